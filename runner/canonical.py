@@ -1,0 +1,109 @@
+"""Bytes that are the same wherever they are written: canonical JSON, digests, slugs, whole-file writes."""
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.errors import InputError
+
+JSON = Any  # checked by the schemas of eval_set, not by a static type
+
+
+def rounded(value: JSON) -> JSON:
+    """The same structure with floats at 9 places; raises ValueError on NaN and infinities."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} cannot be written as JSON")
+        return round(value, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return value
+
+
+def json_bytes(value: JSON) -> bytes:
+    """Indented JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file."""
+    text = json.dumps(rounded(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def json_line(value: JSON) -> str:
+    """One line of JSON with sorted keys, without a newline: the form of every .jsonl row."""
+    return json.dumps(rounded(value), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
+    """A .jsonl file: one `json_line` a row, each with its newline; empty for no rows."""
+    return "".join(json_line(row) + "\n" for row in rows).encode()
+
+
+def read_json(path: Path) -> JSON:
+    """The parsed file; an InputError names it where it is not JSON."""
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or delete it and run again.") from error
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """Line number (from 1) and object of each non-blank row; an InputError names the file and line.
+
+    A byte order mark and CRLF ends are accepted, since answers come from people's editors.
+    """
+    # Split on newlines alone: str.splitlines would also break a row at U+2028 inside a string.
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: not JSON ({error}); one object a line is expected.") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}:{number}: a JSON object is expected, found {type(row).__name__}.")
+        yield number, row
+
+
+def sha256(data: bytes | str) -> str:
+    """Hex SHA-256 of bytes, or of a string's UTF-8."""
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def digest(value: JSON) -> str:
+    """Hex SHA-256 of a value's canonical JSON line."""
+    return sha256(json_line(value))
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def slug(name: str) -> str:
+    """A file name for a cell: every run of characters outside [a-z0-9._] becomes one dash."""
+    return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-")
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole or not at all: temporary file, fsync, rename.
+
+    A killed process can leave a `.tmp-*` file behind, never a half-written `path`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

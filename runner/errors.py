@@ -1,0 +1,69 @@
+"""Every failure that a person meets, one tree.
+
+EvalError
+├── NegativeVerdict   exit 1   the gate failed, a control misbehaved, nothing is decided
+├── InputError        exit 2   a flag, file or plan that a person must correct
+│   ├── PlanError     exit 2   a plan that breaks criteria, all of them named at once
+│   └── DocumentError exit 2   one document that cannot be read; a corpus reader quarantines it
+├── Outstanding       exit 3   queries, labels or a choice are still to come from a person
+├── IntegrityError    exit 4   a frozen file changed
+└── BackendError      exit 5   an encoder, the disk or the budget gave out
+
+A message says what is wrong, where, and what to do next.
+"""
+
+from collections.abc import Sequence
+
+
+class EvalError(Exception):
+    """Base of the tree; `exit_code` is the process's exit code when it reaches the command line."""
+
+    exit_code = 2
+
+
+class NegativeVerdict(EvalError):
+    """The run is complete and its verdict is no."""
+
+    exit_code = 1
+
+
+class InputError(EvalError):
+    """Something given to the tool is wrong."""
+
+    exit_code = 2
+
+
+class PlanError(InputError):
+    """A plan that breaks one or more acceptance criteria; the message lists every one."""
+
+    def __init__(self, where: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        super().__init__(f"{where} cannot be run:\n{lines}\nEdit {where} and run the command again.")
+
+
+class DocumentError(InputError):
+    """One document that cannot be read; `reason` is short enough for a table."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
+
+
+class Outstanding(EvalError):
+    """A person's input is missing; the message ends with the command that brings it."""
+
+    exit_code = 3
+
+
+class IntegrityError(EvalError):
+    """A file of a frozen version is not what its lock says."""
+
+    exit_code = 4
+
+
+class BackendError(EvalError):
+    """An encoder, the disk or the budget gave out; what was finished is kept."""
+
+    exit_code = 5
