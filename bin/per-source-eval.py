@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+"""The driver: runs itself in the checkout's .venv, then hands over to runner.cli."""
+
+import os
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+VENV_PYTHON = CHECKOUT / ".venv" / "bin" / "python"
+
+if VENV_PYTHON.exists() and Path(sys.prefix) != CHECKOUT / ".venv":
+    os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])  # noqa: S606  # no shell
+
+sys.path.insert(0, str(CHECKOUT))
+
+try:
+    from runner.cli import main
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name} is not installed for {sys.executable}. Run `make setup` in {CHECKOUT}, then try again.")
+
+sys.exit(main(sys.argv[1:]))

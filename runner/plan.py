@@ -1,0 +1,157 @@
+"""The plan of a version: default plans from the catalog, and the acceptance criteria as errors of loading.
+
+Criterion numbers are those of the per-source evaluation spec.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from chunkers.registry import chunker as find_chunker
+
+from runner import catalog
+from runner.canonical import digest
+from runner.catalog import SourceSpec
+from runner.errors import InputError, PlanError
+from runner.records import BM25Cell, Cell, DenseCell, HybridCell, parse_cell
+from runner.schemas import Plan, PlanDigest, checked
+
+MIN_DENSE_CELLS = 6
+MIN_QUERIES = 25
+MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
+PACKAGED_ENCODERS = ("minilm-l6-v2", "minilm-static-384")
+
+_SETTINGS = """
+relevant_grade: 2
+rule: {min_gain: 0.02, max_recall_loss: 0.02}
+bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
+null_gate: {draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
+"""
+
+
+def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`."""
+    structural = source.structural_chunker
+    fixed = "fixed_token_512_50"
+    if rehearsal or source.baseline == catalog.PACKAGED_BASELINE:
+        dense = [
+            *(f"minilm-l6-v2 x {name}" for name in (fixed, structural, "fixed_token_256_25", "fixed_token_1024_100")),
+            *(f"minilm-static-384 x {name}" for name in (fixed, structural)),
+        ]
+        best = "minilm-l6-v2"
+    else:
+        dense = [
+            *(f"arctic-l-v2.0 x {name}" for name in (fixed, structural, "fixed_token_1024_100")),
+            *(f"mxbai-large-v1 x {name}" for name in (fixed, structural)),
+            *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
+            f"mpnet-base-v2 x {fixed}",
+        ]
+        best = "arctic-l-v2.0"
+    return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
+
+
+def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) -> str:
+    """plan.yaml as a new version gets it; a person may edit it until the preregistration."""
+    cells = default_cells(source, rehearsal=rehearsal)
+    head = (
+        "# A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision.\n"
+        if rehearsal
+        else "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
+    )
+    lines = [
+        "schema_version: 1",
+        f"source: {source.name}",
+        f"version: {version}",
+        f'baseline: "{cells[0]}"',
+        "cells:",
+        *(f'  - "{cell}"' for cell in cells),
+        f"sample: {{size: {source.sample_size}, seed: 2026}}",
+        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal else 'production']}",
+    ]
+    return head + "\n".join(lines) + _SETTINGS
+
+
+def load_plan(path: Path, source: SourceSpec, *, rehearsal: bool) -> Plan:
+    """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
+    plan = checked(Plan, read_yaml(path), path)
+    problems = [*_identity_problems(plan, source), *_cell_problems(plan, source, rehearsal=rehearsal)]
+    if problems:
+        raise PlanError(str(path), problems)
+    return plan
+
+
+def read_yaml(path: Path) -> object:
+    """The parsed file, loaded safely; an InputError names the file, and the line where the parser knows it."""
+    try:
+        return yaml.safe_load(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+
+
+def plan_digest(plan: Plan) -> PlanDigest:
+    """What a preregistration freezes: the rule with every setting that can move a verdict, baseline and cells."""
+    rule = plan.model_dump(exclude={"cells", "baseline"})
+    return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.cells))
+
+
+def query_count_problem(count: int) -> str:
+    """Criterion 1's complaint about too few queries, or "" when there are enough."""
+    return "" if count >= MIN_QUERIES else f"criterion 1: {count} queries; at least {MIN_QUERIES} are needed"
+
+
+def _identity_problems(plan: Plan, source: SourceSpec) -> list[str]:
+    if plan.source == source.name:
+        return []
+    return [f"source: the plan is for {plan.source!r}, this version is of {source.name!r}"]
+
+
+def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    cells: list[Cell] = []
+    problems = []
+    for text in plan.cells:
+        try:
+            cell = parse_cell(text)
+            check_cell(cell)
+        except InputError as error:
+            problems.append(f"cells: {error}")
+        else:
+            if str(cell) != text:
+                problems.append(f"cells: write {str(cell)!r} for {text!r}")
+            cells.append(cell)
+    problems += [
+        f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
+    ]
+    return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
+
+
+def check_cell(cell: Cell) -> None:
+    """Nothing for a cell that can be run; an InputError says which part of it does not exist."""
+    find_chunker(cell.chunker)
+    if not isinstance(cell, BM25Cell):
+        catalog.encoder(cell.encoder)
+
+
+def _criteria_problems(plan: Plan, cells: Sequence[Cell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    dense = [cell for cell in cells if isinstance(cell, DenseCell)]
+    problems = []
+    if len(dense) < MIN_DENSE_CELLS:
+        problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")
+    if not any(isinstance(cell, BM25Cell) for cell in cells):
+        problems.append("criterion 1: no BM25 cell; add 'bm25 x whole_doc'")
+    if plan.baseline not in plan.cells:
+        problems.append(f"criterion 2: the baseline {plan.baseline!r} is not among the cells")
+    if not rehearsal and plan.baseline != source.baseline:
+        problems.append(
+            f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
+            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
+        )
+    if not any(cell.chunker.removesuffix("-bare") == source.structural_chunker for cell in dense):
+        problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
+    if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
+        problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
+    least = MIN_POOL_DEPTH["rehearsal" if rehearsal or source.baseline == catalog.PACKAGED_BASELINE else "production"]
+    if plan.pool_depth < least:
+        problems.append(f"pool_depth: {plan.pool_depth}; at least {least} keeps every scored hit judged")
+    return problems

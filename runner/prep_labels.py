@@ -1,0 +1,193 @@
+"""The pool, and the way of its pairs to a judge and back: batches out, answers in, by file."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, write_atomic
+from runner.errors import InputError
+from runner.eval_set import Version, append_labels, load_corpus, load_labels, load_queries
+from runner.records import Document, Query, Run, Span
+from runner.schemas import Answer, Label, checked
+
+BATCH_PAIRS = 100
+EVIDENCE_CHARS = 6_000
+"""Evidence passages of one pair are cut after this many characters: a judge reads passages, not whole bills."""
+
+Pair = tuple[str, str]
+"""Query id and document id."""
+
+
+def pool(runs: Iterable[Run], depth: int) -> dict[Pair, tuple[Span, ...]]:
+    """Every (query, document) within `depth` of any run, with the runs' evidence spans, merged and in text order."""
+    spans: dict[Pair, set[Span]] = {}
+    for run in runs:
+        for query_id, hits in run.hits.items():
+            for hit in hits[:depth]:
+                spans.setdefault((query_id, hit.doc_id), set()).add(hit.span)
+    return {pair: _merged(spans[pair]) for pair in sorted(spans)}
+
+
+def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
+    """The pairs that no judge has graded, in order."""
+    judged = {(label.query_id, label.doc_id) for label in labels}
+    return [pair for pair in pairs if pair not in judged]
+
+
+def judging_folder(version: Version) -> Path:
+    """Where batches wait for a judge, outside git."""
+    return version.work / "judging"
+
+
+def export_batches(
+    version: Version,
+    missing: Mapping[Pair, tuple[Span, ...]],
+    queries: Mapping[str, Query],
+    documents: Mapping[str, Document],
+) -> list[Path]:
+    """Batch files that together hold every missing pair; pairs of batches written earlier are not written again.
+
+    Order is by a digest of the pair: it tells a judge nothing about rank or system.
+    """
+    folder = judging_folder(version)
+    waiting = {(row["query_id"], row["doc_id"]): path for path, row in _exported(folder)}
+    fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
+    number = max((int(path.stem.split("-")[1]) for path in _batch_files(folder)), default=0)
+    paths = {waiting[pair] for pair in missing if pair in waiting}
+    for start in range(0, len(fresh), BATCH_PAIRS):
+        number += 1
+        path = folder / f"batch-{number:04d}.jsonl"
+        rows = [_batch_row(queries[q], documents[d], missing[q, d]) for q, d in fresh[start : start + BATCH_PAIRS]]
+        write_atomic(path, jsonl_bytes(rows))
+        paths.add(path)
+    write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
+    return sorted(paths)
+
+
+def _batch_row(query: Query, document: Document, spans: Sequence[Span]) -> dict[str, Any]:
+    evidence = []
+    room = EVIDENCE_CHARS
+    for span in spans:
+        end = min(span.end, span.start + room)
+        if end > span.start:
+            evidence.append({"start": span.start, "end": end, "text": document.text[span.start : end]})
+            room -= end - span.start
+    return {
+        "query_id": query.query_id,
+        "query": query.text,
+        "doc_id": document.doc_id,
+        "title": document.title,
+        "evidence": evidence,
+        "evidence_sha256": digest(evidence),
+    }
+
+
+def _batch_files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if re.fullmatch(r"batch-\d+\.jsonl", path.name))
+
+
+def _exported(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in _batch_files(folder):
+        for _, row in read_jsonl(path):
+            yield path, row
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What one answer file brought: new labels, and answers that were in labels.jsonl already."""
+
+    path: Path
+    added: int
+    known: int
+
+
+def import_answers(version: Version, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
+    """Append a file of answers to labels.jsonl, all of them or none.
+
+    An answer that is there already with the same grade is left out; with another grade, or for a query or
+    document that the version does not have, it is an InputError that names file and line.
+    """
+    known = {label.key: label for label in load_labels(version.labels_path)}
+    check = _AnswerCheck(version)
+    fresh: dict[tuple[str, str, str, int], Label] = {}
+    repeated = 0
+    for number, row in read_jsonl(path):
+        where = f"{path}:{number}"
+        label = check.label(checked(Answer, row, where), where, judge=judge, model=model, judged_on=judged_on)
+        earlier = known.get(label.key) or fresh.get(label.key)
+        if earlier is None:
+            fresh[label.key] = label
+        elif earlier.grade == label.grade:
+            repeated += 1
+        else:
+            raise InputError(
+                f"{where}: query {label.query_id} and {label.doc_id} have grade {earlier.grade} by {label.judge} "
+                f"already; this line says {label.grade}. Nothing of the file was imported. "
+                "A second reading is another round."
+            )
+    if not fresh and not repeated:
+        raise InputError(f"{path} holds no answers.")
+    if fresh:
+        append_labels(version.labels_path, list(fresh.values()))
+    return Imported(path, len(fresh), repeated)
+
+
+class _AnswerCheck:
+    """What answers of one version are held to."""
+
+    def __init__(self, version: Version) -> None:
+        self.queries = {query.query_id for query in load_queries(version.queries_path)}
+        self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
+        self.prompt = file_sha256(version.judge_path)
+        self.exported = {
+            (row["query_id"], row["doc_id"]): (path.stem, str(row["evidence_sha256"]))
+            for path, row in _exported(judging_folder(version))
+        }
+        self.name = f"{version.source.name} v{version.number}"
+
+    def label(self, answer: Answer, where: str, *, judge: str, model: str, judged_on: str) -> Label:
+        """The answer as a row of labels.jsonl."""
+        for kind, name, known in (
+            ("query", answer.query_id, self.queries),
+            ("document", answer.doc_id, self.corpus.keys()),
+        ):
+            if name not in known:
+                raise InputError(
+                    f"{where}: {self.name} has no {kind} {name!r}. Nothing of the file was imported; "
+                    "is it an answer to another version?"
+                )
+        if not (answer.judge or judge):
+            raise InputError(f"{where}: who judged? Give --judge NAME, or a judge in every line.")
+        row = self.corpus[answer.doc_id]
+        if any(not 0 <= start < end <= row.n_chars for start, end in answer.spans):
+            raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {row.n_chars}).")
+        # A pair that was in no batch was judged on the whole document, and carries its digest.
+        batch, evidence = self.exported.get((answer.query_id, answer.doc_id), ("", row.sha256))
+        return Label(
+            query_id=answer.query_id,
+            doc_id=answer.doc_id,
+            grade=answer.grade,
+            reason=answer.reason,
+            judge=answer.judge or judge,
+            model=answer.model or model,
+            prompt_sha256=self.prompt,
+            evidence_sha256=evidence,
+            spans=answer.spans,
+            round=answer.round,
+            batch=batch,
+            judged_on=judged_on,
+        )

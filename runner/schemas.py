@@ -1,0 +1,359 @@
+"""The shape of every committed file, strict: an unknown field, a wrong type or a missing value is an error.
+
+`SCHEMAS` names them all; docs/eval-architecture.md prints them and a test holds committed files to them.
+"""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runner.errors import InputError, PlanError
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Kind = Literal["production", "rehearsal", "exploration"]
+Role = Literal["baseline", "preregistered", "exploratory"]
+Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"]
+
+
+class Strict(BaseModel):
+    """A frozen model that refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Sample(Strict):
+    """How many documents are drawn, and the seed of the draw."""
+
+    size: Annotated[int, Field(ge=1)]
+    seed: Count
+
+
+class Rule(Strict):
+    """The spec's criterion 5: what a cell must gain, and what it may lose, to be a candidate."""
+
+    min_gain: Share
+    max_recall_loss: Share
+
+
+class Bootstrap(Strict):
+    """Percentile bootstrap over queries."""
+
+    resamples: Annotated[int, Field(ge=100)]
+    confidence: Annotated[float, Field(gt=0.5, lt=1)]
+    seed: Count
+
+
+class NullGate(Strict):
+    """Draws of each null, the smallest difference from a null that counts, and the p-value that must be reached."""
+
+    draws: Annotated[int, Field(ge=100)]
+    tau: Share
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    seed: Count
+
+
+class Plan(Strict):
+    """plan.yaml: what the operator decides before anything is judged."""
+
+    schema_version: Literal[1]
+    source: str
+    version: Annotated[int, Field(ge=1)]
+    baseline: str
+    cells: list[str]
+    sample: Sample
+    pool_depth: Annotated[int, Field(ge=1, le=100)]
+    relevant_grade: Annotated[int, Field(ge=1, le=3)]
+    rule: Rule
+    bootstrap: Bootstrap
+    null_gate: NullGate
+
+
+class PlanDigest(Strict):
+    """What a preregistration holds of one plan."""
+
+    rule_sha256: Sha256
+    baseline: str
+    cells: list[str]
+
+
+class Preregistration(Strict):
+    """preregistration.json: written before the first pair is exported for judging."""
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    queries_sha256: Sha256
+    corpus_sha256: Sha256
+    judge_prompt_sha256: Sha256
+    production: PlanDigest
+    rehearsal: PlanDigest | None
+
+
+class QueryRow(Strict):
+    """One query of queries.yaml."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    text: Annotated[str, Field(min_length=1)]
+    kind: Annotated[str, Field(min_length=1)]
+    origin: Literal["hand", "generated", "harvested"]
+    source_document: str = ""
+    stratum: str = ""
+    note: str = ""
+
+
+class Queries(Strict):
+    """queries.yaml."""
+
+    schema_version: Literal[1]
+    queries: list[QueryRow]
+
+
+class Quarantined(Strict):
+    """A file that could not be read, and why."""
+
+    file: str
+    reason: str
+
+
+class CorpusHeader(Strict):
+    """The first row of corpus.jsonl: how the sample was drawn and from what."""
+
+    schema_version: Literal[1]
+    source: str
+    reader: str
+    sample: Sample
+    n_read: Count
+    n_documents: Count
+    quarantined: list[Quarantined]
+    archive_sha256: Sha256
+
+
+class CorpusRow(Strict):
+    """A further row of corpus.jsonl: one sampled document, without its text."""
+
+    doc_id: str
+    url: str
+    sha256: Sha256
+    stratum: str
+    family: str
+    n_chars: Count
+
+
+class Label(Strict):
+    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key."""
+
+    query_id: str
+    doc_id: str
+    grade: Annotated[int, Field(ge=0, le=3)]
+    reason: str
+    judge: Annotated[str, Field(min_length=1)]
+    model: str
+    prompt_sha256: Sha256
+    evidence_sha256: Sha256
+    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    round: Annotated[int, Field(ge=1)]
+    batch: str
+    judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What may occur once in a version."""
+        return (self.query_id, self.doc_id, self.judge, self.round)
+
+
+class Answer(Strict):
+    """A row of a judge's answer file; `spans` are supporting passages as [start, end] characters of the document."""
+
+    query_id: str
+    doc_id: str
+    grade: Annotated[int, Field(ge=0, le=3)]
+    reason: str = ""
+    judge: str = ""
+    model: str = ""
+    round: Annotated[int, Field(ge=1)] = 1
+    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
+
+
+class Truncation(Strict):
+    """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
+
+    tokens: Count
+    lost: Count
+    share: Share
+    chunks: Count
+    chunks_cut: Count
+
+
+class CellFile(Strict):
+    """cells/<cell>.json: where a cell's run comes from."""
+
+    schema_version: Literal[1]
+    cell: str
+    queries_sha256: Sha256
+    corpus_sha256: Sha256
+    chunks: dict[str, Any]
+    encoder: dict[str, Any] | None
+    probe: dict[str, Any] | None
+    truncation: Truncation | None
+    bm25: dict[str, Any] | None
+    method: str
+
+
+class MeasureResult(Strict):
+    """A cell's mean of a measure with its interval, and the per-query values in units of 1e-9."""
+
+    mean: float
+    low: float
+    high: float
+    per_query: list[int]
+
+
+class Difference(Strict):
+    """Cell minus baseline, paired by query."""
+
+    mean: float
+    low: float
+    high: float
+    wins: Count
+    ties: Count
+    losses: Count
+
+
+class CellResult(Strict):
+    """One row of the ranking."""
+
+    cell: str
+    role: Role
+    scores: dict[str, MeasureResult]
+    differences: dict[str, Difference]
+    meets_criterion_5: bool
+    gate: dict[str, Any]
+    unjudged: Count
+    bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
+    provenance: CellFile
+
+
+class Results(Strict):
+    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it."""
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    kind: Kind
+    provisional: bool
+    plan: Plan
+    preregistration_sha256: Sha256
+    judge_prompt_sha256: Sha256
+    queries: list[QueryRow]
+    corpus: dict[str, Any]
+    labels: dict[str, Any]
+    cells: list[CellResult]
+    noise_floor: dict[str, Any] | None
+    outcome: dict[str, Any]
+    weaknesses: list[str]
+
+
+class Receipt(Strict):
+    """receipt.json: what was measured while running; it differs from machine to machine."""
+
+    schema_version: Literal[1]
+    finished_on: str
+    tool_version: str
+    python: str
+    platform: str
+    cpu_count: int
+    libraries: dict[str, str]
+    seconds: dict[str, float]
+    cells: dict[str, dict[str, float]]
+    usd: float
+
+
+class Chosen(Strict):
+    """What goes to production."""
+
+    cell: str
+    retrieval: Literal["dense", "bm25", "rerank", "rrf"]
+    encoder: str
+    encoder_revision: str
+    chunker: str
+
+
+class Decision(Strict):
+    """decision.json."""
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    kind: Literal["production", "rehearsal"]
+    tier: Tier
+    chosen: Chosen
+    baseline: str
+    candidates: list[str]
+    rationale: str
+    decided_by: str
+    reason: str
+    decided_on: str
+    results_sha256: Sha256
+
+
+class Lock(Strict):
+    """lock.json: SHA-256 of every file of a record, and of that table."""
+
+    schema_version: Literal[1]
+    files: dict[str, Sha256]
+    root_sha256: Sha256
+
+
+SCHEMAS: dict[str, type[Strict]] = {
+    "plan.yaml": Plan,
+    "preregistration.json": Preregistration,
+    "queries.yaml": Queries,
+    "corpus.jsonl, first row": CorpusHeader,
+    "corpus.jsonl, further rows": CorpusRow,
+    "labels.jsonl, each row": Label,
+    "answer file, each row": Answer,
+    "cells/<cell>.json": CellFile,
+    "results.json": Results,
+    "receipt.json": Receipt,
+    "decision.json": Decision,
+    "lock.json": Lock,
+}
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def checked(model: type[Model], value: object, where: str | Path) -> Model:
+    """`value` as a `model`; an InputError names the place and every field that is wrong."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems = _problems(error)
+        if model is Plan:
+            raise PlanError(str(where), problems) from error
+        raise InputError(f"{where}: {'; '.join(problems)}.") from error
+
+
+def _problems(error: ValidationError) -> list[str]:
+    rows = []
+    for problem in error.errors(include_url=False):
+        place = ".".join(str(part) for part in problem["loc"]) or "the whole"
+        rows.append(f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
+    return rows
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a calendar date, YYYY-MM-DD."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == 10
