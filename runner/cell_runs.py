@@ -138,7 +138,9 @@ class CellRuns:
                 write_atomic(folder / "chunks.tsv", chunks_to_rows(chunk_corpus(self.documents(), chunker)))
 
             inputs = {"format": FORMAT, "chunker": chunker, "corpus": self.corpus_sha256}
-            self._chunks[chunker] = rows_to_chunks((self.store.ensure("chunks", inputs, build) / "chunks.tsv").read_bytes())
+            self._chunks[chunker] = rows_to_chunks(
+                (self.store.ensure("chunks", inputs, build) / "chunks.tsv").read_bytes()
+            )
         return self._chunks[chunker]
 
     def _facts(self, cell: Cell, vectors: Vectors | None) -> CellFile:

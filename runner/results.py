@@ -18,11 +18,12 @@ from runner.eval_set import (
 )
 from runner.null_gate import null_gate
 from runner.prep_labels import Pair, pool, unjudged
+from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Query, Run, Scores
 from runner.run_files import read_run
-from runner.schemas import CellFile, CellResult, Difference, Label, MeasureResult, Plan, QueryRow, Results, Role
+from runner.schemas import CellFile, CellResult, Difference, Kind, Label, MeasureResult, Plan, QueryRow, Results, Role
 from runner.score import MEASURES, qrels, score
-from runner.significance import mean_intervals, paired_intervals
+from runner.significance import mean_intervals, paired_intervals, score_matrix
 from runner.weaknesses import declared_weaknesses
 
 COMPARED = ("ndcg@10", "recall@10", "mrr")
@@ -35,7 +36,7 @@ HIGHEST_GRADE = 3
 
 
 def make_results(
-    version: Version, plan: Plan, cells: Sequence[str], registered: frozenset[str], *, kind: str
+    version: Version, plan: Plan, cells: Sequence[str], registered: frozenset[str], *, kind: Kind
 ) -> Results:
     """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family."""
     queries = load_queries(version.queries_path)
@@ -53,7 +54,7 @@ def make_results(
         schema_version=1,
         source=version.source.name,
         version=version.number,
-        kind=kind,  # type: ignore[arg-type]  # one of Kind's three words, checked by the schema
+        kind=kind,
         provisional=bool(missing),
         plan=plan,
         preregistration_sha256=file_sha256(version.preregistration_path),
@@ -118,12 +119,8 @@ def _role(cell: str, plan: Plan, registered: frozenset[str]) -> Role:
     return "preregistered" if cell in registered else "exploratory"
 
 
-def _matrix(scores: Sequence[Scores], measure: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
-    return np.array([cell.values[measure] for cell in scores], dtype=np.int64)
-
-
 def _means(plan: Plan, scores: Sequence[Scores], measure: str) -> list[MeasureResult]:
-    values = _matrix(scores, measure)
+    values = score_matrix(scores, measure)
     intervals = mean_intervals(
         values, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
     )
@@ -133,12 +130,12 @@ def _means(plan: Plan, scores: Sequence[Scores], measure: str) -> list[MeasureRe
     ]
 
 
-def _mean(values: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> float:
+def _mean(values: Ints) -> float:
     return int(values.sum()) / (len(values) * SCORE_UNIT)
 
 
 def _differences(plan: Plan, scores: Mapping[str, Scores], measure: str) -> list[Difference]:
-    values = _matrix(list(scores.values()), measure)
+    values = score_matrix(list(scores.values()), measure)
     baseline = list(scores).index(plan.baseline)
     intervals = paired_intervals(
         values, baseline, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
@@ -178,7 +175,7 @@ def _bounds(
     for query_id, doc_id in holes:
         filled.setdefault(query_id, {})[doc_id] = HIGHEST_GRADE
     both = [score(run, query_ids, labels, plan.relevant_grade) for labels in (graded, filled)]
-    return [_mean(row) for row in _matrix(both, "ndcg@10")]
+    return [_mean(row) for row in score_matrix(both, "ndcg@10")]
 
 
 def _provenance(facts: CellFile) -> CellFile:
@@ -199,7 +196,7 @@ def _noise_floor(
     again = score(read_run(path, plan.baseline, query_ids), query_ids, graded, plan.relevant_grade)
     first = score(runs[plan.baseline], query_ids, graded, plan.relevant_grade)
     difference = _differences(plan, {plan.baseline: first, NOISE_FLOOR_CELL: again}, "ndcg@10")[1]
-    changes = _matrix([again], "ndcg@10")[0] - _matrix([first], "ndcg@10")[0]
+    changes = score_matrix([again], "ndcg@10")[0] - score_matrix([first], "ndcg@10")[0]
     return {
         "cell": plan.baseline,
         "ndcg@10": difference.model_dump(),

@@ -5,15 +5,11 @@ pick a shortlist, by a margin that covers their worst error; every score that co
 """
 
 import math
-import mmap
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from runner.errors import BackendError
 from runner.ranking import (
     RUN_DEPTH,
     SCORE_STEPS,
@@ -21,22 +17,21 @@ from runner.ranking import (
     Ints,
     Retrieval,
     chunk_table,
-    leading,
     quantised,
     rank,
     read_down,
     retrieval,
 )
 from runner.records import SCORE_UNIT, Chunk, ChunkHit, Hit, Run
+from runner.vector_rows import Matrix, blocks, gathered
 
 RRF_K = 60
 """Cormack, Clarke & Buettcher 2009; not the k of a top-k list."""
 
 BLOCK_ROWS = 2048
+EXACT_ROWS = 256  # as float64 these still fit a core's cache; larger blocks took up to 1.8 times as long
 MAXIMA_AT_ONCE = 1 << 26
 """Document maxima held together, 256 MB of float32; more queries than fit are taken in turns."""
-
-Matrix = NDArray[np.float32]
 
 
 def dense_run(
@@ -56,7 +51,7 @@ def dense_run(
             queries = query_vectors[start : start + turn]
             maxima, largest_norm = _document_maxima(queries, table, chunk_vectors)
             for i, query in enumerate(queries):
-                documents = _shortlist(maxima[:, i], _float32_error(query, largest_norm))
+                documents = _shortlist(maxima[:, i].copy(), _float32_error(query, largest_norm))
                 rows = table.rows_of(documents)
                 yield query_ids[start + i], rows, exact_scores(query, chunk_vectors, rows)
 
@@ -137,10 +132,9 @@ def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
     """
     scores = np.empty(len(rows), np.int64)
     exact_query = query.astype(np.float64)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        products = chunk_vectors[rows[start : start + BLOCK_ROWS]].astype(np.float64, order="C")
-        products *= exact_query
-        scores[start : start + BLOCK_ROWS] = quantised(products.sum(axis=1))
+    for start in range(0, len(rows), EXACT_ROWS):
+        products = gathered(chunk_vectors, rows[start : start + EXACT_ROWS]) * exact_query
+        scores[start : start + EXACT_ROWS] = quantised(products.sum(axis=1))
     return scores
 
 
@@ -166,7 +160,7 @@ def _document_maxima(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) 
     """Each document's largest float32 score (documents, queries), and the largest norm of a chunk's row."""
     maxima = np.full((len(table.numbers), len(queries)), -np.inf, np.float32)
     largest = 0.0
-    for start, block in _blocks(chunk_vectors):
+    for start, block in blocks(chunk_vectors, BLOCK_ROWS):
         squared = float(np.einsum("ij,ij->i", block, block).max())
         if not math.isfinite(squared):
             raise ValueError(f"chunk vectors {start} to {start + len(block)} hold a value that is not finite")
@@ -183,29 +177,6 @@ def _document_maxima(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) 
     return maxima, math.sqrt(largest)
 
 
-def _blocks(matrix: Matrix) -> Iterator[tuple[int, Matrix]]:
-    """Blocks of rows in order, each with the number of its first row; a block is valid until the next is asked for.
-
-    A matrix mapped from a file is read through one buffer: pages touched through the map would stay resident
-    (1.5 GB against 34 MB for a million rows of 384).
-    """
-    mapped = isinstance(matrix, np.memmap) and isinstance(matrix.base, mmap.mmap) and matrix.flags.c_contiguous
-    if not (isinstance(matrix, np.memmap) and mapped and matrix.mode == "r" and matrix.filename):
-        for start in range(0, len(matrix), BLOCK_ROWS):
-            yield start, matrix[start : start + BLOCK_ROWS]
-        return
-    buffer = np.empty((BLOCK_ROWS, matrix.shape[1]), matrix.dtype)
-    with Path(matrix.filename).open("rb", buffering=0) as stream:
-        stream.seek(matrix.offset)
-        for start in range(0, len(matrix), BLOCK_ROWS):
-            block = buffer[: len(matrix) - start]
-            if stream.readinto(block.data.cast("B")) != block.nbytes:
-                raise BackendError(
-                    f"{matrix.filename} ends before its row {start + len(block)}; run again to remake it."
-                )
-            yield start, block
-
-
 def _float32_error(query: Matrix, largest_norm: float) -> float:
     """The most by which a float32 inner product, summed in any order, misses the exact one (Higham 2002, 3.1)."""
     unit = len(query) * 2.0**-24
@@ -218,9 +189,10 @@ def _shortlist(maxima: Matrix, error: float) -> Ints:
     The RUN_DEPTH-th exact score is at least the RUN_DEPTH-th float32 score less one error; a document needs to come
     within two steps of it (rounding halves to even joins scores less than two steps apart) and may be one error short.
     """
-    margin = 2 * error + 2 / SCORE_STEPS
-    best = leading(maxima, RUN_DEPTH)
-    return np.flatnonzero(maxima.astype(np.float64) >= float(maxima[best].min(initial=np.inf)) - margin)
+    if len(maxima) <= RUN_DEPTH:
+        return np.arange(len(maxima))
+    lowest = float(np.partition(maxima, -RUN_DEPTH)[-RUN_DEPTH]) - 2 * error - 2 / SCORE_STEPS
+    return np.flatnonzero(maxima >= np.nextafter(np.float32(lowest), np.float32(-np.inf)))
 
 
 def _in_rounds(query: Matrix, table: ChunkTable, chunk_vectors: Matrix, documents: Ints) -> Ints:

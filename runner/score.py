@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +51,7 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
     grades, lengths = _grades(run, query_ids, qrels)
     places = np.arange(RUN_DEPTH)
     relevant = grades >= relevant_grade
-    n_relevant = _column(sum(grade >= relevant_grade for grade in qrels.get(q, {}).values()) for q in query_ids)
+    n_relevant = _column(len([g for g in qrels.get(q, {}).values() if g >= relevant_grade]) for q in query_ids)
     first = np.where(relevant.any(axis=1), 1 / (1 + relevant.argmax(axis=1)), 0)
     ten = np.minimum(lengths, 10)
     judged = ((grades > _UNJUDGED) & (places < 10)).sum(axis=1)
@@ -85,7 +87,7 @@ def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[n
     flat: list[int] = []
     for query_id in query_ids:
         judged = qrels.get(query_id, {})
-        flat += [judged.get(hit.doc_id, _UNJUDGED) for hit in run.hits[query_id][:RUN_DEPTH]]
+        flat += map(judged.get, map(attrgetter("doc_id"), run.hits[query_id][:RUN_DEPTH]), repeat(_UNJUDGED))
     lengths = _column(min(len(run.hits[query_id]), RUN_DEPTH) for query_id in query_ids)
     grades = np.full((len(query_ids), RUN_DEPTH), _UNJUDGED, np.int64)
     grades[np.arange(RUN_DEPTH) < lengths[:, None]] = flat

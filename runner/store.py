@@ -89,8 +89,8 @@ def disk_errors(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in _UNWRITABLE:
             raise BackendError(
-                f"{error.filename or path} cannot be written ({error.strerror}). Make the folder writable for this user, "
-                "or run in a checkout that is, and run the command again."
+                f"{error.filename or path} cannot be written ({error.strerror}). Make the folder writable for "
+                "this user, or use a checkout that is, and run the command again."
             ) from error
         raise
 

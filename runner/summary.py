@@ -19,9 +19,10 @@ def ranking_table(results: Results) -> str:
 
 
 def decision_sentence(decision: Decision) -> str:
-    """Who decided what, in one sentence."""
-    kind = "rehearsal, not a decision: " if decision.kind == "rehearsal" else ""
-    return (
-        f"{decision.source} v{decision.version}: {kind}{decision.chosen.cell} "
-        f"({decision.tier}; by {decision.decided_by}: {decision.reason})"
-    )
+    """What was chosen, for what tier of evidence, by whom and why."""
+    head = f"{decision.source} v{decision.version}"
+    if decision.kind == "rehearsal":
+        head = f"rehearsal of {head} (never counts as a decision)"
+    kept = "the baseline, " if decision.chosen.cell == decision.baseline else ""
+    found = f"{len(decision.candidates)} candidate{"s" if len(decision.candidates) > 1 else ""}" if decision.tier == "candidate" else decision.tier
+    return f"{head}: chosen is {kept}{decision.chosen.cell} ({found}). Decided by {decision.decided_by}: {decision.reason}."

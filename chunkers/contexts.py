@@ -1,0 +1,81 @@
+"""What is embedded before a chunk: the document's title, or the path of headings that leads to it."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from chunkers.tokens import count_tokens, tokenize
+
+TITLE_TOKENS = 48
+"""Most tokens of a title, the whole context of chunkers without structure."""
+
+LABEL_TOKENS = 40
+"""Most tokens of one heading in a path."""
+
+PATH_TOKENS = 96
+"""Most tokens of a whole path."""
+
+SEPARATOR = " > "
+ELLIPSIS = "…"
+
+_DESIGNATION = re.compile(r"(?:(?:§+|[^\W\d]+\.?)\s+)?(?:\d[\w–-]*|[IVXLCDM]+\b|[A-Z]\b|\([^\s()]+\))")
+
+
+@lru_cache(maxsize=4096)
+def shortened(text: str, max_tokens: int) -> str:
+    """The text on one line, cut at a word with "…" where it has more than `max_tokens` tokens.
+
+    A first word that is too long by itself is cut inside.
+    """
+    line = " ".join(text.split())
+    if count_tokens(line) <= max_tokens:
+        return line
+    tokens = tokenize(line)
+    for kept in range(max_tokens - 1, 0, -1):
+        head = line[: tokens.floor[kept]]
+        whole_words = head if line[len(head) :].startswith(" ") else head.rpartition(" ")[0] or head
+        candidate = whole_words.rstrip(" ,;:–—") + ELLIPSIS
+        if count_tokens(candidate) <= max_tokens:
+            return candidate
+    return ELLIPSIS
+
+
+def title_context(title: str) -> str:
+    """The context of a chunker that knows no structure: the title within TITLE_TOKENS."""
+    return shortened(title, TITLE_TOKENS)
+
+
+def path_context(title: str, labels: Sequence[str]) -> str:
+    """The title and the headings from the outermost to the innermost, within PATH_TOKENS.
+
+    Empty headings and those that repeat the one before are left out.
+
+    Where the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
+    between the title and the innermost one are replaced by "…", outermost first, as many as needed.
+    """
+    parts = [" ".join(part.split()) for part in (title, *labels)]
+    parts = [part for part, _ in groupby(part for part in parts if part)]
+    if count_tokens(SEPARATOR.join(parts)) <= PATH_TOKENS:
+        return SEPARATOR.join(parts)
+    head = shortened(parts[0], TITLE_TOKENS)
+    rest = [shortened(part, LABEL_TOKENS) for part in parts[1:]]
+    path = SEPARATOR.join((head, *rest))
+    while count_tokens(path) > PATH_TOKENS and len(rest) > 1:
+        rest = rest[1:]
+        path = SEPARATOR.join((head, ELLIPSIS, *rest))
+    return path
+
+
+def label_range(labels: Sequence[str]) -> str:
+    """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself where only one has any, or ""."""
+    named = [label for label in labels if label.strip()]
+    if len(named) < 2:
+        return "".join(named)
+    return f"{designation(named[0])} – {designation(named[-1])}"
+
+
+def designation(label: str) -> str:
+    """The number of a heading without its words ("Sec. 3" of "Sec. 3. Grants"); the label where it has none."""
+    found = _DESIGNATION.match(label.strip())
+    return found[0] if found else label.strip()

@@ -1,0 +1,89 @@
+"""A document's sections as a tree, and the heading path that leads to a stretch of its text."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from chunkers.contexts import label_range, path_context
+from chunkers.splitting import Piece, trimmed
+from runner.records import Document
+
+
+@dataclass
+class Node:
+    """A section and what it holds; the root is the document itself, with kind and label "".
+
+    `start` and `end` leave out white space at the ends. `holds_sections` marks containers.
+    """
+
+    start: int
+    end: int
+    kind: str
+    label: str
+    holds_sections: bool
+    children: list["Node"] = field(default_factory=list)
+
+    def holds(self, piece: Piece) -> bool:
+        """Whether the piece lies in this section."""
+        return self.start <= piece[0] and piece[1] <= self.end
+
+    def touched(self, piece: Piece) -> Sequence["Node"]:
+        """The children that have characters in common with the piece, in text order."""
+        first = bisect_right(self.children, piece[0], key=lambda child: child.end)
+        last = bisect_left(self.children, piece[1], key=lambda child: child.start)
+        return self.children[first:last]
+
+    def parts(self, text: str) -> Iterator["Node | Piece"]:
+        """The children in text order and the text between, before and after them; white space is left out."""
+        position = self.start
+        for child in self.children:
+            if gap := trimmed(text, (position, child.start)):
+                yield gap
+            yield child
+            position = child.end
+        if gap := trimmed(text, (position, self.end)):
+            yield gap
+
+
+def outline(document: Document, containers: frozenset[str], sections: frozenset[str]) -> Node:
+    """The document's sections as a tree, blank ones left out.
+
+    Kinds in `containers` hold sections even when they are empty; so does everything around a part whose kind is in
+    `containers` or `sections`.
+    """
+    root = Node(0, len(document.text), "", "", holds_sections=True)
+    path = [root]
+    for section in document.sections:
+        body = trimmed(document.text, (section.span.start, section.span.end))
+        if body is None:
+            continue
+        while path[-1] is not root and path[-1].end <= body[0]:
+            path.pop()
+        node = Node(*body, section.kind, section.label, holds_sections=section.kind in containers)
+        path[-1].children.append(node)
+        if section.kind in containers or section.kind in sections:
+            for outer in path:
+                outer.holds_sections = True
+        path.append(node)
+    return root
+
+
+def heading_path(root: Node, title: str, piece: Piece) -> str:
+    """The context of a piece: the document's title and the headings of the sections around it.
+
+    The path ends with the innermost section that holds the whole piece. A container's heading that opens its
+    first section counts as part of that section. A piece over several neighbours ends with their range, such as
+    "Sec. 3 – Sec. 5" or, inside one long section, "(b) – (d)".
+    """
+    labels: list[str] = []
+    node = root
+    while True:
+        touched = node.touched(piece)
+        if len(touched) == 1 and (node.holds_sections or touched[0].holds(piece)):
+            node = touched[0]
+            labels.append(node.label)
+            continue
+        whole = piece[0] <= node.start and node.end <= piece[1]
+        if len(touched) > 1 and (node.holds_sections or not whole):
+            labels.append(label_range([child.label for child in touched]))
+        return path_context(title, labels)

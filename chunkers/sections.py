@@ -1,0 +1,134 @@
+"""One section a chunk under its heading path: the algorithm that structural chunkers share."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chunkers.outline import Node, heading_path, outline
+from chunkers.splitting import Piece, split_text
+from chunkers.tokens import Tokenized, count_tokens, tokenize
+from runner.records import Chunk, Document, Span
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRules:
+    """What differs from source to source. Sizes are tokens; all but `small` count the context.
+
+    `containers` are the kinds that hold sections and `sections` those that are one; whatever has a part of either
+    kind inside is a container too, and nothing is merged across a container's ends. A section whose text is below
+    `small` takes in the siblings after it while the chunk stays within `merged`; one above `largest` is split.
+    """
+
+    containers: frozenset[str]
+    sections: frozenset[str]
+    small: int = 128
+    merged: int = 384
+    largest: int = 512
+
+
+def by_section(document: Document, rules: SectionRules) -> list[Chunk]:
+    """The document's sections as chunks of at most `rules.largest` tokens, without white space at their ends."""
+    splitter = _Splitter(document, rules)
+    return [
+        Chunk(document.doc_id, index, Span(*piece), splitter.context(piece), splitter.size(piece))
+        for index, piece in enumerate(splitter.container(splitter.root, None))
+    ]
+
+
+class _Splitter:
+    """One document on its way into chunks."""
+
+    def __init__(self, document: Document, rules: SectionRules) -> None:
+        self.text = document.text
+        self.title = document.title
+        self.rules = rules
+        self.tokens: Tokenized = tokenize(document.text)
+        self.root = outline(document, rules.containers, rules.sections)
+
+    def context(self, piece: Piece) -> str:
+        return heading_path(self.root, self.title, piece)
+
+    def size(self, piece: Piece) -> int:
+        return count_tokens(self.context(piece)) + self.tokens.count(*piece)
+
+    def is_small(self, piece: Piece) -> bool:
+        return self.tokens.count(*piece) < self.rules.small
+
+    def container(self, node: Node, carried: int | None) -> Iterator[Piece]:
+        """The chunks of a container in text order.
+
+        `carried` is where the heading of an outer container starts that the first chunk takes in, None without one.
+        """
+        run: list[tuple[Node, int]] = []
+        for part, start in self.openings(node, carried):
+            if isinstance(part, Node) and not part.holds_sections:
+                run.append((part, start))
+                continue
+            yield from self.siblings(run)
+            run = []
+            if not isinstance(part, Node):
+                yield from self.cut(part)
+            else:
+                yield from self.container(part, start) if part.children else self.split(part, start)
+        yield from self.siblings(run)
+
+    def openings(self, node: Node, carried: int | None) -> Iterator[tuple[Node | Piece, int]]:
+        """A container's parts, each with the start of its first chunk.
+
+        Short text before a section opens that section's chunk, and a container's short heading opens the first
+        chunk inside it; such text is no part of its own.
+        """
+        parts = list(node.parts(self.text))
+        for index, part in enumerate(parts):
+            begin = part.start if isinstance(part, Node) else part[0]
+            start = begin if carried is None else carried
+            carried = None
+            if not isinstance(part, Node):
+                following = parts[index + 1] if index + 1 < len(parts) else None
+                is_heading = index == 0 and node is not self.root
+                opens = isinstance(following, Node) and (is_heading or not following.holds_sections)
+                if opens and self.is_small((start, part[1])):
+                    carried = start
+                    continue
+                if start < begin:
+                    yield (start, begin), start
+            yield part, start
+
+    def siblings(self, run: list[tuple[Node, int]]) -> Iterator[Piece]:
+        """Neighbouring sections of one container, each with the start of its chunk: merged, as they are or split."""
+        index = 0
+        while index < len(run):
+            node, start = run[index]
+            end = node.end
+            index += 1
+            if self.is_small((start, end)):
+                while index < len(run) and self.size((start, run[index][0].end)) <= self.rules.merged:
+                    end = run[index][0].end
+                    index += 1
+            if end == node.end:
+                yield from self.split(node, start)
+            else:
+                yield start, end
+
+    def split(self, node: Node, start: int) -> list[Piece]:
+        """A section in pieces that fit: at its parts, theirs, and so on, then at breaks of the text."""
+        if self.size((start, node.end)) <= self.rules.largest:
+            return [(start, node.end)]
+        pieces = self.cut((start, node.start)) if start < node.start else []
+        for part in node.parts(self.text):
+            pieces += self.split(part, part.start) if isinstance(part, Node) else self.cut(part)
+        return self.packed(pieces)
+
+    def packed(self, pieces: list[Piece]) -> list[Piece]:
+        """Neighbouring pieces of one section joined, first come first served, while they fit."""
+        result = pieces[:1]
+        for piece in pieces[1:]:
+            joined = result[-1][0], piece[1]
+            if self.size(joined) <= self.rules.largest:
+                result[-1] = joined
+            else:
+                result.append(piece)
+        return result
+
+    def cut(self, piece: Piece) -> list[Piece]:
+        """Text without sections inside in pieces that fit, all of which have one context."""
+        return split_text(self.text, self.tokens, piece, self.rules.largest - count_tokens(self.context(piece)))

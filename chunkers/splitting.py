@@ -1,0 +1,97 @@
+"""Cutting a stretch of text at its natural breaks, and packing the pieces.
+
+Everything works on spans of the document; nothing is copied and searched for again.
+"""
+
+import re
+
+import numpy as np
+
+from chunkers.tokens import Tokenized
+
+Piece = tuple[int, int]
+"""Characters start (included) to end (excluded); inside this package only, records carry Span."""
+
+_ABBREVIATIONS = "".join(rf"(?<!\b{word}\.)" for word in ("[A-Z]", "No", "Sec", "sec", "Dr", "Mr", "Mrs", "Ms", "St"))
+
+_BREAKS = (
+    re.compile(r"\n[^\S\n]*\n\s*"),  # paragraphs
+    re.compile(r"\n\s*"),  # lines
+    # Sentences and the clauses of an enumeration; "Sec. 3", "No. 4" and "U.S. Code" end nothing.
+    re.compile(
+        rf"(?:(?<=[!?;:])|(?<=[.;:!?][”\"’')\]])|(?<=\.){_ABBREVIATIONS})\s+(?=[“\"‘'(\[—]?[A-Z0-9(])",
+    ),
+    re.compile(r"\s+"),  # words
+)
+
+
+def trimmed(text: str, piece: Piece) -> Piece | None:
+    """The piece without white space at its ends; None for white space alone."""
+    stretch = text[piece[0] : piece[1]]
+    body = stretch.strip()
+    if not body:
+        return None
+    start = piece[0] + len(stretch) - len(stretch.lstrip())
+    return start, start + len(body)
+
+
+def packed(tokens: Tokenized, pieces: list[Piece], budget: int) -> list[Piece]:
+    """Neighbouring pieces joined, first come first served, while the joined one has at most `budget` tokens.
+
+    A piece that is too long by itself stays alone.
+    """
+    if not pieces:
+        return []
+    ends = np.array([end for _, end in pieces], dtype=np.int64)
+    used = tokens.through(ends)
+    result: list[Piece] = []
+    index = 0
+    while index < len(pieces):
+        start = pieces[index][0]
+        last = int(np.searchsorted(used, int(tokens.before(start)) + budget, side="right")) - 1
+        last = max(last, index)
+        result.append((start, pieces[last][1]))
+        index = last + 1
+    return result
+
+
+def split_text(text: str, tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:
+    """The piece in parts of at most `budget` tokens, without white space at their ends.
+
+    It is cut at paragraphs, then lines, sentences, words and tokens, each only where the parts of the level above
+    are still too long, and neighbouring parts are packed again. Every character but white space is in one part.
+    """
+    whole = trimmed(text, piece)
+    return _split(text, tokens, whole, budget, 0) if whole else []
+
+
+def _split(text: str, tokens: Tokenized, piece: Piece, budget: int, level: int) -> list[Piece]:
+    if tokens.count(*piece) <= budget:
+        return [piece]
+    if level == len(_BREAKS):
+        return _windows(tokens, piece, budget)
+    parts: list[Piece] = []
+    start = piece[0]
+    for found in _BREAKS[level].finditer(text, *piece):
+        parts.append((start, found.start()))
+        start = found.end()
+    parts.append((start, piece[1]))
+    parts = [part for part in parts if part[0] < part[1]]
+    spans = np.array(parts, dtype=np.int64)
+    sizes = tokens.through(spans[:, 1]) - tokens.before(spans[:, 0])
+    pieces: list[Piece] = []
+    for part, size in zip(parts, sizes.tolist(), strict=True):
+        pieces += [part] if size <= budget else _split(text, tokens, part, budget, level + 1)
+    return packed(tokens, pieces, budget)
+
+
+def _windows(tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:
+    """A word of more than `budget` tokens cut at every `budget`-th of them."""
+    result: list[Piece] = []
+    start, end = piece
+    while start < end:
+        reach = min(int(tokens.before(start)) + budget, tokens.n_tokens)
+        cut = min(int(tokens.floor[reach]), end)
+        result.append((start, cut))
+        start = cut
+    return result

@@ -1,0 +1,62 @@
+"""The JSON Schema blocks of docs/eval-architecture.md, written anew: `python -m runner.print_schemas`."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from runner.canonical import JSON, write_atomic
+from runner.schemas import SCHEMAS
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "eval-architecture.md"
+WIDTH = 118
+
+_BLOCK = re.compile(r"(<!-- schema: (?P<name>[^\n]+?) -->\n).*?(<!-- end of schema -->)", re.DOTALL)
+
+
+def with_schemas(text: str) -> str:
+    """The text with the block between every pair of markers replaced by the schema that the marker names.
+
+    KeyError for a marker that names no schema.
+    """
+    return _BLOCK.sub(lambda block: f"{block[1]}```json\n{_laid_out(_schema(block['name']))}\n```\n{block[3]}", text)
+
+
+def schema_blocks(text: str) -> dict[str, JSON]:
+    """The schemas that a text prints, parsed, by the names in their markers."""
+    blocks = {block["name"]: block[0] for block in _BLOCK.finditer(text)}
+    return {name: json.loads(block.split("```json\n")[1].split("\n```")[0]) for name, block in blocks.items()}
+
+
+def _schema(name: str) -> JSON:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_untitled(SCHEMAS[name].model_json_schema())}
+
+
+def _untitled(value: JSON) -> JSON:
+    """The schema without generated titles, which repeat the names; a property may itself be called title."""
+    if isinstance(value, dict):
+        return {key: _untitled(item) for key, item in value.items() if key != "title" or not isinstance(item, str)}
+    return [_untitled(item) for item in value] if isinstance(value, list) else value
+
+
+def _laid_out(value: JSON, indent: int = 0) -> str:
+    """JSON with everything on one line that fits there."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(flat) + indent <= WIDTH or not isinstance(value, dict):
+        return flat
+    rows = [f"{' ' * (indent + 1)}{json.dumps(key)}: {_laid_out(item, indent + 1)}" for key, item in value.items()]
+    return "{\n" + ",\n".join(rows) + "\n" + " " * indent + "}"
+
+
+def main() -> int:
+    """0; the document is rewritten where a block is not current."""
+    before = DOCUMENT.read_text(encoding="utf-8")
+    after = with_schemas(before)
+    if after != before:
+        write_atomic(DOCUMENT, after.encode())
+    sys.stdout.write(f"{DOCUMENT}: {'rewritten' if after != before else 'current'}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Text written front to back with the spans of the sections in it."""
+
+import unicodedata
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+_STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}
+_CLOSED = frozenset(".:;,?!—–-")
+INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
+"""Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A section while it is being written; `start` is -1 until its first character."""
+
+    kind: str
+    level: int
+    num: str = ""
+    heading: str = ""
+    start: int = -1
+    end: int = -1
+
+
+class TextWriter:
+    """Collects words and separators; white space is collapsed and the stronger of two separators wins.
+
+    Separators are a space, a tab between cells, a newline between blocks and two between sections. One is written
+    only before further text, so no part begins or ends with white space.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        """Characters written so far, a waiting separator not included."""
+        self.supplied = 0
+        """How many of them stand in no file: quotation marks and full stops that a stylesheet would print."""
+        self.n_invisible = 0
+        """How many soft hyphens and zero-width characters were left out."""
+        self.parts: list[Part] = []
+        self._pieces: list[str] = []
+        self._separator = ""
+        self._waiting: list[Part] = []
+        self._marks: list[str] = []
+        self._stop = False
+
+    def write(self, raw: str) -> None:
+        """Append text; white space at its ends separates it from its neighbours."""
+        visible = raw.translate(INVISIBLE)
+        self.n_invisible += len(raw) - len(visible)
+        words = visible.split()
+        if not words:
+            if visible:
+                self.separate(" ")
+            return
+        if visible[0].isspace():
+            self.separate(" ")
+        self._flush()
+        self._append(" ".join(words))
+        if visible[-1].isspace():
+            self.separate(" ")
+
+    def separate(self, separator: str) -> None:
+        """Ask for at least this separator before the next text."""
+        if _STRENGTH[separator] > _STRENGTH[self._separator]:
+            self._separator = separator
+
+    def glue(self) -> None:
+        """Withdraw the waiting separator: the next text belongs to the last word."""
+        self._separator = ""
+
+    def stop(self) -> None:
+        """Supply a full stop if text follows on the same line and the last character closes nothing."""
+        self._stop = True
+
+    def open_quote(self, mark: str) -> None:
+        """Supply an opening mark before the next text."""
+        self._marks.append(mark)
+
+    def close_quote(self, mark: str) -> None:
+        """Supply the closing mark after the last text; a pair with nothing inside is not written."""
+        if self._marks:
+            self._marks.pop()
+            return
+        self._append(mark)
+        self.supplied += 1
+
+    def open(self, kind: str, level: int) -> Part:
+        """A part that begins with the next text."""
+        part = Part(kind, level)
+        self.parts.append(part)
+        self._waiting.append(part)
+        return part
+
+    def close(self, part: Part) -> None:
+        """End a part after the last text; one in which nothing was written keeps start -1."""
+        part.end = self.length
+        if part.start < 0:
+            self._waiting.remove(part)
+
+    def since(self, mark: int) -> str:
+        """The text written since `mark`, an earlier `n_pieces`, without the separators around it."""
+        return "".join(self._pieces[mark:]).strip()
+
+    @property
+    def n_pieces(self) -> int:
+        """A mark for `since`."""
+        return len(self._pieces)
+
+    def finish(self) -> tuple[str, list[Part]]:
+        """The text in NFC and the parts that hold any of it, in text order."""
+        parts = [part for part in self.parts if part.start >= 0]
+        return _nfc("".join(self._pieces), parts), parts
+
+    def _flush(self) -> None:
+        if self.length:
+            if self._stop and self._separator in ("", " ") and self._pieces[-1][-1] not in _CLOSED:
+                self._append(".")
+                self.supplied += 1
+            if self._separator:
+                self._append(self._separator)
+        self._stop = False
+        self._separator = ""
+        for part in self._waiting:
+            part.start = self.length
+        self._waiting.clear()
+        for mark in self._marks:
+            self._append(mark)
+        self.supplied += len(self._marks)
+        self._marks.clear()
+
+    def _append(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self.length += len(piece)
+
+
+def _nfc(text: str, parts: list[Part]) -> str:
+    """The text in NFC; the parts' offsets are moved to it.
+
+    Every offset lies beside white space or a supplied mark, with which nothing composes, so normalising between
+    the offsets gives the same characters as normalising the whole.
+    """
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    cuts = sorted({0, len(text), *(offset for part in parts for offset in (part.start, part.end))})
+    pieces = [unicodedata.normalize("NFC", text[start:end]) for start, end in pairwise(cuts)]
+    moved = [0, *accumulate(len(piece) for piece in pieces)]
+    for part in parts:
+        part.start = moved[bisect_left(cuts, part.start)]
+        part.end = moved[bisect_left(cuts, part.end)]
+    return "".join(pieces)

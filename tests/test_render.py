@@ -1,0 +1,630 @@
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner import catalog
+from runner.canonical import json_bytes, rounded, sha256
+from runner.decide import meets_criterion_5
+from runner.plan import default_cells
+from runner.records import BM25Cell, HybridCell, parse_cell
+from runner.render import LONGEST_TEXT, TEMPLATE_VERSION, TEMPLATES, criterion_5, figure, page, percent, places, signed
+from runner.schemas import Receipt, Results, Rule
+
+NEEDS = (
+    "Which bills create a grant program for repairing rural bridges?",
+    "H.R. 1234 section 3 definitions",
+    "authority of the Secretary to waive matching requirements",
+    "help for former soldiers who breathed poisonous smoke overseas",
+    "penalties for late reporting of suspicious transactions",
+)
+
+
+def difference(values: np.ndarray, baseline: np.ndarray) -> dict[str, Any]:
+    paired = values - baseline
+    mean, half = float(paired.mean()) / 1e9, 1.96 * float(paired.std()) / 1e9 / len(paired) ** 0.5
+    wins, losses = int((paired > 0).sum()), int((paired < 0).sum())
+    counts = {"wins": wins, "ties": len(paired) - wins - losses, "losses": losses}
+    return {"mean": mean, "low": mean - half, "high": mean + half, **counts}
+
+
+def measure(values: np.ndarray) -> dict[str, Any]:
+    mean, half = float(values.mean()) / 1e9, 1.96 * float(values.std()) / 1e9 / len(values) ** 0.5
+    return {"mean": mean, "low": max(mean - half, 0.0), "high": min(mean + half, 1.0), "per_query": values.tolist()}
+
+
+def encoder_facts(name: str) -> dict[str, Any]:
+    spec = catalog.ENCODERS[name]
+    return {
+        "backend": "LocalEncoder",
+        "encoder": name,
+        "hub_id": spec.hub_id,
+        "revision": spec.revision,
+        "query_prompt": spec.query_prompt,
+        "document_prompt": spec.document_prompt,
+        "max_tokens": spec.max_tokens,
+        "dim": spec.dim,
+        "dtype": "float32",
+        "versions": {"sentence-transformers": "6.2.0", "torch": "2.13.0"},
+    }
+
+
+def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
+    cell = parse_cell(name)
+    dense = not isinstance(cell, BM25Cell)
+    lost = round(share * n_chunks * 430)
+    return {
+        "schema_version": 1,
+        "cell": name,
+        "queries_sha256": sha256("queries"),
+        "corpus_sha256": sha256("corpus"),
+        "chunks": {
+            "count": n_chunks,
+            "tokens_p50": 431,
+            "tokens_p95": 512,
+            "tokens_max": 512,
+            "duplicate_share": 0.0123,
+            "coverage": 1.0,
+            "chunks_per_document_max": 214,
+        },
+        "encoder": encoder_facts(cell.encoder) if not isinstance(cell, BM25Cell) else None,
+        "probe": {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")} if dense else None,
+        "truncation": {
+            "tokens": n_chunks * 430,
+            "lost": lost,
+            "share": lost / (n_chunks * 430),
+            "chunks": n_chunks,
+            "chunks_cut": lost // 90,
+        }
+        if dense
+        else None,
+        "bm25": {"library": "bm25s", "k1": 1.5, "b": 0.75, "stop words": "Lucene's 33 English stop words"}
+        if isinstance(cell, BM25Cell | HybridCell)
+        else None,
+        "method": "exact cosine over all chunks; a document by its best chunk",
+    }
+
+
+def gate(real: float) -> dict[str, Any]:
+    nulls = []
+    for name, mean in (("permuted qrels", 0.0312), ("random retrieval", 0.0048)):
+        null = {"name": name, "mean": mean, "sd": 0.011, "low": mean * 0.5, "median": mean, "high": mean * 1.6}
+        nulls.append({**null, "delta": real - mean, "p": 1 / 2001, "smallest_p": 1 / 2001, "verdict": "pass"})
+    settings_ = {"measure": "ndcg@10", "draws": 2000, "tau": 0.05, "alpha": 0.05}
+    return {"cell": "", "real": real, "nulls": nulls, "verdict": "pass", **settings_}
+
+
+def synthetic_results(
+    *,
+    kind: str = "production",
+    unjudged: int = 0,
+    tier: str = "candidate",
+    n_queries: int = 30,
+    source: str = "us_code",
+) -> dict[str, Any]:
+    """A results.json with the default cells of a source and scores that a seed makes; shapes real, figures invented."""
+    spec = catalog.SOURCES[source]
+    cells = default_cells(spec, rehearsal=kind == "rehearsal")
+    generator = np.random.default_rng(np.random.PCG64(7))
+    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
+    ease = generator.beta(2, 1.4, n_queries)
+
+    def values(shift: float) -> np.ndarray:
+        return np.rint(np.clip(ease + shift + generator.normal(0, 0.12, n_queries), 0, 1) * 1e9).astype(np.int64)
+
+    table = {
+        cell: {name: values(0.01 * index - 0.05) for name in ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10")}
+        for index, cell in enumerate(cells)
+    }
+    base = table[cells[0]]
+    rows = []
+    for index, cell in enumerate(cells):
+        judged = np.full(n_queries, 10**9 if not unjudged else 9 * 10**8, np.int64)
+        scores = {name: measure(value) for name, value in {**table[cell], "judged@10": judged}.items()}
+        mean = scores["ndcg@10"]["mean"]
+        differences = {name: difference(table[cell][name], base[name]) for name in ("ndcg@10", "recall@10", "mrr")}
+        gain, recall = differences["ndcg@10"]["mean"], differences["recall@10"]["mean"]
+        rows.append(
+            {
+                "cell": cell,
+                "role": "baseline" if index == 0 else "preregistered" if kind != "exploration" else "exploratory",
+                "scores": scores,
+                "differences": differences,
+                "meets_criterion_5": index > 0 and meets_criterion_5(gain, recall, rule),
+                "gate": gate(mean),
+                "unjudged": unjudged // len(cells),
+                "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
+                "provenance": provenance(cell, 3000 + 700 * index, 0.04 * (index % 3)),
+            }
+        )
+    rows.sort(key=lambda row: (-row["scores"]["ndcg@10"]["mean"], row["cell"]))
+    plan = {
+        "schema_version": 1,
+        "source": source,
+        "version": 1,
+        "baseline": cells[0],
+        "cells": cells,
+        "sample": {"size": 750, "seed": 2026},
+        "pool_depth": 30,
+        "relevant_grade": 2,
+        "rule": rule.model_dump(),
+        "bootstrap": {"resamples": 10000, "confidence": 0.95, "seed": 2026},
+        "null_gate": {"draws": 2000, "tau": 0.05, "alpha": 0.05, "seed": 2026},
+    }
+    kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
+    return {
+        "schema_version": 1,
+        "source": source,
+        "version": 1,
+        "kind": kind,
+        "provisional": bool(unjudged),
+        "plan": plan,
+        "preregistration_sha256": sha256("preregistration"),
+        "judge_prompt_sha256": sha256("judge"),
+        "queries": [
+            {
+                "id": f"q{number:02d}",
+                "text": NEEDS[number % len(NEEDS)],
+                "kind": kinds[number % 4],
+                "origin": origins[number % 3],
+                "source_document": "",
+                "stratum": "",
+                "note": "",
+            }
+            for number in range(1, n_queries + 1)
+        ],
+        "corpus": {
+            "documents": 748,
+            "n_read": 1903,
+            "n_chars": 61_204_377,
+            "quarantined": [{"file": "usc/title-42/chapter-7.xml", "reason": "no body: neither main nor legis-body"}],
+            "strata": {
+                f"title {number:02d}/{length}": 11 * number for number in (5, 26, 42) for length in ("long", "short")
+            },
+            "manifest_sha256": sha256("corpus"),
+            "archive_sha256": sha256("archive"),
+            "sample": {"size": 750, "seed": 2026},
+            "reader": "us_code",
+        },
+        "labels": {
+            "lines": 4211,
+            "sha256": sha256("labels"),
+            "pairs": 4180,
+            "pool_pairs": 4180 + unjudged,
+            "unjudged_pairs": unjudged,
+            "judges": {"reader-a": 4180, "reader-b": 31},
+            "models": ["judge-model-1"],
+            "grades": {"0": 3100, "1": 611, "2": 320, "3": 180},
+        },
+        "cells": rows,
+        "noise_floor": {
+            "cell": cells[0],
+            "ndcg@10": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},
+            "max_change": 0.0,
+            "queries_changed": 0,
+        },
+        "outcome": {
+            "tier": "no decision" if unjudged else tier,
+            "candidates": [cells[-1]],
+            "sentence": f"Candidate: {cells[-1]}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to "
+            f"+0.0804, {n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
+            "baseline_gate": "pass",
+        },
+        "weaknesses": [
+            f"{n_queries} queries show a difference of 0.080 nDCG@10 with 80 % power (SD of differences .15); the rule "
+            "asks for 0.02, so a candidate may be chance, and the best of 10 cells looks better than it is.",
+            "Judgments are per document: a chunk's hit counts as its document's, by the best chunk, so a chunker that "
+            "finds the right document through the wrong passage is not told apart.",
+            "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
+            "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
+            "index) was not measured.",
+        ],
+    }
+
+
+def synthetic_receipt() -> dict[str, Any]:
+    cells = default_cells(catalog.SOURCES["us_code"], rehearsal=False)
+    return {
+        "schema_version": 1,
+        "finished_on": "2026-11-22T21:40:03+00:00",
+        "tool_version": "0.1.0",
+        "python": "3.11.9",
+        "platform": "Linux-6.1.0-x86_64-with-glibc2.36",
+        "cpu_count": 2,
+        "libraries": {"numpy": "2.4.6", "bm25s": "0.3.16", "torch": ""},
+        "seconds": {"corpus": 12.031, "cells": 1804.5, "score": 3.25},
+        "cells": {cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812} for cell in [*cells[:8], "aa"]}
+        | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
+        "usd": 3.4,
+    }
+
+
+def rendered(receipt: dict[str, Any] | None = None, **changes: Any) -> str:
+    return page_of(synthetic_results(**changes), receipt)
+
+
+def page_of(results: dict[str, Any], receipt: dict[str, Any] | None = None) -> str:
+    checked = None if receipt is None else Receipt.model_validate(receipt)
+    return page(Results.model_validate(results), checked).decode()
+
+
+VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
+
+
+class Outline(HTMLParser):
+    """Elements, attributes and text of a page; raises where an element is closed that is not open."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        if tag in ("td", "th", "dt", "dd", "li", "p", "caption", "summary"):
+            self.text.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join("".join(self.text).split())
+
+
+def words(html: str) -> str:
+    return Outline(html).words
+
+
+def column(html: str, caption: str, row: int) -> list[str]:
+    """The texts of one body row of the table whose caption has that id."""
+    table = html.split(f'id="{caption}"')[1].split("</table>")[0]
+    line = re.findall(r"<tr[^>]*>(.*?)</tr>", table.split("<tbody>", 1)[1], re.DOTALL)[row]
+    return [words(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)]
+
+
+def test_the_same_inputs_give_the_same_bytes_in_any_process_and_before_and_after_the_file_is_written():
+    results, receipt = synthetic_results(), Receipt.model_validate(synthetic_receipt())
+    first = page(Results.model_validate(results), receipt)
+    assert page(Results.model_validate(rounded(results)), receipt) == first
+    program = (
+        "import sys; from tests.test_render import *; "
+        "sys.stdout.buffer.write(page(Results.model_validate(synthetic_results()), "
+        "Receipt.model_validate(synthetic_receipt())))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "17", "LC_ALL": "C"}
+    again = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, env=environment, cwd=TEMPLATES.parent
+    )
+    assert again.stdout == first
+
+
+def test_the_page_loads_nothing_runs_nothing_and_permits_only_its_own_style():
+    html = rendered(synthetic_receipt())
+    elements = Outline(html).elements
+    assert not {tag for tag, _ in elements} & {"script", "img", "link", "iframe", "object", "embed", "form", "base"}
+    for tag, attributes in elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")], tag
+        assert (attributes.get("href") or "#").startswith("#")
+    style = re.search("<style>(.*?)</style>", html, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    policies = [
+        a["content"] for tag, a in elements if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policies == [f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"]
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+
+
+@pytest.mark.parametrize("changes", [{}, {"unjudged": 37}, {"kind": "rehearsal"}, {"kind": "exploration"}])
+def test_structure_is_one_that_a_screen_reader_can_follow(changes: dict[str, Any]):
+    elements = Outline(rendered(synthetic_receipt(), **changes)).elements
+    tags = Counter(tag for tag, _ in elements)
+    assert elements[0] == ("html", {"lang": "en"})
+    assert tags["h1"] == tags["main"] == tags["title"] == 1
+    levels = [int(tag[1]) for tag, _ in elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert tags["table"] == tags["caption"]
+    assert all("scope" in attributes for tag, attributes in elements if tag == "th")
+    ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = {a[key] for _, a in elements for key in ("aria-labelledby",) if key in a}
+    linked = {str(a["href"])[1:] for tag, a in elements if tag == "a"}
+    assert named | linked <= set(ids)
+    assert tags["table"] == sum(a.get("class") == "scroll" and a.get("tabindex") == "0" for _, a in elements)
+
+
+def test_a_rehearsal_says_loudly_that_it_never_counts_as_a_decision():
+    html = rendered(kind="rehearsal")
+    said = words(html)
+    assert "<title>REHEARSAL: us_code version 1" in html
+    assert re.search(r"<h1>.*REHEARSAL.*us_code", html)
+    assert "never counts as a decision" in said
+    assert "REHEARSAL" in words(html.split("<footer>")[1].split("</footer>")[0])
+    assert "Verdict:" not in said
+    assert "REHEARSAL" not in rendered()
+
+
+def test_an_exploration_says_that_nothing_is_decided():
+    html = rendered(kind="exploration", tier="baseline kept")
+    assert "<title>EXPLORATION: us_code version 1" in html
+    assert "Nothing is decided" in words(html)
+    assert "An exploration has no decision.json." in words(html)
+    assert "Verdict:" not in words(html)
+
+
+def test_a_provisional_page_counts_what_is_not_judged_and_bounds_every_cell():
+    html = rendered(unjudged=407)
+    assert "<title>PROVISIONAL: us_code" in html
+    assert "Provisional: 407 of 4,587 pairs of the pool are not judged yet." in words(html)
+    mean = synthetic_results(unjudged=407)["cells"][0]["bounds"]
+    assert column(html, "measures-caption", 0)[-2:] == ["37", f"{mean[0]:.4f} to {mean[1]:.4f}"]
+    complete = rendered()
+    assert "Provisional" not in words(complete)
+    assert "bounds" not in words(complete)
+
+
+@pytest.mark.parametrize("tier", ["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"])
+def test_the_verdict_stands_first_with_its_tier(tier: str):
+    said = words(rendered(tier=tier))
+    assert f"Verdict: {tier} (" in said
+    sentence = "gains +0.0412 nDCG@10 over the baseline"
+    assert said.index(tier) < said.index(sentence) < said.index("What this result does not show")
+    assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
+
+
+def test_every_weakness_is_listed_before_the_ranking():
+    results = synthetic_results()
+    said = words(page_of(results))
+    for weakness in results["weaknesses"]:
+        assert said.index(weakness) < said.index("Cells by mean nDCG@10")
+
+
+def test_the_ranking_keeps_the_order_of_the_results_and_shows_the_four_places_that_are_compared():
+    results = synthetic_results()
+    html = page_of(results)
+    for place, row in enumerate(results["cells"]):
+        shown = column(html, "ranking-caption", place)
+        assert shown[:2] == [str(place + 1), f"{row['cell']} {row['role']}"]
+        ndcg, gain = row["scores"]["ndcg@10"], row["differences"]["ndcg@10"]
+        assert shown[2] == f"{ndcg['mean']:.4f} [{ndcg['low']:.4f}, {ndcg['high']:.4f}]"
+        if row["role"] != "baseline":
+            interval = f"[{signed(gain['low'])}, {signed(gain['high'])}]"
+            counts = f"{gain['wins']} / {gain['ties']} / {gain['losses']}"
+            assert shown[3] == f"{gain['mean']:+.4f} {interval} {counts}".replace("-", "\u2212")
+        else:
+            assert shown[3] == shown[5] == "baseline"
+        assert shown[-1] == "pass"
+
+
+def test_the_captions_state_measures_rule_and_that_intervals_are_not_adjusted():
+    said = words(rendered())
+    for claim in (
+        "linear gain",
+        "a grade of 2 or more as relevant",
+        "relative to the pool",
+        "best chunk (MaxP)",
+        "95 % bootstrap intervals",
+        "not adjusted for the 11 cells compared",
+        "at least 0.02 nDCG@10",
+        "at most 0.02 Recall@10",
+        "down to rank 100",
+    ):
+        assert claim in said.replace("\xa0", " ")
+
+
+def test_the_null_gate_lists_every_null_of_every_cell_and_tolerates_fields_it_does_not_know():
+    results = synthetic_results()
+    results["cells"][1]["gate"]["nulls"][0] |= {"verdict": "fail", "p": 0.21, "unheard-of": [1]}
+    results["cells"][1]["gate"]["verdict"] = "fail"
+    results["cells"][2]["gate"] = {"verdict": "insufficient", "nulls": []}
+    html = page_of(results)
+    real = results["cells"][1]["scores"]["ndcg@10"]["mean"]
+    table = html.split('id="gate-caption"')[1].split("</thead>")[1].split("</table>")[0].split("</tbody>")[:-1]
+    bodies = [words(body.split("<tbody>")[1]) for body in table]
+    assert bodies[1].startswith(f"{results['cells'][1]['cell']} gate: fail permuted qrels {real:.4f} 0.0312 [")
+    assert "0.2100 fail random retrieval" in bodies[1]
+    assert bodies[2] == f"{results['cells'][2]['cell']} No null was drawn. insufficient"
+
+
+def test_the_noise_floor_is_shown_or_said_to_be_missing():
+    results = synthetic_results()
+    results["noise_floor"] |= {"max_change": 0.0131, "queries_changed": 1}
+    assert "1 of 30 queries changed, the largest by 0.0131" in words(page_of(results))
+    assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
+
+
+def test_every_query_shows_its_score_in_every_cell_at_two_places():
+    results = synthetic_results()
+    html = page_of(results)
+    for place, query in enumerate(results["queries"]):
+        scores = [f"{row['scores']['ndcg@10']['per_query'][place] / 1e9:.2f}" for row in results["cells"]]
+        assert column(html, "queries-caption", place) == [
+            query["id"],
+            query["text"],
+            query["kind"],
+            query["origin"],
+            *scores,
+        ]
+
+
+def test_corpus_labels_and_provenance_are_on_the_page():
+    results = synthetic_results()
+    said = words(page_of(results))
+    for fact in (
+        "748 documents (61,204,377 characters)",
+        "usc/title-42/chapter-7.xml no body: neither main nor legis-body",
+        "title 42/long 462",
+        "4,180 pairs of query and document are judged, in 4,211 lines",
+        "2 320 7.60",
+        "reader-b 31",
+        "revision edc2df7b6c25794b340229ca082e7c78782e6374",
+        "stop words Lucene's 33 English stop words",
+        f"page template {TEMPLATE_VERSION}".capitalize(),
+        sha256("preregistration"),
+        sha256("labels"),
+        sha256("judge"),
+        sha256(json_bytes(results)),
+        "min_gain: 0.02",
+    ):
+        assert fact in said
+
+
+def test_commands_name_what_made_the_page():
+    assert "bin/per-source-eval.py render --source=us_code --check" in rendered()
+    assert "bin/per-source-eval.py --source=us_code --rehearse\n" in rendered(kind="rehearsal")
+    exploration = Outline(rendered(kind="exploration"))
+    assert "--cells 'mxbai-large-v1 x fixed_token_512_50' \\" in exploration.words
+    assert "--cells 'arctic-l-v2.0 x fixed_token_512_50'" not in exploration.words
+    assert "--rehearse" not in exploration.words
+    assert "--check" not in exploration.words + rendered(unjudged=11)
+
+
+def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
+    results = synthetic_results(kind="exploration")
+    results["plan"]["baseline"] = "minilm-l6-v2 x fixed_token_512_50"
+    assert "--source=us_code --rehearse \\" in words(page_of(results))
+
+
+def test_the_receipt_is_shown_or_said_to_be_missing():
+    said = words(rendered(synthetic_receipt()))
+    for fact in ("3.40 US dollars", "cells 1804.50", "torch not installed", "the baseline once more (A/A) 91.5 0.812"):
+        assert fact in said
+    assert "bm25 x whole_doc not measured 0.4" in said
+    assert "There is no receipt" in words(rendered())
+
+
+HOSTILE = (
+    '"><script>alert(1)</script>',
+    "</style></title><img src=x onerror=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "\u202egnp.exe\u2066 \u05e9\u05dc\u05d5\u05dd",
+    "nul \x00 bell \x07 escape \x1b[31m",
+    "hidden \u200b\u00ad\ufeff\U000e0041 marks",
+    "javascript:alert(1)",
+    "' onmouseover='alert(1)",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_inert_wherever_it_comes_from(text: str):
+    results, receipt = hostile_results(text), synthetic_receipt()
+    receipt |= {"platform": text, "libraries": {text: text}, "seconds": {text: 1.0}, "cells": {text: {text: 2.0}}}
+    html = page_of(results, receipt)
+    plain = Outline(page_of(synthetic_results(), synthetic_receipt()))
+    assert {tag for tag, _ in Outline(html).elements} == {tag for tag, _ in plain.elements}
+    names = {name for _, attributes in Outline(html).elements for name in attributes}
+    assert names == {name for _, attributes in plain.elements for name in attributes}
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]", html)
+    assert "49" not in words(html.split('class="sentence"')[1].split("</p>")[0])
+
+
+def hostile_results(text: str) -> dict[str, Any]:
+    results = synthetic_results()
+    results["source"] = text
+    for query in results["queries"][:3]:
+        query |= {"text": text, "kind": text}
+    results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}, "reader": text}
+    results["labels"] |= {"judges": {text: 1}, "models": [text]}
+    results["weaknesses"] = [text]
+    results["outcome"]["sentence"] = text
+    results["cells"][0]["cell"] = text
+    results["cells"][0]["provenance"]["encoder"] = {text: [text, {text: text}]}
+    results["plan"]["source"] = text
+    return results
+
+
+def test_hostile_text_is_still_readable():
+    html = page_of(hostile_results(HOSTILE[0]))
+    assert words(html).count(HOSTILE[0]) > 10
+    bidi = page_of(hostile_results(HOSTILE[3]))
+    assert "⟨U+202E⟩gnp.exe⟨U+2066⟩ שלום" in bidi
+
+
+def test_a_line_of_a_million_characters_is_cut_and_says_so():
+    results = synthetic_results()
+    results["queries"][0]["text"] = "x" * 1_000_000
+    html = page_of(results)
+    assert f"{'x' * LONGEST_TEXT}… (1,000,000 characters in all)" in html
+    assert "x" * (LONGEST_TEXT + 1) not in html
+    assert len(html) < 300_000
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(min_size=1, max_size=40))
+def test_any_text_at_all_leaves_the_structure_as_it_is(text: str):
+    results = synthetic_results(n_queries=3)
+    plain = Outline(page_of(results)).elements
+    results["queries"][0]["text"] = results["weaknesses"][0] = results["corpus"]["quarantined"][0]["file"] = text
+    assert Outline(page_of(results)).elements == plain
+
+
+@pytest.mark.parametrize(
+    ("value", "unsigned", "with_sign"),
+    [
+        (0.12345, "0.1235", "+0.1235"),
+        (-0.02, "\u22120.0200", "\u22120.0200"),
+        (0.0, "0.0000", "0.0000"),
+        (-0.00001, "0.0000", "0.0000"),
+        (0.00004, "0.0000", "0.0000"),
+    ],
+)
+def test_figures_carry_their_sign_as_text_and_zero_has_none(value: float, unsigned: str, with_sign: str):
+    assert places(value) == unsigned
+    assert signed(value) == with_sign
+
+
+@given(st.floats(-1, 1))
+def test_the_figure_shown_is_the_figure_compared(value: float):
+    assert float(places(value).replace("\u2212", "-")) == round(value, 4)
+
+
+def test_other_figures_read_as_a_reader_expects():
+    assert [figure(v) for v in (None, True, 12345, -3, 0.25, "", "a")] == [
+        "none", "yes", "12,345", "\u22123", "0.25", "empty", "a",
+    ]  # fmt: skip
+    assert [percent(share) for share in (0, 0.00001, 0.1234, 1)] == [
+        "0.00\u202f%",
+        "<\u20090.01\u202f%",
+        "12.34\u202f%",
+        "100.00\u202f%",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gain", "recall", "meets", "said"),
+    [
+        (0.02, -0.02, True, "yes"),
+        (0.01994, 0.0, False, "no: gains less than 0.02 nDCG@10"),
+        (0.05, -0.03, False, "no: loses more than 0.02 Recall@10"),
+        (-0.1, -0.1, False, "no: gains less than 0.02 nDCG@10 and loses more than 0.02 Recall@10"),
+    ],
+)
+def test_criterion_5_is_said_in_words(gain: float, recall: float, meets: bool, said: str):
+    differences = {"ndcg@10": {"mean": gain}, "recall@10": {"mean": recall}}
+    row = {"role": "preregistered", "meets_criterion_5": meets, "differences": differences}
+    rule = {"min_gain": 0.02, "max_recall_loss": 0.02}
+    assert criterion_5(row, rule) == said
+    assert criterion_5({**row, "role": "baseline"}, rule) == "is the baseline"

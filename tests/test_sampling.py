@@ -1,0 +1,98 @@
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.records import Document
+from samplers.sampling import allotment, in_hash_order, one_per_family, reading_pack, stratified_sample
+
+
+def document(family: int, version: str, stratum: str) -> Document:
+    return Document(f"{family}{version}", "text", "title", stratum, str(family), "")
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[Document]:
+    families = draw(st.lists(st.sampled_from("abcd"), max_size=30))
+    return [
+        document(family, version, f"{stratum}/{version}")
+        for family, stratum in enumerate(families)
+        for version in draw(st.lists(st.sampled_from(["ih", "rh", "enr"]), min_size=1, unique=True))
+    ]
+
+
+SIZES = st.integers(0, 40)
+SEEDS = st.integers(0, 5)
+
+
+@given(corpora(), SIZES, SEEDS, st.randoms(use_true_random=False))
+def test_input_order_does_not_matter(corpus: list[Document], size: int, seed: int, rng: object) -> None:
+    shuffled = list(corpus)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
+    assert stratified_sample(corpus, size, seed) == stratified_sample(shuffled, size, seed)
+    assert reading_pack(corpus, size, seed) == reading_pack(shuffled, size, seed)
+
+
+@given(corpora(), SIZES, SEEDS)
+def test_a_sample_has_the_size_asked_for_and_no_family_twice(corpus: list[Document], size: int, seed: int) -> None:
+    sample = stratified_sample(corpus, size, seed)
+    families = {item.family for item in corpus}
+    assert len(sample) == min(size, len(families))
+    assert len({item.family for item in sample}) == len(sample)
+    assert sample == sorted(sample, key=lambda item: item.doc_id)
+    assert all(item in corpus for item in sample)
+
+
+@given(corpora(), SIZES, SEEDS)
+def test_every_stratum_gets_its_share_to_within_one_seat(corpus: list[Document], size: int, seed: int) -> None:
+    sizes = Counter(item.stratum for item in one_per_family(corpus, seed))
+    given_seats = Counter(item.stratum for item in stratified_sample(corpus, size, seed))
+    size = min(size, sizes.total())
+    for stratum, members in sizes.items():
+        share = Fraction(size * members, sizes.total())
+        assert given_seats[stratum] <= max(1, -(-share // 1))
+        if size >= len(sizes):
+            assert given_seats[stratum] >= 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seats", "expected"),
+    [
+        ({"a": 60, "b": 30, "c": 10}, 10, {"a": 6, "b": 3, "c": 1}),
+        ({"a": 98, "b": 1, "c": 1}, 10, {"a": 8, "b": 1, "c": 1}),
+        ({"a": 50, "b": 30, "c": 20}, 1, {"a": 1, "b": 0, "c": 0}),
+        ({"a": 26, "b": 4}, 3, {"a": 2, "b": 1}),
+        ({"a": 2, "b": 1}, 99, {"a": 2, "b": 1}),
+        ({"a": 2, "b": 1}, 0, {"a": 0, "b": 0}),
+        ({}, 5, {}),
+    ],
+)
+def test_seats_are_allotted_by_largest_remainder(sizes: dict[str, int], seats: int, expected: dict[str, int]) -> None:
+    assert allotment(sizes, seats, seed=1) == expected
+
+
+def test_another_seed_draws_another_sample_and_the_same_seed_the_same() -> None:
+    corpus = [document(n, "ih", "s") for n in range(200)]
+    first = stratified_sample(corpus, 20, seed=1)
+    assert first == stratified_sample(corpus, 20, seed=1)
+    assert first != stratified_sample(corpus, 20, seed=2)
+
+
+def test_the_version_that_stays_is_neither_always_the_first_nor_the_last() -> None:
+    corpus = [document(n, version, "s") for n in range(300) for version in ("ih", "rh", "enr")]
+    kept = Counter(item.doc_id.lstrip("0123456789") for item in one_per_family(corpus, seed=7))
+    assert all(70 < kept[version] < 130 for version in ("ih", "rh", "enr"))
+
+
+def test_a_reading_pack_mixes_strata_from_its_beginning() -> None:
+    corpus = [document(n, "ih", "abcde"[n % 5]) for n in range(500)]
+    pack = reading_pack(corpus, 25, seed=3)
+    assert pack == in_hash_order(pack, seed=3)
+    assert Counter(item.stratum for item in pack) == dict.fromkeys("abcde", 5)
+    assert len({item.stratum for item in pack[:10]}) >= 4
+
+
+def test_no_documents_give_an_empty_sample() -> None:
+    assert stratified_sample([], 10, seed=1) == []
