@@ -24,5 +24,8 @@ def decision_sentence(decision: Decision) -> str:
     if decision.kind == "rehearsal":
         head = f"rehearsal of {head} (never counts as a decision)"
     kept = "the baseline, " if decision.chosen.cell == decision.baseline else ""
-    found = f"{len(decision.candidates)} candidate{"s" if len(decision.candidates) > 1 else ""}" if decision.tier == "candidate" else decision.tier
-    return f"{head}: chosen is {kept}{decision.chosen.cell} ({found}). Decided by {decision.decided_by}: {decision.reason}."
+    found = decision.tier
+    if decision.tier == "candidate":
+        found = "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
+    chosen = f"{head}: chosen is {kept}{decision.chosen.cell} ({found})."
+    return f"{chosen} Decided by {decision.decided_by}: {decision.reason}."
