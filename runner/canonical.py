@@ -57,13 +57,21 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
 
     A byte order mark and CRLF ends are accepted, since answers come from people's editors.
     """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error}). Save it as UTF-8 and run the command again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
     # Split on newlines alone: str.splitlines would also break a row at U+2028 inside a string.
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+            if "\\ud" in line.lower():
+                json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}:{number}: not JSON ({error}); one object a line is expected.") from error
         if not isinstance(row, dict):
             raise InputError(f"{path}:{number}: a JSON object is expected, found {type(row).__name__}.")

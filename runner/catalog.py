@@ -74,6 +74,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             query_prompt="search_query: ",
             document_prompt="search_document: ",
             trust_remote_code=True,
+            code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
         ),
         EncoderSpec(
             "mpnet-base-v2",

@@ -19,7 +19,12 @@ RECOMMENDED = "recommended"
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
     """Whether differences to the baseline make a candidate; compared at the four places that the page shows."""
-    return round(gain, 4) >= rule.min_gain and round(recall_change, 4) >= -rule.max_recall_loss
+    return _shown(gain) >= rule.min_gain and _shown(recall_change) >= -rule.max_recall_loss
+
+
+def _shown(value: float) -> float:
+    # The page reads results.json, which holds nine places: 0.01995000004 is 0.0199 there, not 0.0200.
+    return round(round(value, 9), 4)
 
 
 def outcome(cells: Sequence[CellResult], baseline: str, *, unjudged: int, n_queries: int) -> dict[str, object]:
@@ -48,9 +53,11 @@ def outcome(cells: Sequence[CellResult], baseline: str, *, unjudged: int, n_quer
 
 def _candidate_sentence(rows: dict[str, CellResult], candidates: Sequence[str], n_queries: int) -> str:
     best = rows[candidates[0]].differences["ndcg@10"]
-    many = f"{len(candidates)} candidates; the best, " if len(candidates) > 1 else "Candidate: "
+    named = f"Candidate: {candidates[0]}"
+    if len(candidates) > 1:
+        named = f"{len(candidates)} candidates; the best, {candidates[0]},"
     return (
-        f"{many}{candidates[0]}, gains {best.mean:+.4f} nDCG@10 over the baseline "
+        f"{named} gains {best.mean:+.4f} nDCG@10 over the baseline "
         f"(95 % interval {best.low:+.4f} to {best.high:+.4f}, {n_queries} queries). "
         f"A difference below {minimum_detectable_effect(n_queries):.3f} may be chance; the operator decides."
     )

@@ -10,7 +10,9 @@ from runner.eval_set import Version, load_corpus, load_labels, load_queries
 from runner.lock import LOCK_NAME
 from runner.plan import MIN_QUERIES, default_plan_text
 from runner.power import DEFAULT_SD, minimum_detectable_effect
+from runner.prep_labels import pool, unjudged
 from runner.records import BM25Cell, parse_cell
+from runner.run_files import read_run
 from runner.schemas import Decision, Plan, checked
 from runner.summary import decision_sentence
 
@@ -50,7 +52,7 @@ def _plan_lines(plan: Plan) -> list[str]:
 
 
 def _missing(version: Version, plan: Plan | None) -> str:
-    """The first thing that keeps the version from a decision, "" when a run would decide or ask for labels."""
+    """The first thing that keeps the version from a decision, "" when a run would decide or ask for a choice."""
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)
@@ -62,7 +64,10 @@ def _missing(version: Version, plan: Plan | None) -> str:
     absent = [cell for cell in plan.cells if not version.cell_path(cell).exists()]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
-    return ""
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    missing = unjudged(pooled, load_labels(version.labels_path))
+    return f"{len(missing)} of {len(pooled)} pairs are not judged yet" if missing else ""
 
 
 def _inventory(version: Version) -> list[str]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,11 @@ class _Job:
             done += len(batch)
             self._report(done)
         if _constant(rows, self.texts):
-            raise BackendError(f"{self.encoder.spec.name} returned one and the same vector for {len(rows)} texts.")
+            shutil.rmtree(self.folder / PIECES)  # or the next run would take them for finished
+            raise BackendError(
+                f"{self.encoder.spec.name} returned one and the same vector for {len(rows)} texts. None was kept; "
+                "check the model and run the command again."
+            )
         _save(self.folder / "rows.npy", rows)
         _save(self.folder / "tokens.npy", counts)
 
@@ -163,7 +168,10 @@ class _Job:
         except EvalError as error:
             raise BackendError(f"{error} ({where}). Finished batches are kept; run the command again.") from error
         if _constant(rows, texts):
-            raise BackendError(f"{self.encoder.spec.name} returned one and the same vector for all of {where}.")
+            raise BackendError(
+                f"{self.encoder.spec.name} returned one and the same vector for all of {where}. "
+                "Finished batches are kept; check the model and run the command again."
+            )
         return rows
 
     def _report(self, done: int) -> None:

@@ -4,6 +4,7 @@ docs/eval-architecture.md describes every file; runner/schemas.py checks them.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,14 @@ class Version:
         return f"{self.source.name} v{self.number}{' (rehearsal)' if self.rehearsal else ''}"
 
     @property
+    def flags(self) -> str:
+        """The flags that name this version on a command line, for the commands that messages suggest."""
+        given = [f"--source={self.source.name}"]
+        if self.folder.parent != self.checkout / "eval-sets" / self.source.name:
+            given.append(f"--eval-set-path={self.folder.parent}")
+        return shlex.join(given)
+
+    @property
     def queries_path(self) -> Path:
         """queries.yaml, shared by record and rehearsal."""
         return self.folder / "queries.yaml"
@@ -101,7 +110,7 @@ class Version:
     def plan(self, *, rehearsal: bool | None = None) -> Plan:
         """The plan in force, or the one that `rehearsal` names."""
         which = self.rehearsal if rehearsal is None else rehearsal
-        return load_plan(self.plan_path(rehearsal=which), self.source, rehearsal=which)
+        return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
 
 
 def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:

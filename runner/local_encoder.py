@@ -20,8 +20,9 @@ from runner.weights import WEIGHTS, verified_folder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
+_TOKENIZED_AT_ONCE = 256
 _LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 STATIC = ("minilm-static-384",)
 _FIRST_RANK = 996
@@ -44,6 +45,7 @@ class TransformerEncoder:
 
     def __init__(self, spec: EncoderSpec) -> None:
         self.spec = spec
+        self._kept: dict[str, NDArray[np.int32]] = {}
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row and library versions; no library is imported. A BackendError when one is not installed."""
@@ -73,23 +75,52 @@ class TransformerEncoder:
         }
 
     def token_counts(self, texts: Sequence[str], side: Side) -> "NDArray[np.int64]":
-        """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch."""
-        prompt = self._prompt(side)
-        encodings = self._tokenizer.encode_batch_fast(
-            [prompt + text for text in texts], add_special_tokens=self.adds_special_tokens
-        )
-        return np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+        """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
+
+        The tokens are kept for `encode`, four bytes each: tokenizing twice costs 5 % of an embedding with MiniLM.
+        """
+        counts, self._kept = [], {}
+        prompted = [self._prompt(side) + text for text in texts]
+        for start in range(0, len(prompted), _TOKENIZED_AT_ONCE):
+            some = prompted[start : start + _TOKENIZED_AT_ONCE]
+            for text, encoding in zip(some, self._tokenized(some), strict=True):
+                counts.append(len(encoding))
+                self._kept[text] = self._clipped(encoding)
+        return np.array(counts, dtype=np.int64)
 
     def encode(self, texts: Sequence[str], side: Side) -> "NDArray[np.float32]":
         """Unit rows of one forward batch."""
-        rows: NDArray[np.float32] = self._model.encode(
-            list(texts),
-            prompt=self._prompt(side) or None,
-            batch_size=len(texts),
-            show_progress_bar=False,
-            normalize_embeddings=True,
-        )
-        return rows
+        import torch
+
+        prompted = [self._prompt(side) + text for text in texts]
+        kept = [self._kept.pop(text, None) for text in prompted]
+        ids = [self._clipped(self._tokenized([t])[0]) if k is None else k for t, k in zip(prompted, kept, strict=True)]
+        model = self._model
+        with torch.inference_mode():
+            rows = model({name: torch.from_numpy(array) for name, array in self._features(ids).items()})
+            unit: NDArray[np.float32] = torch.nn.functional.normalize(rows["sentence_embedding"], dim=1).numpy()
+        return unit
+
+    def _features(self, ids: Sequence["NDArray[np.int32]"]) -> dict[str, "NDArray[np.int64]"]:
+        """Padded on the right to the longest text, with its mask."""
+        shape = (len(ids), max(map(len, ids)))
+        padded, mask = np.full(shape, self._model.tokenizer.pad_token_id, dtype=np.int64), np.zeros(shape, np.int64)
+        for row, text in enumerate(ids):
+            padded[row, : len(text)] = text
+            mask[row, : len(text)] = 1
+        return {"input_ids": padded, "attention_mask": mask}
+
+    def _tokenized(self, prompted: Sequence[str]) -> list["Encoding"]:
+        return self._tokenizer.encode_batch_fast(prompted, add_special_tokens=self.adds_special_tokens)
+
+    def _clipped(self, encoding: "Encoding") -> "NDArray[np.int32]":
+        """Ids up to the limit; what closes a text, such as [SEP], still closes it when its end is cut off."""
+        ids = np.array(encoding.ids, dtype=np.int32)
+        limit = self.spec.max_tokens
+        if not limit or len(ids) <= limit:
+            return ids
+        n_closing = encoding.special_tokens_mask[::-1].index(0)
+        return np.concatenate([ids[: limit - n_closing], ids[len(ids) - n_closing :]])
 
     def _prompt(self, side: Side) -> str:
         return self.spec.query_prompt if side == "query" else self.spec.document_prompt
@@ -123,8 +154,6 @@ class TransformerEncoder:
             config_kwargs=code,
         )
         self._check_prompts(model.prompts)
-        model.default_prompt_name = None
-        model.max_seq_length = self.spec.max_tokens
         return model.float().eval()
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
@@ -142,12 +171,17 @@ class StaticEncoder(TransformerEncoder):
     """Means of a model's input token vectors, rare tokens weighted up: no attention, no limit on length.
 
     A WordPiece vocabulary is ordered by frequency, so the logarithm of a token's rank stands in for its inverse
-    frequency, as in model2vec's Zipf weighting. SciFact nDCG@10: 0.448 against 0.409 without weights.
+    frequency, as in model2vec's Zipf weighting. SciFact nDCG@10: 0.4475 against 0.4091 without weights.
     """
 
     batch_tokens = 200_000
     adds_special_tokens = False
     method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
+
+    def _features(self, ids: Sequence["NDArray[np.int32]"]) -> dict[str, "NDArray[np.int64]"]:
+        """All texts in one row, and where each begins."""
+        offsets = np.cumsum([0, *map(len, ids[:-1])], dtype=np.int64)
+        return {"input_ids": np.concatenate(ids).astype(np.int64), "offsets": offsets}
 
     @cached_property
     def _model(self) -> "SentenceTransformer":

@@ -52,7 +52,8 @@ def verify_lock(record: Path) -> Lock | None:
         lock = checked(Lock, read_json(path), path)
     except InputError as error:
         raise IntegrityError(f"{path} is damaged ({error}). {_way_out(record)}") from error
-    problems = [] if digest(lock.files) == lock.root_sha256 else [f"{path}: its own table was edited"]
+    is_whole = digest(lock.files) == lock.root_sha256 and json_bytes(lock.model_dump()) == path.read_bytes()
+    problems = [] if is_whole else [f"{path}: its own table was edited"]
     for name, expected in sorted(lock.files.items()):
         file = record / name
         if not file.is_file():

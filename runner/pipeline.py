@@ -143,8 +143,9 @@ class Evening:
         if not version.judge_path.exists():
             write_atomic(version.judge_path, (version.checkout / "templates" / JUDGE_TEMPLATE).read_bytes())
             say(f"wrote {version.judge_path}")
-        version.plan(rehearsal=False)
-        _ = self.plan
+        for rehearsal in (False, True):
+            if rehearsal == version.rehearsal or version.plan_path(rehearsal=rehearsal).exists():
+                version.plan(rehearsal=rehearsal)
 
     def _need_queries(self) -> None:
         version = self.version
@@ -199,7 +200,7 @@ class Evening:
             f"Judge them by {folder / version.judge_path.name}. An answer file has one line a pair:\n"
             f"  {example}\n"
             f"Import answers, a batch or several at a time: "
-            f"{DRIVER} labels import --source={version.source.name} --judge=NAME FILE ...\n"
+            f"{DRIVER} labels import {version.flags} --judge=NAME FILE ...\n"
             f"Then run: {self.again}"
         )
 
@@ -234,7 +235,7 @@ class Evening:
         if not self.version.preregistration_path.exists():
             raise InputError(
                 f"{self.version.name} is not preregistered yet, so there is nothing to explore on. "
-                f"Run {DRIVER} --source={self.version.source.name} first."
+                f"Run {DRIVER} {self.version.flags} first."
             )
         for cell in self.cells:
             check_cell(parse_cell(cell))

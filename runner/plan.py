@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from chunkers.registry import chunker as find_chunker
 
+from chunkers.registry import chunker as find_chunker
 from runner import catalog
 from runner.canonical import digest
 from runner.catalog import SourceSpec
@@ -71,10 +71,10 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
     return head + "\n".join(lines) + _SETTINGS
 
 
-def load_plan(path: Path, source: SourceSpec, *, rehearsal: bool) -> Plan:
+def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = checked(Plan, read_yaml(path), path)
-    problems = [*_identity_problems(plan, source), *_cell_problems(plan, source, rehearsal=rehearsal)]
+    problems = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
     if problems:
         raise PlanError(str(path), problems)
     return plan
@@ -101,10 +101,13 @@ def query_count_problem(count: int) -> str:
     return "" if count >= MIN_QUERIES else f"criterion 1: {count} queries; at least {MIN_QUERIES} are needed"
 
 
-def _identity_problems(plan: Plan, source: SourceSpec) -> list[str]:
-    if plan.source == source.name:
-        return []
-    return [f"source: the plan is for {plan.source!r}, this version is of {source.name!r}"]
+def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str]:
+    problems = []
+    if plan.source != source.name:
+        problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
+    if plan.version != version:
+        problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
+    return problems
 
 
 def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:

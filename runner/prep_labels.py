@@ -41,8 +41,8 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
-    """The pairs that no judge has graded, in order."""
-    judged = {(label.query_id, label.doc_id) for label in labels}
+    """The pairs that no judge has graded in a first round, in order: those that scores have no grade for."""
+    judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
     return [pair for pair in pairs if pair not in judged]
 
 

@@ -22,12 +22,6 @@ def with_schemas(text: str) -> str:
     return _BLOCK.sub(lambda block: f"{block[1]}```json\n{_laid_out(_schema(block['name']))}\n```\n{block[3]}", text)
 
 
-def schema_blocks(text: str) -> dict[str, JSON]:
-    """The schemas that a text prints, parsed, by the names in their markers."""
-    blocks = {block["name"]: block[0] for block in _BLOCK.finditer(text)}
-    return {name: json.loads(block.split("```json\n")[1].split("\n```")[0]) for name, block in blocks.items()}
-
-
 def _schema(name: str) -> JSON:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_untitled(SCHEMAS[name].model_json_schema())}
 

@@ -198,7 +198,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved document, its score (a multiple of 1e-5) and its best chunk's span as evidence."""
+    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused runs) and its best chunk's span."""
 
     doc_id: str
     score: float

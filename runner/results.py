@@ -170,12 +170,16 @@ def _holes(run: Run, graded: Mapping[str, Mapping[str, int]]) -> list[Pair]:
 def _bounds(
     run: Run, query_ids: Sequence[str], graded: Mapping[str, Mapping[str, int]], holes: Sequence[Pair], plan: Plan
 ) -> list[float]:
-    """nDCG@10 if every unjudged document of the top 10 were worthless, and if every one were perfect."""
+    """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
+
+    The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
+    the ideal too, so either can be the higher.
+    """
     filled = {query_id: dict(grades) for query_id, grades in graded.items()}
     for query_id, doc_id in holes:
         filled.setdefault(query_id, {})[doc_id] = HIGHEST_GRADE
-    both = [score(run, query_ids, labels, plan.relevant_grade) for labels in (graded, filled)]
-    return [_mean(row) for row in score_matrix(both, "ndcg@10")]
+    both = score_matrix([score(run, query_ids, labels, plan.relevant_grade) for labels in (graded, filled)], "ndcg@10")
+    return [_mean(both.min(axis=0)), _mean(both.max(axis=0))]
 
 
 def _provenance(facts: CellFile) -> CellFile:

@@ -25,17 +25,14 @@ _UNJUDGED = -(1 << 31)
 
 
 def qrels(judgments: Iterable[Judgment], judge: str | None = None) -> dict[str, dict[str, int]]:
-    """The grades that scores count: the first round of one judge, by default of the first one in the list.
+    """The grades that scores count: of every pair the earliest first-round one, or that of the judge named.
 
-    Raises ValueError where that judge graded a pair twice in the round, with different grades.
+    Batches may be graded by different people; a second reading of a pair, which comes later, changes no score.
     """
     found: dict[str, dict[str, int]] = {}
     for judgment in judgments:
-        judge = judge or judgment.judge
-        if judgment.judge == judge and judgment.round == 1:
-            grades = found.setdefault(judgment.query_id, {})
-            if grades.setdefault(judgment.doc_id, judgment.grade) != judgment.grade:
-                raise ValueError(f"{judge} graded ({judgment.query_id}, {judgment.doc_id}) twice in round 1")
+        if judgment.round == 1 and judge in (None, judgment.judge):
+            found.setdefault(judgment.query_id, {}).setdefault(judgment.doc_id, judgment.grade)
     return found
 
 

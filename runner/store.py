@@ -59,9 +59,10 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
     The lock is advisory and dies with its process, however that ends. The empty file stays behind: removing it
     would let a third process lock a new file while a second one still waits for the old.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,7 @@ def decision_sentence(decision: Decision) -> str:
     if decision.kind == "rehearsal":
         head = f"rehearsal of {head} (never counts as a decision)"
     kept = "the baseline, " if decision.chosen.cell == decision.baseline else ""
-    found = decision.tier
+    found: str = decision.tier
     if decision.tier == "candidate":
         found = "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
     chosen = f"{head}: chosen is {kept}{decision.chosen.cell} ({found})."

@@ -47,8 +47,8 @@ def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
     if not written:
         return []
     return [
-        f"{written} of {len(queries)} queries were written for this evaluation ({generated} of them by a language "
-        "model); they are what an author thinks people ask, not what people asked."
+        f"{written} of {len(queries)} queries were written for this evaluation ({generated} are marked as generated); "
+        "they are what an author thinks people ask, not what people asked."
     ]
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_encoder import TEXTS, WORDS, FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.embed_chunks import embed, plan_batches, probed
 from runner.errors import BackendError
 from runner.store import PIECES, Store
+from tests.fake_encoder import TEXTS, WORDS, FakeEncoder
 
 
 @pytest.fixture(name="store")
@@ -167,6 +167,8 @@ def test_a_constant_encoder_is_caught_even_in_batches_of_one(store):
     stuck.batch_tokens = 1
     with pytest.raises(BackendError, match="one and the same vector for 9 texts"):
         embed(store, stuck, texts, "document")
+    honest.batch_tokens = 1
+    assert np.ptp(embed(store, honest, texts, "document").rows) > 0.1
 
 
 def test_texts_that_differ_only_past_the_limit_or_in_case_may_share_a_vector(store):
@@ -227,8 +229,8 @@ def test_a_damaged_shard_is_embedded_again_and_whole_ones_are_not(store):
 _CHILD = """
 import os, signal, sys
 from pathlib import Path
-sys.path[:0] = sys.argv[3:]
-from fake_encoder import TEXTS, FakeEncoder
+sys.path.insert(0, sys.argv[3])
+from tests.fake_encoder import TEXTS, FakeEncoder
 from runner.embed_chunks import embed
 from runner.store import Store
 print("ready", flush=True)
@@ -246,9 +248,8 @@ embed(Store(Path(sys.argv[1])), FakeEncoder(seconds=0.004), TEXTS, "document")
 
 
 def _child(store, fatal):
-    here = Path(__file__).parent
     return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), here, here.parent],
+        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), Path(__file__).parents[1]],
         stdout=subprocess.PIPE,
     )
 

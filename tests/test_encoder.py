@@ -2,10 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fake_encoder import FakeEncoder
 
 from runner.encoder import PARAPHRASES, probe
 from runner.errors import BackendError
+from tests.fake_encoder import FakeEncoder
 
 
 class Wrong(FakeEncoder):

@@ -71,6 +71,16 @@ def test_near_duplicates_closer_than_float32_can_tell_are_ordered_as_in_float64(
     assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
 
 
+def test_rows_so_long_that_float32_misorders_them_are_ordered_as_in_float64():
+    rng = np.random.default_rng(13)
+    base = 1000 * unit(rng.normal(size=(1, DIM)))
+    vectors = np.repeat(base, 2000, axis=0) + rng.normal(scale=1e-3, size=(2000, DIM)).astype(np.float32)
+    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(2000)]
+    queries = base + rng.normal(scale=100, size=(3, DIM)).astype(np.float32)
+    run = dense_run("cell", ["a", "b", "c"], queries, chunks, vectors).run
+    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+
+
 @pytest.mark.parametrize("block_rows", [1, 3, 64, 100_000])
 def test_block_size_and_query_turns_change_nothing(monkeypatch, block_rows):
     chunks, vectors, query_ids, queries = corpus(180, 500, seed=1, distinct=200)

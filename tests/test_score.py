@@ -132,19 +132,14 @@ def test_no_queries_give_no_values():
     assert score(run_of({}), [], {}, 2).values["ndcg@10"] == ()
 
 
-def test_qrels_count_the_first_round_of_the_first_judge():
+def test_qrels_count_the_earliest_first_round_grade_of_each_pair():
     judgments = [
-        Judgment("q1", "a", 3, "claude"),
         Judgment("q1", "a", 0, "claude", round=2),
+        Judgment("q1", "a", 3, "claude"),
         Judgment("q1", "a", 1, "human"),
         Judgment("q1", "b", 0, "human"),
         Judgment("q2", "b", 2, "claude"),
     ]
-    assert qrels(judgments) == {"q1": {"a": 3}, "q2": {"b": 2}}
+    assert qrels(judgments) == {"q1": {"a": 3, "b": 0}, "q2": {"b": 2}}
     assert qrels(judgments, "human") == {"q1": {"a": 1, "b": 0}}
     assert qrels([]) == {}
-
-
-def test_two_grades_of_one_pair_in_one_round_raise():
-    with pytest.raises(ValueError, match="twice in round 1"):
-        qrels([Judgment("q1", "a", 3, "claude"), Judgment("q1", "a", 2, "claude")])

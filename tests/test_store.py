@@ -175,6 +175,8 @@ def test_a_cache_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BackendError, match=r"file.* cannot be written"):
         Store(tmp_path / "file").ensure("stage", {}, Builder())
+    with pytest.raises(BackendError, match=r"file.* cannot be written"), exclusive(tmp_path / "file" / "lock", "x"):
+        pass
     with pytest.raises(BackendError, match="elsewhere cannot be written"), disk_errors(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied", "elsewhere")
 

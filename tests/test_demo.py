@@ -1,0 +1,113 @@
+"""The demo: its committed inputs agree with one another, and the real model runs an evening from end to end."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.catalog import SOURCES
+from runner.eval_set import (
+    Workspace,
+    load_corpus,
+    load_labels,
+    load_queries,
+    open_version,
+    preregister,
+)
+from tests.small_set import answers, make_version, write_corpus, write_queries
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+INPUTS = {
+    "corpus.jsonl",
+    "judge-v1.md",
+    "labels.jsonl",
+    "plan.yaml",
+    "preregistration.json",
+    "queries.yaml",
+    "rehearsal/plan.yaml",
+}
+
+
+@pytest.fixture
+def demo():
+    workspace = Workspace(CHECKOUT, CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
+    return open_version(workspace, SOURCES["demo"])
+
+
+def test_its_inputs_are_committed_and_nothing_that_a_run_writes(demo):
+    listed = subprocess.run(["git", "ls-files", "."], cwd=demo.folder, capture_output=True, text=True, check=True)
+    assert set(listed.stdout.split()) == INPUTS
+
+
+def test_it_has_at_least_80_bills_and_30_queries_of_four_kinds(demo):
+    queries = load_queries(demo.queries_path)
+    assert len(load_corpus(demo.corpus_path)[1]) >= 80
+    assert len(queries) == 30
+    assert {query.kind for query in queries} == {"citation", "topic", "authority", "paraphrase"}
+
+
+def test_every_query_is_judged_against_every_document(demo):
+    queries = {query.query_id for query in load_queries(demo.queries_path)}
+    documents = {row.doc_id for row in load_corpus(demo.corpus_path)[1]}
+    labels = load_labels(demo.labels_path)
+    assert {(label.query_id, label.doc_id) for label in labels} == {(q, d) for q in queries for d in documents}
+    assert len(labels) == len(queries) * len(documents)
+    helped = {label.query_id for label in labels if label.grade >= 2}
+    assert helped == queries
+
+
+def test_its_manifest_is_what_the_committed_bills_read_as(demo):
+    from runner.corpus import manifest_row
+    from samplers.folder import read_folder
+
+    found = {d.doc_id: d for d in read_folder(CHECKOUT / SOURCES["demo"].corpus, "bills").documents}
+    header, rows = load_corpus(demo.corpus_path)
+    assert header.quarantined == []
+    assert [manifest_row(found[row.doc_id]) for row in rows] == list(rows)
+
+
+def test_its_preregistration_holds(demo):
+    before = demo.preregistration_path.read_bytes()
+    preregister(demo)
+    assert demo.preregistration_path.read_bytes() == before
+
+
+@pytest.mark.model
+def test_the_driver_runs_the_real_model_to_a_locked_decision(tmp_path):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    corpus = write_corpus(tmp_path / "corpus")
+    driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py")]
+    where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PER_SOURCE_EVAL_CACHE": str(tmp_path / "cache")}
+
+    def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([*driver, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+    first = command(*where, f"--corpus-path={corpus}")
+    assert first.returncode == 3, first.stderr
+    work = tmp_path / "eval-sets" / "demo" / ".work" / "demo" / "v1"
+    graded = [str(path) for path in answers(replace(version, work=work))]
+    imported = command("labels", "import", *where, "--judge=words", *graded)
+    assert imported.returncode == 0, imported.stderr
+
+    done = command(*where, "--choose", "bm25 x whole_doc", "--reason", "a test", "--by", "the test suite")
+    assert done.returncode == 0, done.stderr
+    record = version.folder
+    decision = json.loads((record / "decision.json").read_text())
+    assert decision["chosen"]["cell"] == "bm25 x whole_doc"
+    assert decision["decided_by"] == "the test suite"
+    results = json.loads((record / "results.json").read_text())
+    real = next(row for row in results["cells"] if row["cell"] == "minilm-l6-v2 x fixed_token_512_50")
+    assert real["provenance"]["encoder"]["weights_sha256"].startswith("53aa5117")
+    assert command(*where, "--dry-run").stdout.splitlines()[-1] == "decision recorded"
+
+    flipped = bytearray((record / "results.html").read_bytes())
+    flipped[100] ^= 1
+    (record / "results.html").write_bytes(bytes(flipped))
+    tampered = command("verify", *where)
+    assert tampered.returncode == 4
+    assert "results.html" in tampered.stderr

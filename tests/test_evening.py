@@ -1,0 +1,192 @@
+"""The evening from nothing to a locked decision: every state, every exit, in order."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from runner.decide import Choice
+from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.eval_set import Version, load_labels
+from runner.lock import verify_lock
+from runner.pipeline import Evening
+from runner.prep_labels import import_answers, judging_folder
+from tests.evening_process import CHOICE, run
+from tests.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "corpus")
+
+
+def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
+    return Evening(version, corpus, encoders=fake_encoders, **more)
+
+
+def judged(version: Version, only: slice = slice(None)) -> None:
+    for path in answers(version)[only]:
+        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+
+
+def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
+    bills = make_version(tmp_path)
+    with pytest.raises(
+        Outstanding, match=r"no queries yet.*queries\.yaml.*then run: bin/per-source-eval\.py --source=demo"
+    ):
+        evening(bills, corpus, options="--source=demo").run()
+    assert (bills.folder / "plan.yaml").exists()
+    assert (bills.folder / "rehearsal" / "plan.yaml").exists()
+    assert (bills.folder / "corpus.jsonl").exists()
+    assert len(list((bills.work / "reading").glob("*.md"))) == 16
+    assert not bills.preregistration_path.exists()
+
+    write_queries(bills.folder)
+    with pytest.raises(
+        Outstanding, match=r"(?s)pairs are to be judged.*labels import --source=demo .*--judge=NAME"
+    ) as stopped:
+        evening(bills).run()
+    assert bills.preregistration_path.exists()
+    example = next(line for line in str(stopped.value).splitlines() if line.startswith("  {"))
+    assert set(json.loads(example)) == {"query_id", "doc_id", "grade", "reason"}
+
+    judged(bills, slice(0, 1))
+    with pytest.raises(Outstanding, match=r"A provisional page with \d+ pairs unjudged: "):
+        evening(bills).run()
+    provisional = bills.work / "provisional" / "results.html"
+    assert b"provisional" in provisional.read_bytes().lower()
+    assert not (bills.record / "results.json").exists()
+
+    judged(bills)
+    with pytest.raises(Outstanding, match=r"then choose: .*--choose 'CELL' --reason 'WHY' --by NAME"):
+        evening(bills).run()
+    assert not (bills.record / "decision.json").exists()
+    answer = evening(bills, choice=CHOICE).run()
+    assert "chosen is the baseline" in answer
+    assert str(bills.record / "results.html") in answer
+    assert verify_lock(bills.record)
+    assert evening(bills).run() == answer
+
+
+def test_batches_hold_every_missing_pair_once_and_no_hint_of_a_system(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    for _ in range(2):
+        with pytest.raises(Outstanding):
+            evening(version, corpus).run()
+    batches = sorted(judging_folder(version).glob("batch-*.jsonl"))
+    rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
+    assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows)
+    assert all(len(path.read_text().splitlines()) <= 100 for path in batches)
+    assert not re.search("minilm|bm25|rrf|fixed_token|section_aware", "".join(path.read_text() for path in batches))
+
+
+def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(tmp_path):
+    from runner.rerender import write_page
+
+    pages = []
+    for name in ("a", "b"):
+        run(tmp_path / name)
+        version = make_version(tmp_path / name)
+        receipt = make_version(tmp_path / "a").record / "receipt.json"
+        pages.append(write_page(version, receipt, tmp_path / f"{name}.html").read_bytes())
+    first, second = (make_version(tmp_path / name).record for name in ("a", "b"))
+    assert (first / "results.json").read_bytes() == (second / "results.json").read_bytes()
+    assert pages[0] == pages[1]
+
+
+def test_a_decision_without_its_lock_is_completed_by_the_next_run(tmp_path):
+    run(tmp_path)
+    version = make_version(tmp_path)
+    locked = (version.record / "lock.json").read_bytes()
+    (version.record / "lock.json").unlink()
+    evening(version).run()
+    assert (version.record / "lock.json").read_bytes() == locked
+
+
+def test_a_decision_over_other_results_is_not_locked(tmp_path):
+    run(tmp_path)
+    version = make_version(tmp_path)
+    (version.record / "lock.json").unlink()
+    with (version.record / "results.json").open("a") as stream:
+        stream.write(" ")
+    with pytest.raises(IntegrityError, match=r"made from another results\.json"):
+        evening(version).run()
+
+
+def test_a_recorded_decision_is_final(tmp_path):
+    run(tmp_path)
+    with pytest.raises(InputError, match="That is final"):
+        evening(make_version(tmp_path), choice=Choice("bm25 x whole_doc", "I prefer it", "me")).run()
+
+
+def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(tmp_path):
+    run(tmp_path)
+    version = make_version(tmp_path)
+    target = version.labels_path
+    content = bytearray(target.read_bytes())
+    content[len(content) // 2] ^= 1
+    target.write_bytes(bytes(content))
+    for attempt in (evening(version), evening(version, cells=["bm25 x recursive_v1"])):
+        with pytest.raises(IntegrityError, match=r"labels\.jsonl: changed"):
+            attempt.run()
+
+
+def test_an_exploration_decides_nothing_and_leaves_the_version_alone(tmp_path):
+    run(tmp_path)
+    version = make_version(tmp_path)
+    before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
+    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1-bare"]).run()
+    assert "nothing is decided" in answer
+    assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
+    [results] = version.work.glob("explorations/*/results.json")
+    rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
+    assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
+    assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
+    assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
+
+
+def test_an_exploration_needs_a_frozen_set(tmp_path, corpus):
+    with pytest.raises(InputError, match="not preregistered yet"):
+        evening(make_version(tmp_path), corpus, cells=["bm25 x recursive_v1"]).run()
+
+
+def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
+    version = make_version(tmp_path, rehearsal=True)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    judged(version)
+    answer = evening(version, choice=CHOICE).run()
+    assert "never counts as a decision" in answer
+    assert "REHEARSAL" in (version.folder / "rehearsal" / "results.html").read_text().upper()
+    assert not (version.folder / "results.json").exists()
+    assert verify_lock(version.folder) is None
+    assert verify_lock(version.folder / "rehearsal")
+
+
+def test_a_query_blind_corpus_gets_no_decision(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    for path in answers(version):
+        rows = [json.loads(line) | {"grade": 1} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        import_answers(version, path, judge="same", model="", judged_on="2026-01-31")
+    with pytest.raises(NegativeVerdict, match="null gate"):
+        evening(version, choice=CHOICE).run()
+    assert not (version.record / "decision.json").exists()
+
+
+def test_labels_survive_as_bytes_when_more_are_imported(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    judged(version, slice(0, 1))
+    before = version.labels_path.read_bytes()
+    judged(version)
+    assert version.labels_path.read_bytes().startswith(before)
+    assert len({label.key for label in load_labels(version.labels_path)}) == len(load_labels(version.labels_path))

@@ -1,0 +1,241 @@
+import random
+import shutil
+
+import pytest
+
+from runner import cli
+from runner.canonical import digest, json_bytes, read_json, slug
+from runner.catalog import SOURCES
+from runner.decide import Choice
+from runner.errors import IntegrityError, Outstanding
+from runner.lock import LOCK_NAME, locked_files, verify_lock, verify_version, write_lock
+from runner.pipeline import Evening
+from runner.plan import default_cells
+from runner.prep_labels import import_answers
+from tests.small_set import answers, begin, fake_encoders, make_version
+
+CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
+LOCKED = sorted(
+    [
+        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json"),
+        *("queries.yaml", "receipt.json", "results.html", "results.json", "runs/aa.tsv"),
+        *(f"cells/{cell}.json" for cell in CELLS),
+        *(f"runs/{cell}{ending}.tsv" for cell in CELLS for ending in ("", ".chunks")),
+    ]
+)
+"""Every file of a record whose plan is the default one."""
+
+
+@pytest.fixture(name="locked", scope="module")
+def _locked(tmp_path_factory):
+    """A folder with a version that went through the whole evening."""
+    folder = tmp_path_factory.mktemp("locked")
+    version = begin(folder)
+    with pytest.raises(Outstanding):
+        Evening(version, encoders=fake_encoders).run()
+    for path in answers(version):
+        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+    Evening(version, choice=Choice("recommended", "", "a test"), encoders=fake_encoders).run()
+    return folder
+
+
+@pytest.fixture(name="record")
+def _record(locked, tmp_path):
+    """A copy of the locked record that a test may damage."""
+    shutil.copytree(locked, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path).record
+
+
+@pytest.fixture(name="command")
+def _command(tmp_path, monkeypatch):
+    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
+    return lambda *arguments: cli.main([*arguments, *where])
+
+
+COMMANDS = (
+    (),
+    ("--dry-run",),
+    ("--rehearse",),
+    ("--rehearse", "--dry-run"),
+    ("--cells", "bm25-okapi x whole_doc"),
+    ("--choose", "recommended"),
+    ("labels", "import", "nothing.jsonl"),
+    ("render",),
+    ("render", "--check"),
+    ("verify",),
+)
+
+
+def flip(path, position=None):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if position is None else position] ^= 1
+    path.write_bytes(content)
+
+
+def test_the_whole_record_is_locked_and_nothing_else(record):
+    assert locked_files(record) == LOCKED
+    lock = verify_lock(record)
+    assert sorted(lock.files) == LOCKED
+    assert lock.root_sha256 == digest(lock.files)
+
+
+def test_a_record_as_it_was_locked_is_verified(record, command, capsys):
+    assert command("verify") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"demo v1 record: {len(LOCKED)} files as locked",
+        "demo v1 rehearsal: not locked",
+    ]
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_flipped_byte_makes_every_command_exit_4_and_names_the_file(record, command, capsys, name):
+    flip(record / name)
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        said = capsys.readouterr()
+        assert f"{record / name}: changed (locked " in said.err
+        assert "next version" in said.err
+        assert said.out == ""
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_missing_file_makes_every_command_exit_4_and_names_the_file(record, command, capsys, name):
+    (record / name).unlink()
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        assert f"{record / name}: missing" in capsys.readouterr().err
+
+
+def test_every_changed_file_is_named_with_both_digests(record):
+    for name in LOCKED[:3]:
+        flip(record / name)
+    lock = read_json(record / LOCK_NAME)
+    with pytest.raises(IntegrityError) as caught:
+        verify_lock(record)
+    for name in LOCKED[:3]:
+        assert f"{record / name}: changed (locked {lock['files'][name][:16]}, found " in str(caught.value)
+    assert f"git checkout -- {record}" in str(caught.value)
+
+
+def test_a_flipped_bit_anywhere_in_the_lock_is_found(record):
+    size = (record / LOCK_NAME).stat().st_size
+    whole = (record / LOCK_NAME).read_bytes()
+    for position in [0, 1, 2, size - 2, size - 1, *random.Random(1).sample(range(size), 200)]:
+        flip(record / LOCK_NAME, position)
+        with pytest.raises(IntegrityError, match=r"lock\.json|missing|changed"):
+            verify_lock(record)
+        (record / LOCK_NAME).write_bytes(whole)
+    assert verify_lock(record) is not None
+
+
+def drop_a_file(lock):
+    del lock["files"]["labels.jsonl"]
+
+
+def take_another_digest(lock):
+    lock["files"]["labels.jsonl"] = "0" * 64
+
+
+def add_a_file(lock):
+    lock["files"]["more.txt"] = "0" * 64
+
+
+def add_a_field(lock):
+    lock["note"] = "edited"
+
+
+def drop_the_root(lock):
+    del lock["root_sha256"]
+
+
+@pytest.mark.parametrize("edit", [drop_a_file, take_another_digest, add_a_file, add_a_field, drop_the_root])
+def test_an_edited_lock_makes_every_command_exit_4(record, command, capsys, edit):
+    lock = read_json(record / LOCK_NAME)
+    edit(lock)
+    (record / LOCK_NAME).write_bytes(json_bytes(lock))
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        assert str(record / LOCK_NAME) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+def test_a_damaged_lock_is_an_integrity_error(record, content):
+    (record / LOCK_NAME).write_bytes(content)
+    with pytest.raises(IntegrityError, match=r"lock\.json is damaged"):
+        verify_lock(record)
+
+
+def test_files_outside_the_lock_may_come_change_and_go(record, command):
+    for name in ("rehearsal/results.json", "post-bulk/note.txt", ".DS_Store", "runs/.tmp-0123", "new.txt"):
+        (record / name).parent.mkdir(exist_ok=True)
+        (record / name).write_text("one")
+        assert verify_lock(record) is not None
+        (record / name).write_text("two")
+        assert verify_lock(record) is not None
+    (record / "new.txt").unlink()
+    flip(record / "rehearsal" / "plan.yaml")
+    assert locked_files(record) == LOCKED
+    assert command("verify") == 0
+    assert command("--dry-run") == 0
+
+
+def test_a_record_is_locked_once(tmp_path):
+    (tmp_path / "a").write_text("one")
+    write_lock(tmp_path)
+    before = (tmp_path / LOCK_NAME).read_bytes()
+    (tmp_path / "a").write_text("two")
+    with pytest.raises(IntegrityError, match="exists already; a record is locked once"):
+        write_lock(tmp_path)
+    assert (tmp_path / LOCK_NAME).read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", LOCK_NAME]
+
+
+def test_what_is_not_locked_is_not_verified(tmp_path):
+    assert verify_lock(tmp_path) is None
+
+
+def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
+    write_lock(record / "rehearsal")
+    assert all(verify_version(make_version(tmp_path)))
+    flip(record / "rehearsal" / "plan.yaml")
+    with pytest.raises(IntegrityError, match=r"rehearsal/plan\.yaml: changed"):
+        verify_version(make_version(tmp_path))
+    assert verify_lock(record) is not None
+
+
+def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, command, capsys):
+    before = (record / LOCK_NAME).read_bytes()
+    (record / LOCK_NAME).unlink()
+    assert command("--dry-run") == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("undecided: ")
+    assert command() == 0
+    assert (record / LOCK_NAME).read_bytes() == before
+    assert "chosen is" in capsys.readouterr().out
+
+
+def test_a_decision_without_lock_over_other_results_is_not_locked(record, command, capsys):
+    (record / LOCK_NAME).unlink()
+    flip(record / "results.json", 0)
+    assert command() == 4
+    assert "was made from another results.json" in capsys.readouterr().err
+    assert not (record / LOCK_NAME).exists()
+
+
+def test_labels_of_a_locked_version_are_final(record, command, capsys):
+    before = (record / "labels.jsonl").read_bytes()
+    assert command("labels", "import", "nothing.jsonl", "--judge=j") == 2
+    assert "its labels are final" in capsys.readouterr().err
+    assert (record / "labels.jsonl").read_bytes() == before
+
+
+def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, command, capsys):
+    before = {path: path.stat().st_mtime_ns for path in record.rglob("*")}
+    assert command() == 0
+    answer = capsys.readouterr().out
+    assert answer.startswith("demo v1: chosen is the baseline")
+    assert str(record / "results.html") in answer
+    assert command("--choose", "recommended") == 0
+    assert command("--choose", "bm25 x whole_doc", "--reason=r", "--by=me") == 2
+    assert "That is final" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in record.rglob("*")} == before
