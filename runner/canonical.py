@@ -89,9 +89,12 @@ def digest(value: JSON) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Hex SHA-256 of a file's bytes; an InputError names one that is missing."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing. Restore it from git and run the command again.") from error
 
 
 def slug(name: str) -> str:

@@ -85,8 +85,8 @@ def labels(arguments: Sequence[str]) -> int:
     from runner.lock import verify_version
     from runner.prep_labels import import_answers
     from runner.progress import say
-    from runner.schemas import is_date
     from runner.store import disk_errors, exclusive
+    from runner.strict import is_date
 
     if not is_date(options.judged_on):
         raise InputError(f"--judged-on: {options.judged_on!r} is not a date (YYYY-MM-DD).")

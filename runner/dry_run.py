@@ -13,7 +13,8 @@ from runner.power import DEFAULT_SD, minimum_detectable_effect
 from runner.prep_labels import pool, unjudged
 from runner.records import BM25Cell, parse_cell
 from runner.run_files import read_run
-from runner.schemas import Decision, Plan, checked
+from runner.schemas import Decision, Plan
+from runner.strict import checked
 from runner.summary import decision_sentence
 
 RECORDED = "decision recorded"

@@ -15,16 +15,8 @@ from runner.catalog import SourceSpec
 from runner.errors import InputError, IntegrityError
 from runner.plan import load_plan, plan_digest, query_count_problem, read_yaml
 from runner.records import Judgment, Query, Span
-from runner.schemas import (
-    CellFile,
-    CorpusHeader,
-    CorpusRow,
-    Label,
-    Plan,
-    Preregistration,
-    Queries,
-    checked,
-)
+from runner.schemas import CellFile, CorpusHeader, CorpusRow, Label, Plan, Preregistration, Queries
+from runner.strict import checked
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 from runner.canonical import digest, file_sha256, json_bytes, read_json
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import Version
-from runner.schemas import Lock, checked
+from runner.schemas import Lock
+from runner.strict import checked
 
 LOCK_NAME = "lock.json"
 _OUTSIDE = ("rehearsal", "post-bulk")

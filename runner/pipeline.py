@@ -27,8 +27,9 @@ from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
 from runner.results import make_results
 from runner.run_files import read_run
-from runner.schemas import Decision, Kind, Plan, Results, checked
+from runner.schemas import Decision, Kind, Plan, Results
 from runner.store import disk_errors, exclusive
+from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
 from runner.tracked import untracked
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
+from pydantic import ValidationError
 
 from chunkers.registry import chunker as find_chunker
 from runner import catalog
@@ -14,7 +15,8 @@ from runner.canonical import digest
 from runner.catalog import SourceSpec
 from runner.errors import InputError, PlanError
 from runner.records import BM25Cell, Cell, DenseCell, HybridCell, parse_cell
-from runner.schemas import Plan, PlanDigest, checked
+from runner.schemas import Plan, PlanDigest
+from runner.strict import problems
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
@@ -73,10 +75,13 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
-    plan = checked(Plan, read_yaml(path), path)
-    problems = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
-    if problems:
-        raise PlanError(str(path), problems)
+    try:
+        plan = Plan.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise PlanError(str(path), problems(error)) from error
+    broken = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
+    if broken:
+        raise PlanError(str(path), broken)
     return plan
 
 

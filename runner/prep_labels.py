@@ -10,7 +10,8 @@ from runner.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, write
 from runner.errors import InputError
 from runner.eval_set import Version, append_labels, load_corpus, load_labels, load_queries
 from runner.records import Document, Query, Run, Span
-from runner.schemas import Answer, Label, checked
+from runner.schemas import Answer, Label
+from runner.strict import checked
 
 BATCH_PAIRS = 100
 EVIDENCE_CHARS = 6_000

@@ -6,10 +6,40 @@ import sys
 from pathlib import Path
 
 from runner.canonical import JSON, write_atomic
-from runner.schemas import SCHEMAS
+from runner.schemas import (
+    Answer,
+    CellFile,
+    CorpusHeader,
+    CorpusRow,
+    Decision,
+    Label,
+    Lock,
+    Plan,
+    Preregistration,
+    Queries,
+    Receipt,
+    Results,
+)
+from runner.strict import Strict
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "eval-architecture.md"
 WIDTH = 118
+
+SCHEMAS: dict[str, type[Strict]] = {
+    "plan.yaml": Plan,
+    "preregistration.json": Preregistration,
+    "queries.yaml": Queries,
+    "corpus.jsonl, first row": CorpusHeader,
+    "corpus.jsonl, further rows": CorpusRow,
+    "labels.jsonl, each row": Label,
+    "answer file, each row": Answer,
+    "cells/<cell>.json": CellFile,
+    "results.json": Results,
+    "receipt.json": Receipt,
+    "decision.json": Decision,
+    "lock.json": Lock,
+}
+"""Every file of an eval set by the name that the document gives it, in its order."""
 
 _BLOCK = re.compile(r"(<!-- schema: (?P<name>[^\n]+?) -->\n).*?(<!-- end of schema -->)", re.DOTALL)
 

@@ -6,7 +6,8 @@ from runner.canonical import read_json, write_atomic
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import Version
 from runner.render import page
-from runner.schemas import Receipt, Results, checked
+from runner.schemas import Receipt, Results
+from runner.strict import checked
 
 
 def write_page(version: Version, receipt: Path | None, output: Path | None) -> Path:

@@ -1,15 +1,13 @@
 """The shape of every committed file, strict: an unknown field, a wrong type or a missing value is an error.
 
-`SCHEMAS` names them all; docs/eval-architecture.md prints them and a test holds committed files to them.
+docs/eval-architecture.md prints them all, and a test holds committed files to them.
 """
 
-from datetime import date
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from runner.errors import InputError, PlanError
+from runner.strict import Strict
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -17,12 +15,6 @@ Count = Annotated[int, Field(ge=0)]
 Kind = Literal["production", "rehearsal", "exploration"]
 Role = Literal["baseline", "preregistered", "exploratory"]
 Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"]
-
-
-class Strict(BaseModel):
-    """A frozen model that refuses what it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Sample(Strict):
@@ -175,7 +167,7 @@ class Answer(Strict):
     judge: str = ""
     model: str = ""
     round: Annotated[int, Field(ge=1)] = 1
-    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
+    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
 
 
 class Truncation(Strict):
@@ -306,54 +298,3 @@ class Lock(Strict):
     schema_version: Literal[1]
     files: dict[str, Sha256]
     root_sha256: Sha256
-
-
-SCHEMAS: dict[str, type[Strict]] = {
-    "plan.yaml": Plan,
-    "preregistration.json": Preregistration,
-    "queries.yaml": Queries,
-    "corpus.jsonl, first row": CorpusHeader,
-    "corpus.jsonl, further rows": CorpusRow,
-    "labels.jsonl, each row": Label,
-    "answer file, each row": Answer,
-    "cells/<cell>.json": CellFile,
-    "results.json": Results,
-    "receipt.json": Receipt,
-    "decision.json": Decision,
-    "lock.json": Lock,
-}
-
-Model = TypeVar("Model", bound=Strict)
-
-
-def checked(model: type[Model], value: object, where: str | Path) -> Model:
-    """`value` as a `model`; an InputError names the place and every field that is wrong."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        problems = _problems(error)
-        if model is Plan:
-            raise PlanError(str(where), problems) from error
-        raise InputError(f"{where}: {'; '.join(problems)}.") from error
-
-
-def _problems(error: ValidationError) -> list[str]:
-    rows = []
-    for problem in error.errors(include_url=False):
-        place = ".".join(str(part) for part in problem["loc"]) or "the whole"
-        rows.append(f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
-    return rows
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a calendar date, YYYY-MM-DD."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return len(text) == 10

@@ -139,6 +139,8 @@ def test_escaped_characters_beyond_16_bits_are_read(tmp_path):
 def test_a_files_digest_is_that_of_its_bytes(tmp_path):
     (tmp_path / "f").write_bytes(b"abc")
     assert file_sha256(tmp_path / "f") == sha256("abc")
+    with pytest.raises(InputError, match="nowhere is missing"):
+        file_sha256(tmp_path / "nowhere")
 
 
 @given(st.text(max_size=40))

@@ -2,8 +2,8 @@ import re
 from pathlib import Path
 
 import pytest
-from chunkers.registry import CHUNKERS
 
+from chunkers.registry import CHUNKERS
 from runner import catalog
 from runner.catalog import ENCODERS, REFUSED, SOURCES
 from runner.errors import InputError

@@ -194,6 +194,16 @@ def test_labels_for_a_version_without_queries_are_refused(tmp_path, command):
     assert "queries.yaml does not exist" in heard
 
 
+@pytest.mark.parametrize("name", ["corpus.jsonl", "judge-v1.md"])
+def test_labels_for_a_version_that_lost_a_file_name_it(tmp_path, command, name):
+    (begin(tmp_path).folder / name).unlink()
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    code, _, heard = command("labels", "import", str(path), "--judge=j")
+    assert code == 2
+    assert name in heard
+
+
 @pytest.mark.parametrize("count", [0, 24])
 def test_too_few_queries_exit_2_with_the_number(tmp_path, command, count):
     version = begin(tmp_path)

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from runner import cli
-from runner.print_schemas import with_schemas
-from runner.schemas import SCHEMAS
+from runner.print_schemas import SCHEMAS, with_schemas
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -6,11 +6,15 @@ import pytest
 import yaml
 
 from runner import cli
-from runner.canonical import json_bytes
+from runner.canonical import json_bytes, write_atomic
 from runner.dry_run import RECORDED
+from runner.eval_set import append_labels
 from runner.lock import write_lock
+from runner.records import Hit, Run, Span
+from runner.run_files import run_bytes
 from runner.schemas import Chosen, Decision
 from tests.small_set import begin, make_version, query_rows, write_plans, write_queries
+from tests.test_eval_set import label
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
@@ -57,9 +61,11 @@ def decided(version):
 
 
 def run_every_cell(version):
+    """Cells whose runs find one document for the first query and nothing for the others."""
+    hits = {row["id"]: () for row in query_rows()} | {"q01": (Hit("BILLS-117hr101ih", 1.0, Span(0, 9)),)}
     for cell in version.plan().cells:
-        version.cell_path(cell).parent.mkdir(exist_ok=True)
-        version.cell_path(cell).write_text("{}")
+        write_atomic(version.run_path(cell), run_bytes(Run(cell, hits)))
+        write_atomic(version.cell_path(cell), b"{}")
 
 
 def nothing(tmp_path):
@@ -93,16 +99,20 @@ def cells(tmp_path):
     run_every_cell(begin(tmp_path))
 
 
-def decision_without_lock(tmp_path):
+def labels(tmp_path):
     version = begin(tmp_path)
     run_every_cell(version)
-    decided(version)
+    append_labels(version.labels_path, [label("q01", "BILLS-117hr101ih")])
+
+
+def decision_without_lock(tmp_path):
+    labels(tmp_path)
+    decided(make_version(tmp_path))
 
 
 def lock_without_decision(tmp_path):
-    version = begin(tmp_path)
-    run_every_cell(version)
-    write_lock(version.record)
+    labels(tmp_path)
+    write_lock(make_version(tmp_path).record)
 
 
 STATES = {
@@ -112,7 +122,8 @@ STATES = {
     few_queries: "undecided: 24 queries; at least 25 are needed",
     queries: "undecided: 9 of 9 cells are not run yet",
     one_cell: "undecided: 1 of 9 cells are not run yet",
-    cells: "undecided: everything is there; run without --dry-run",
+    cells: "undecided: 1 of 1 pairs are not judged yet",
+    labels: "undecided: everything is there; run without --dry-run",
     decision_without_lock: "undecided: everything is there; run without --dry-run",
     lock_without_decision: "undecided: everything is there; run without --dry-run",
 }

@@ -271,6 +271,10 @@ def change_the_rehearsals_rule(version):
     edit_plan(version, rehearsal=True, relevant_grade=1)
 
 
+def change_the_rehearsals_baseline(version):
+    edit_plan(version, rehearsal=True, baseline="minilm-static-384 x fixed_token_512_50")
+
+
 def remove_a_cell(version):
     edit_plan(version, cells=[cell for cell in version.plan().cells if not cell.startswith("rrf")])
 
@@ -285,6 +289,7 @@ CHANGES = {
     change_the_prompt: "the judge prompt changed",
     change_the_rule: "the rule of the production plan changed",
     change_the_rehearsals_rule: "the rule of the rehearsal plan changed",
+    change_the_rehearsals_baseline: "the rule of the rehearsal plan changed",
     remove_a_cell: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
     remove_the_rehearsal: "the rehearsal plan is gone",
 }
@@ -299,13 +304,13 @@ def test_what_a_preregistration_froze_cannot_change(version, change):
         preregister(version)
     assert CHANGES[change] in str(caught.value)
     assert "open the next version" in str(caught.value)
-    assert sum(said in str(caught.value) for said in CHANGES.values()) == 1
+    assert sum(said in str(caught.value) for said in set(CHANGES.values())) == 1
     assert version.preregistration_path.read_bytes() == before
 
 
 def test_every_change_is_named_at_once(version):
     preregister(version)
-    said = list(CHANGES.items())[:6]
+    said = [(change, said) for change, said in CHANGES.items() if change is not remove_the_rehearsal]
     for change, _ in said:
         change(version)
     with pytest.raises(IntegrityError) as caught:

@@ -129,6 +129,14 @@ def test_a_flipped_bit_anywhere_in_the_lock_is_found(record):
     assert verify_lock(record) is not None
 
 
+@pytest.mark.parametrize(("old", "new"), [(b" ", b"\t"), (b"\n", b" "), (b"\n}\n", b"\n}"), (b"{", b"\n{")])
+def test_another_layout_of_the_lock_is_an_edit(record, old, new):
+    path = record / LOCK_NAME
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.raises(IntegrityError, match="its own table was edited"):
+        verify_lock(record)
+
+
 def drop_a_file(lock):
     del lock["files"]["labels.jsonl"]
 
@@ -219,6 +227,14 @@ def test_a_decision_without_lock_over_other_results_is_not_locked(record, comman
     flip(record / "results.json", 0)
     assert command() == 4
     assert "was made from another results.json" in capsys.readouterr().err
+    assert not (record / LOCK_NAME).exists()
+
+
+def test_a_decision_without_lock_and_results_is_one_message(record, command, capsys):
+    (record / LOCK_NAME).unlink()
+    (record / "results.json").unlink()
+    assert command() in (2, 4)
+    assert str(record / "results.json") in capsys.readouterr().err
     assert not (record / LOCK_NAME).exists()
 
 

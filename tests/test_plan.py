@@ -32,7 +32,7 @@ def change(path, **fields):
 
 
 def load(path, source="demo", *, rehearsal=False):
-    return load_plan(path, SOURCES[source], rehearsal=rehearsal)
+    return load_plan(path, SOURCES[source], 1, rehearsal=rehearsal)
 
 
 def problems(path, source="demo", *, rehearsal=False):
@@ -48,7 +48,7 @@ def problems(path, source="demo", *, rehearsal=False):
 def test_every_default_plan_meets_every_criterion(tmp_path, source, rehearsal):
     path = tmp_path / "plan.yaml"
     path.write_text(default_plan_text(source, rehearsal=rehearsal, version=3))
-    plan = load_plan(path, source, rehearsal=rehearsal)
+    plan = load_plan(path, source, 3, rehearsal=rehearsal)
     assert plan.cells == default_cells(source, rehearsal=rehearsal)
     assert plan.version == 3
     assert (plan.rule.min_gain, plan.rule.max_recall_loss) == (0.02, 0.02)
@@ -58,6 +58,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
     change(
         path,
         source="bills",
+        version=2,
         baseline="minilm-l6-v2 x fixed_token_1024_100",
         pool_depth=5,
         cells=[
@@ -73,6 +74,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
     found = problems(path)
     expected = [
         "source: the plan is for 'bills', this version is of 'demo'",
+        "version: the plan is for v2, this is v1",
         "There is no encoder 'minilm'; did you mean 'minilm-l6-v2'?",
         "There is no chunker 'fixed_token_256'; did you mean 'fixed_token_256_25'?",
         "arctic-m-v2.0 is excluded",
@@ -128,12 +130,12 @@ def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
 
 def test_a_citation_heavy_source_needs_a_hybrid_cell(path):
     source = dataclasses.replace(SOURCES["demo"], citation_heavy=True)
-    load_plan(path, source, rehearsal=False)
+    load_plan(path, source, 1, rehearsal=False)
     change(
         path, cells=[text for text in default_cells(source, rehearsal=False) if ">" not in text and "rrf" not in text]
     )
     with pytest.raises(PlanError, match="criterion 4: demo is citation-heavy"):
-        load_plan(path, source, rehearsal=False)
+        load_plan(path, source, 1, rehearsal=False)
 
 
 def test_a_rehearsal_may_have_another_baseline_and_a_shallower_pool(tmp_path):

@@ -78,6 +78,10 @@ def test_a_pair_is_judged_once_any_judge_has_graded_it():
     assert unjudged([], [label()]) == []
 
 
+def test_a_second_reading_alone_does_not_judge_a_pair():
+    assert unjudged([("q1", "d1")], [label("q1", "d1", round=2)]) == [("q1", "d1")]
+
+
 def everything(version):
     """Every query against every document of the small set, the first hundred characters as evidence."""
     queries = {query.query_id: query for query in load_queries(version.queries_path)}
