@@ -1,13 +1,12 @@
 """Time of reading bills, against a bare lxml parse of the same bytes in the same process.
 
-Usage: python benchmarks/read_bills.py [FOLDER]   (by default the committed demo bills)
+python benchmarks/read_bills.py [FOLDER]
 """
 
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from corpus import bills_folder
 from lxml import etree
 
 from samplers.sample_bills import read_bill
@@ -31,9 +30,7 @@ def parse(data: bytes, _name: str) -> object:
 
 
 def main() -> None:
-    checkout = Path(__file__).resolve().parents[1]
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else checkout / "eval-sets" / "demo" / "corpus"
-    files = [(path.read_bytes(), path.name) for path in sorted(folder.rglob("*.xml"))]
+    files = [(path.read_bytes(), path.name) for path in sorted(bills_folder().rglob("*.xml"))]
     megabytes = sum(len(data) for data, _ in files) / 1e6
     bare, full = best_seconds(parse, files), best_seconds(read_bill, files)
     print(f"{len(files)} files, {megabytes:.1f} MB: lxml parse {bare:.3f} s, read_bill {full:.3f} s")

@@ -42,8 +42,9 @@ def _locked(tmp_path_factory):
 @pytest.fixture(name="record")
 def _record(locked, tmp_path):
     """A copy of the locked record that a test may damage."""
-    shutil.copytree(locked, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path).record
+    record = make_version(tmp_path).record
+    shutil.copytree(make_version(locked).record, record)
+    return record
 
 
 @pytest.fixture(name="command")

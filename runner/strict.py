@@ -1,0 +1,49 @@
+"""Checking what a file says against its schema, with every problem named at its place."""
+
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runner.errors import InputError
+
+
+class Strict(BaseModel):
+    """A frozen model that refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def checked(model: type[Model], value: object, where: str | Path) -> Model:
+    """`value` as a `model`; an InputError names the place and every field that is wrong."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InputError(f"{where}: {'; '.join(problems(error))}.") from error
+
+
+def problems(error: ValidationError) -> list[str]:
+    """One line a wrong field: its place, what is wrong, what was found."""
+    rows = []
+    for problem in error.errors(include_url=False):
+        place = ".".join(str(part) for part in problem["loc"]) or "the whole"
+        rows.append(f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
+    return rows
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a calendar date, YYYY-MM-DD."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == 10
