@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from runner.ranking import RUN_DEPTH, chunk_table
 from runner.records import Chunk, Span
-from runner.retrieve import dense_run
+from runner.retrieve import DenseArm, dense_run
 
 N_QUERIES = 25
 SHAPES = ((20_000, 384, 5), (100_000, 384, 5), (100_000, 1024, 20), (300_000, 384, 1))
@@ -67,10 +67,10 @@ def compare(n_chunks: int, dim: int, per_document: int, path: Path) -> None:
     gc.collect()
     before = peak_mb()
     mapped = np.load(path, mmap_mode="r")
-    from_file = best_of(3, lambda: dense_run("cell", query_ids, queries, chunks, mapped))
+    from_file = best_of(3, lambda: dense_run("cell", DenseArm(query_ids, queries, chunks, mapped)))
     grown = peak_mb() - before
     vectors = np.load(path)
-    ours = best_of(3, lambda: dense_run("cell", query_ids, queries, chunks, vectors))
+    ours = best_of(3, lambda: dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)))
     peer = best_of(3, lambda: bare(queries, vectors))
     print(
         f"dense top {RUN_DEPTH}, {n_chunks:,} chunks x {dim}, {per_document} a document, {N_QUERIES} queries: "

@@ -33,8 +33,8 @@ def chunker(name: str) -> Chunker:
     base = name.removesuffix(BARE)
     if base not in CHUNKERS:
         near = get_close_matches(base, CHUNKERS, n=1)
-        hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else ""
-        raise InputError(f"There is no chunker {name!r}{hint}. Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}.")
+        hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
+        raise InputError(f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}.")
     return CHUNKERS[base] if name == base else _without_context(CHUNKERS[base])
 
 

@@ -119,7 +119,10 @@ class _Splitter:
         return self.packed(pieces)
 
     def packed(self, pieces: list[Piece]) -> list[Piece]:
-        """Neighbouring pieces of one section joined, first come first served, while they fit."""
+        """Neighbouring pieces of one section joined, first come first served, while they fit.
+
+        Each join may change the context, so there is no budget of text alone as in `splitting.packed`.
+        """
         result = pieces[:1]
         for piece in pieces[1:]:
             joined = result[-1][0], piece[1]

@@ -48,8 +48,17 @@ def read_json(path: Path) -> JSON:
     """The parsed file; an InputError names it where it is not JSON."""
     try:
         return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist. Restore it from git, or run the driver again.") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}). Restore it from git, or delete it and run again.") from error
+
+
+def _without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
@@ -68,7 +77,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_without_repeats)
             if "\\ud" in line.lower():
                 json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
         except (ValueError, RecursionError) as error:

@@ -26,7 +26,6 @@ class EncoderSpec:
     document_prompt: str = ""
     package: str = ""
     weights_sha256: str = ""
-    licence: str = "Apache-2.0"
     trust_remote_code: bool = False
     code_revision: str = ""
     """40-hex revision of the repository that holds the remote code; needed where `trust_remote_code` is set."""
@@ -185,13 +184,13 @@ def source(name: str) -> SourceSpec:
         return SOURCES[name]
     if name in REFUSED:
         raise InputError(f"{name} is not evaluated: {REFUSED[name]}.")
-    raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)}. Sources: {', '.join(SOURCES)}.")
+    raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
 
 
 def encoder(name: str) -> EncoderSpec:
     """The encoder's row; an InputError names the nearest one, or why the encoder is excluded."""
     if name not in ENCODERS:
-        raise InputError(f"There is no encoder {name!r}{_suggestion(name, ENCODERS)}. Encoders: {', '.join(ENCODERS)}.")
+        raise InputError(f"There is no encoder {name!r}{_suggestion(name, ENCODERS)} Encoders: {', '.join(ENCODERS)}.")
     if ENCODERS[name].excluded:
         raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
     return ENCODERS[name]
@@ -199,4 +198,4 @@ def encoder(name: str) -> EncoderSpec:
 
 def _suggestion(name: str, known: dict[str, SourceSpec] | dict[str, EncoderSpec]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return f"; did you mean {near[0]!r}?" if near else "."

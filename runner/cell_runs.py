@@ -1,30 +1,36 @@
 """From cells to runs: chunks, vectors and rankings through the store, then whole into the version's record."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
+from chunkers import registry
 from runner import progress
 from runner.bm25 import bm25_description, bm25_run
-from runner.canonical import JSON, file_sha256, json_bytes, write_atomic
+from runner.canonical import JSON, digest, file_sha256, json_bytes, sha256, write_atomic
 from runner.chunk_corpus import chunk_corpus, chunk_health, chunks_to_rows, rows_to_chunks
 from runner.embed_chunks import Order, embed, probed
 from runner.encoder import Encoder
+from runner.errors import IntegrityError
 from runner.eval_set import Version, load_cell_file, load_queries
 from runner.ranking import Retrieval
-from runner.records import BM25Cell, Cell, Chunk, DenseCell, Document, HybridCell, Side, Vectors, parse_cell
+from runner.records import BM25Cell, Cell, Chunk, DenseCell, Document, HybridCell, Run, Side, Vectors, parse_cell
 from runner.results import NOISE_FLOOR_CELL
-from runner.retrieve import dense_run, rerank_run, rrf_run
-from runner.run_files import reading_bytes, run_bytes
+from runner.retrieve import DenseArm, dense_run, rerank_run, rrf_run
+from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import CellFile, Truncation
 from runner.store import Store
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"
 """The sparse arm of a hybrid reads whole documents: over chunks BM25 loses what one document says in two places."""
+
+WINDOW_CHUNKER = "fixed_token_256_25"
+"""Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
 
 METHODS = {
     DenseCell: "exact cosine over all chunks; a document by its best chunk",
@@ -59,26 +65,47 @@ class CellRuns:
         `noise_floor` makes the A/A run instead: the same cell over vectors embedded once more, in other batches.
         """
         name = NOISE_FLOOR_CELL if noise_floor else cell
-        done = self.version.cell_path(cell) if not noise_floor else self.version.run_path(name)
-        if done.exists() and (noise_floor or self._is_current(load_cell_file(done))):
+        if self._is_current(name):
             return
-        folder = self.store.ensure(
-            "run", self._key(parse_cell(cell), noise_floor), partial(self._build, cell, noise_floor)
-        )
-        if not noise_floor:
-            write_atomic(self.version.chunk_run_path(cell), (folder / "chunks.tsv").read_bytes())
+        key = self._key(parse_cell(cell), noise_floor)
+        folder = self.store.ensure("run", key, partial(self._build, cell, noise_floor))
+        # The cell's file comes last: where it exists, the two others are there.
+        write_atomic(self.version.chunk_run_path(name), (folder / "chunks.tsv").read_bytes())
         write_atomic(self.version.run_path(name), (folder / "run.tsv").read_bytes())
-        if not noise_floor:
-            write_atomic(done, (folder / "cell.json").read_bytes())
+        write_atomic(self.version.cell_path(name), (folder / "cell.json").read_bytes())
 
-    def _is_current(self, facts: CellFile) -> bool:
-        return (facts.corpus_sha256, facts.queries_sha256) == (self.corpus_sha256, self.queries_sha256)
+    def lexical_windows(self) -> Run:
+        """BM25's best window of every document, for judges to read; no cell and never scored."""
+        cell = f"bm25 x {WINDOW_CHUNKER}"
+        folder = self.store.ensure("run", self._key(parse_cell(cell), False), partial(self._build, cell, False))
+        return read_run(folder / "run.tsv", cell, [query.query_id for query in self.queries])
+
+    def _is_current(self, name: str) -> bool:
+        """Whether the record holds this cell for the present inputs; a run that was edited is an IntegrityError."""
+        path = self.version.cell_path(name)
+        if not path.exists():
+            return False
+        facts = load_cell_file(path)
+        if (facts.corpus_sha256, facts.queries_sha256) != (self.corpus_sha256, self.queries_sha256):
+            return False
+        runs = {
+            self.version.run_path(name): facts.run_sha256,
+            self.version.chunk_run_path(name): facts.chunk_run_sha256,
+        }
+        for run, digest_then in runs.items():
+            if not run.exists() or file_sha256(run) != digest_then:
+                raise IntegrityError(
+                    f"{run} is not the one that {path} names. Restore it from git, or delete {path} to make the cell "
+                    "again."
+                )
+        return True
 
     def _key(self, cell: Cell, noise_floor: bool) -> JSON:
         return {
             "format": FORMAT,
             "cell": str(cell),
             "corpus": self.corpus_sha256,
+            "chunkers": _chunkers_sha256(),
             "queries": self.queries_sha256,
             "encoder": None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder).identity(),
             "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
@@ -93,9 +120,11 @@ class CellRuns:
         embedded = time.perf_counter()
         found = self._retrieve(cell, vectors, order)
         finished = time.perf_counter()
-        write_atomic(folder / "run.tsv", run_bytes(found.run))
-        write_atomic(folder / "chunks.tsv", reading_bytes(found.reading))
-        write_atomic(folder / "cell.json", json_bytes(self._facts(cell, vectors).model_dump()))
+        run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
+        write_atomic(folder / "run.tsv", run)
+        write_atomic(folder / "chunks.tsv", chunk_run)
+        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run))
+        write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
         self.measured[NOISE_FLOOR_CELL if noise_floor else name] = {
             "embed_seconds": round(embedded - started, 3),
             "retrieve_seconds": round(finished - embedded, 3),
@@ -108,11 +137,11 @@ class CellRuns:
         assert vectors is not None
         query_ids = [query.query_id for query in self.queries]
         asked = self._embed(cell.encoder, [query.text for query in self.queries], "query", order)
-        arms = (query_ids, asked.rows, self.chunks(cell.chunker), vectors.rows)
+        arm = DenseArm(query_ids, asked.rows, self.chunks(cell.chunker), vectors.rows)
         if isinstance(cell, DenseCell):
-            return dense_run(name, *arms)
+            return dense_run(name, arm)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER).run
-        return (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse, *arms)
+        return (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.chunks(chunker)
@@ -137,13 +166,18 @@ class CellRuns:
             def build(folder: Path) -> None:
                 write_atomic(folder / "chunks.tsv", chunks_to_rows(chunk_corpus(self.documents(), chunker)))
 
-            inputs = {"format": FORMAT, "chunker": chunker, "corpus": self.corpus_sha256}
+            inputs = {
+                "format": FORMAT,
+                "chunker": chunker,
+                "chunkers": _chunkers_sha256(),
+                "corpus": self.corpus_sha256,
+            }
             self._chunks[chunker] = rows_to_chunks(
                 (self.store.ensure("chunks", inputs, build) / "chunks.tsv").read_bytes()
             )
         return self._chunks[chunker]
 
-    def _facts(self, cell: Cell, vectors: Vectors | None) -> CellFile:
+    def _facts(self, cell: Cell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str) -> CellFile:
         chunks = self.chunks(cell.chunker)
         encoder = None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder)
         return CellFile(
@@ -151,7 +185,10 @@ class CellRuns:
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
-            chunks={**chunk_health(chunks, self.documents()), "per_document": _per_document(chunks)},
+            run_sha256=run_sha256,
+            chunk_run_sha256=chunk_run_sha256,
+            chunks=chunk_health(chunks, self.documents()),
+            chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
             encoder=None if encoder is None else encoder.identity(),
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None else _truncation(vectors),
@@ -160,11 +197,11 @@ class CellRuns:
         )
 
 
-def _per_document(chunks: Sequence[Chunk]) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for chunk in chunks:
-        counts[chunk.doc_id] = counts.get(chunk.doc_id, 0) + 1
-    return counts
+@cache
+def _chunkers_sha256() -> str:
+    """Digest of the chunkers' source, so that whoever changes a chunker under its old name sees its new scores."""
+    sources = sorted(Path(registry.__file__).parent.glob("*.py"))
+    return digest({path.name: file_sha256(path) for path in sources})
 
 
 def _truncation(vectors: Vectors) -> Truncation:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from chunkers.registry import chunker
-from runner.canonical import JSON, sha256
+from runner.canonical import sha256
 from runner.errors import InputError
 from runner.records import Chunk, Document, Span
+from runner.schemas import ChunkHealth
 
 HEADER = "doc_id\tindex\tstart\tend\tn_tokens\tcontext"
 
@@ -45,7 +46,7 @@ def _chunk(row: str, number: int) -> Chunk:
         raise InputError(f"Chunk row {number} is damaged ({error}): {row[:80]!r}. Make the chunks again.") from error
 
 
-def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document]) -> dict[str, JSON]:
+def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document]) -> ChunkHealth:
     """Counts and shares for the results page.
 
     `tokens_p50` and `tokens_p95` are nearest-rank percentiles, so they are token counts of real chunks.
@@ -60,15 +61,15 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document]) -> dict
     n_characters = sum(_visible(document.text) for document in documents)
     n_missed = sum(_missed(document, chunks_of[document.doc_id]) for document in documents)
     readings = {sha256(c.reading(document)) for document in documents for c in chunks_of[document.doc_id]}
-    return {
-        "count": len(chunks),
-        "tokens_p50": int(median),
-        "tokens_p95": int(high),
-        "tokens_max": int(sizes.max()),
-        "duplicate_share": 1 - len(readings) / len(chunks) if chunks else 0.0,
-        "coverage": 1 - n_missed / n_characters if chunks else 0.0,
-        "chunks_per_document_max": max((len(of_document) for of_document in chunks_of.values()), default=0),
-    }
+    return ChunkHealth(
+        count=len(chunks),
+        tokens_p50=int(median),
+        tokens_p95=int(high),
+        tokens_max=int(sizes.max()),
+        duplicate_share=1 - len(readings) / len(chunks) if chunks else 0.0,
+        coverage=1 - n_missed / n_characters if chunks else 0.0,
+        chunks_per_document_max=max((len(of_document) for of_document in chunks_of.values()), default=0),
+    )
 
 
 def _visible(text: str) -> int:

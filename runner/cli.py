@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from runner.errors import EvalError, InputError
@@ -25,6 +26,7 @@ from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands: 
 def main(arguments: Sequence[str]) -> int:
     """The exit code of a command line; every failure that is the user's to mend is one message on stderr."""
     try:
+        _check_encoding(arguments)
         if arguments and arguments[0] in SUBCOMMANDS:
             return SUBCOMMANDS[arguments[0]](arguments[1:])
         return drive(arguments)
@@ -34,6 +36,14 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("per-source-eval: interrupted; what was finished is kept, run the command again", file=sys.stderr)
         return 130
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"The argument {argument!r} is not UTF-8.") from error
 
 
 def drive(arguments: Sequence[str]) -> int:
@@ -47,6 +57,12 @@ def drive(arguments: Sequence[str]) -> int:
     parser.add_argument("--reason", default="", help="why, with --choose")
     parser.add_argument("--by", default="", metavar="NAME", help="who chooses, with --choose")
     options = parser.parse_args(arguments)
+    if options.cells and (options.choose is not None or options.dry_run):
+        parser.error("--cells explores; it goes with neither --choose nor --dry-run")
+    if options.dry_run and options.choose is not None:
+        parser.error("--dry-run decides nothing; leave out --choose")
+    if (options.reason or options.by) and not options.choose:
+        parser.error("--reason and --by belong to --choose CELL")
     version = _version(options, rehearsal=options.rehearse)
     if options.dry_run:
         return _dry_run(version)
@@ -54,9 +70,9 @@ def drive(arguments: Sequence[str]) -> int:
     from runner.pipeline import Evening
 
     choice = None
-    if options.choose:
+    if options.choose is not None:
         unattended = options.choose == RECOMMENDED
-        if not unattended and not (options.reason and options.by):
+        if not unattended and not (options.reason.strip() and options.by.strip()):
             raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
         choice = Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
     print(Evening(version, options.corpus_path, options.cells, choice, _without_choice(arguments)).run())
@@ -84,6 +100,7 @@ def labels(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     from runner.lock import verify_version
     from runner.prep_labels import import_answers
+    from runner.preregistration import verified_preregistration
     from runner.progress import say
     from runner.store import disk_errors, exclusive
     from runner.strict import is_date
@@ -91,10 +108,13 @@ def labels(arguments: Sequence[str]) -> int:
     if not is_date(options.judged_on):
         raise InputError(f"--judged-on: {options.judged_on!r} is not a date (YYYY-MM-DD).")
     version = _version(options)
+    if not version.preregistration_path.exists():
+        raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
     added = 0
     with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
-        if verify_version(version)[0] is not None:
-            raise InputError(f"{version.name} is locked: its labels are final. Top-ups belong in the next version.")
+        if verify_version(version)[0] is not None or (version.folder / "decision.json").exists():
+            raise InputError(f"{version.name} is decided: its labels are final. Top-ups belong in the next version.")
+        verified_preregistration(version)
         for path in options.files:
             done = import_answers(version, path, judge=options.judge, model=options.model, judged_on=options.judged_on)
             added += done.added
@@ -116,10 +136,8 @@ def render(arguments: Sequence[str]) -> int:
 
     version = _version(options, rehearsal=options.rehearse)
     verify_version(version)
-    if options.check:
-        print(check_page(version, options.receipt))
-    else:
-        print(write_page(version, options.receipt, options.output))
+    answer = check_page if options.check else partial(write_page, output=options.output)
+    print(answer(version, options.receipt))
     return 0
 
 
@@ -139,7 +157,11 @@ SUBCOMMANDS = {"labels": labels, "render": render, "verify": verify}
 
 def _parser(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=program, description=description, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=program,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
@@ -148,10 +170,13 @@ def _parser(program: str, description: str, epilog: str = "") -> argparse.Argume
 
 def _version(options: argparse.Namespace, *, rehearsal: bool = False) -> Version:
     source = source_of(options.source)
-    given: Path | None = options.eval_set_path
+    own = CHECKOUT / "eval-sets" / source.name
+    given: Path | None = options.eval_set_path.resolve() if options.eval_set_path else None
+    if given == own.resolve():
+        given = None  # the default spelled out: the same work folder, the same lock
     workspace = Workspace(
         checkout=CHECKOUT,
-        eval_set=given or CHECKOUT / "eval-sets" / source.name,
+        eval_set=given or own,
         # Beside an eval set of its own, work must not mix with that of the checkout's set of the same source.
         work=given / ".work" if given else CHECKOUT / ".work",
         cache=Path(os.environ.get(CACHE_VARIABLE) or CHECKOUT / ".cache"),
@@ -169,3 +194,7 @@ def _without_choice(arguments: Sequence[str]) -> str:
             kept.append(argument)
         skip = name in ("--choose", "--reason", "--by") and "=" not in argument
     return shlex.join(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

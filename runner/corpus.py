@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.canonical import json_bytes, sha256, write_atomic
 from runner.errors import InputError, Outstanding
-from runner.eval_set import Version, corpus_bytes, load_corpus
+from runner.eval_set import DRIVER, Version, corpus_bytes, load_corpus
 from runner.progress import say
 from runner.records import Document, Section, Span
 from runner.schemas import CorpusHeader, CorpusRow, Plan, Quarantined
@@ -30,8 +30,8 @@ def corpus_documents(version: Version, plan: Plan, corpus_path: Path | None) -> 
     if not version.corpus_path.exists():
         if corpus_path is None:
             raise Outstanding(
-                f"{version.source.name} v{version.number} has no corpus yet. Give a folder of its documents: "
-                f"bin/per-source-eval.py --source={version.source.name} --corpus-path FOLDER"
+                f"{version.name} has no corpus yet. Give a folder of its documents: "
+                f"{DRIVER} {version.flags} --corpus-path FOLDER"
             )
         return _draw(version, plan, corpus_path)
     header, rows = load_corpus(version.corpus_path)
@@ -47,6 +47,10 @@ def _draw(version: Version, plan: Plan, corpus_path: Path) -> tuple[Document, ..
     from samplers.sampling import stratified_sample
 
     reading = read_folder(corpus_path, version.source.reader)
+    say(
+        f"{len(reading.documents)} documents read; {len(reading.quarantined)} files quarantined, "
+        f"{reading.n_duplicates} equal documents left out, {reading.n_ignored} files of other kinds ignored"
+    )
     chosen = stratified_sample(reading.documents, plan.sample.size, plan.sample.seed)
     documents = tuple(sorted(chosen, key=lambda document: document.doc_id))
     header = CorpusHeader(
@@ -83,12 +87,12 @@ def _from_folder(
 
     if corpus_path is None:
         raise InputError(
-            f"The documents of {version.source.name} v{version.number} are not here: {archive_path(version)} is "
+            f"The documents of {version.name} are not here: {archive_path(version)} is "
             "missing. Put the archive back, or give the folder that they were drawn from with --corpus-path."
         )
     found = {document.doc_id: document for document in read_folder(corpus_path, header.reader).documents}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
-    changed = [row.doc_id for row in rows if row.doc_id in found and found[row.doc_id].sha256 != row.sha256]
+    changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
     if missing or changed:
         groups = (("missing", missing), ("changed", changed))
         listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)

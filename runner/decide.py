@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner import catalog
+from runner.canonical import json_bytes, sha256
 from runner.errors import InputError
 from runner.power import minimum_detectable_effect
 from runner.records import BM25Cell, HybridCell, parse_cell
-from runner.schemas import CellResult, Chosen, Decision, Results, Rule, Tier
+from runner.result_schemas import CellResult, Chosen, Decision, NoiseFloor, Outcome, Results, Tier
+from runner.schemas import Plan, Rule
+
+AUTOMATIC = "criterion 6"
+"""Who decides where no cell is a candidate."""
 
 RECOMMENDED = "recommended"
 """What an unattended run gives to --choose: the confirmed cell if there is one, else the baseline."""
@@ -27,14 +32,18 @@ def _shown(value: float) -> float:
     return round(round(value, 9), 4)
 
 
-def outcome(cells: Sequence[CellResult], baseline: str, *, unjudged: int, n_queries: int) -> dict[str, object]:
+def outcome(
+    plan: Plan, cells: Sequence[CellResult], noise_floor: NoiseFloor | None, *, unjudged: int, n_queries: int
+) -> Outcome:
     """The tier, the candidates best first, and the sentence an operator reads.
 
-    No decision is possible where pairs are unjudged or where the baseline cannot be told from the null systems.
+    No decision is possible where pairs are unjudged, where the baseline cannot be told from the null systems, or
+    where embedding it once more moves it by as much as the rule asks of a winner.
     """
+    baseline = plan.baseline
     rows = {row.cell: row for row in cells}
     candidates = [row.cell for row in cells if row.meets_criterion_5]
-    verdict = str(rows[baseline].gate["verdict"])
+    verdict = rows[baseline].gate.verdict
     tier: Tier
     if unjudged:
         tier, sentence = "no decision", f"No decision: {unjudged} pairs of the pool are not judged yet."
@@ -43,22 +52,30 @@ def outcome(cells: Sequence[CellResult], baseline: str, *, unjudged: int, n_quer
         sentence = (
             f"No decision: the null gate says {verdict!r} of the baseline {baseline}, so nothing can be measured."
         )
+    elif noise_floor is not None and abs(_shown(noise_floor.difference.mean)) >= plan.rule.min_gain:
+        tier = "no decision"
+        sentence = (
+            f"No decision: the baseline embedded once more differs from itself by {noise_floor.difference.mean:+.4f} "
+            f"nDCG@10, and the rule asks for {plan.rule.min_gain:.2f}."
+        )
     elif candidates:
-        tier, sentence = "candidate", _candidate_sentence(rows, candidates, n_queries)
+        tier, sentence = "candidate", _candidate_sentence(rows, candidates, n_queries, plan.bootstrap.confidence)
     else:
         tier = "baseline kept"
         sentence = f"Baseline kept: no cell beats {baseline} by the rule on {n_queries} queries."
-    return {"tier": tier, "candidates": candidates, "sentence": sentence, "baseline_gate": verdict}
+    return Outcome(tier=tier, candidates=candidates, sentence=sentence, baseline_gate=verdict)
 
 
-def _candidate_sentence(rows: dict[str, CellResult], candidates: Sequence[str], n_queries: int) -> str:
+def _candidate_sentence(
+    rows: dict[str, CellResult], candidates: Sequence[str], n_queries: int, confidence: float
+) -> str:
     best = rows[candidates[0]].differences["ndcg@10"]
     named = f"Candidate: {candidates[0]}"
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {candidates[0]},"
     return (
         f"{named} gains {best.mean:+.4f} nDCG@10 over the baseline "
-        f"(95 % interval {best.low:+.4f} to {best.high:+.4f}, {n_queries} queries). "
+        f"({100 * confidence:g} % interval {best.low:+.4f} to {best.high:+.4f}, {n_queries} queries). "
         f"A difference below {minimum_detectable_effect(n_queries):.3f} may be chance; the operator decides."
     )
 
@@ -74,14 +91,26 @@ class Choice:
 
 def needs_choice(results: Results) -> bool:
     """Whether a person must choose before a decision can be recorded."""
-    return bool(results.outcome["tier"] == "candidate")
+    return results.outcome.tier == "candidate"
 
 
 def decide(results: Results, results_sha256: str, choice: Choice | None, *, today: str) -> Decision:
-    """The decision of a complete result: the operator's, or the baseline by criterion 6."""
+    """The decision of a complete result: the operator's, or the baseline by criterion 6.
+
+    ValueError where the result allows none, or where candidates need the operator's choice and there is none.
+    """
+    if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
+        raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")
+    if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
+        raise InputError(
+            f"No cell met criterion 5, so by criterion 6 the baseline {results.plan.baseline} is recorded; "
+            f"{choice.cell!r} cannot be chosen. Run again without --choose."
+        )
     baseline = results.plan.baseline
-    chosen, reason, by = baseline, "no cell met criterion 5", "criterion 6"
+    chosen, reason, by = baseline, "no cell met criterion 5", AUTOMATIC
     if choice is not None:
+        if choice.by == AUTOMATIC:
+            raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
         chosen = baseline if choice.cell == RECOMMENDED else choice.cell
         reason, by = choice.reason, choice.by
         if choice.cell == RECOMMENDED and not reason:
@@ -98,16 +127,25 @@ def decide(results: Results, results_sha256: str, choice: Choice | None, *, toda
         source=results.source,
         version=results.version,
         kind=results.kind,
-        tier=results.outcome["tier"],
+        tier=results.outcome.tier,
         chosen=_chosen(chosen),
         baseline=baseline,
-        candidates=results.outcome["candidates"],
+        candidates=results.outcome.candidates,
         rationale=_rationale(results, chosen),
         decided_by=by,
         reason=reason,
         decided_on=today,
         results_sha256=results_sha256,
     )
+
+
+def remade(decision: Decision, results: Results) -> Decision:
+    """The decision that these results, and what the recorded one says of who chose and why, make on its day."""
+    choice = None
+    if decision.decided_by != AUTOMATIC:
+        choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
+    results_sha256 = sha256(json_bytes(results.model_dump()))
+    return decide(results, results_sha256, choice, today=decision.decided_on)
 
 
 def _chosen(name: str) -> Chosen:
@@ -130,4 +168,4 @@ def _rationale(results: Results, chosen: str) -> str:
     if chosen != results.plan.baseline:
         gain = row.differences["ndcg@10"]
         said += f"; {gain.mean:+.4f} nDCG@10 to the baseline ({gain.low:+.4f} to {gain.high:+.4f})"
-    return f"{results.outcome['sentence']} Chosen is {said}, over {len(results.queries)} queries."
+    return f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries."

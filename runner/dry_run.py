@@ -6,14 +6,15 @@ contains the words of the first.
 
 from runner.canonical import read_json
 from runner.catalog import ENCODERS
-from runner.eval_set import Version, load_corpus, load_labels, load_queries
+from runner.eval_set import Version, load_corpus, load_queries, version_labels
 from runner.lock import LOCK_NAME
 from runner.plan import MIN_QUERIES, default_plan_text
 from runner.power import DEFAULT_SD, minimum_detectable_effect
 from runner.prep_labels import pool, unjudged
 from runner.records import BM25Cell, parse_cell
+from runner.result_schemas import Decision, Results
 from runner.run_files import read_run
-from runner.schemas import Decision, Plan
+from runner.schemas import Plan
 from runner.strict import checked
 from runner.summary import decision_sentence
 
@@ -32,12 +33,14 @@ def describe(version: Version) -> tuple[list[str], bool]:
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
         lines += [f"  {line}" for line in default_plan_text(version.source, rehearsal=version.rehearsal).splitlines()]
     lines += _inventory(version)
-    missing = _missing(version, plan)
     decision_path = version.record / "decision.json"
     if decision_path.exists() and (version.record / LOCK_NAME).exists():
         decision = checked(Decision, read_json(decision_path), decision_path)
-        return [*lines, decision_sentence(decision), RECORDED], True
-    return [*lines, f"undecided: {missing or 'everything is there; run without --dry-run'}"], False
+        lines.append(decision_sentence(decision))
+        if version.rehearsal:
+            return [*lines, "undecided: this is the rehearsal, which never counts"], False
+        return [*lines, RECORDED], True
+    return [*lines, f"undecided: {_missing(version, plan)}"], False
 
 
 def _plan_lines(plan: Plan) -> list[str]:
@@ -53,7 +56,7 @@ def _plan_lines(plan: Plan) -> list[str]:
 
 
 def _missing(version: Version, plan: Plan | None) -> str:
-    """The first thing that keeps the version from a decision, "" when a run would decide or ask for a choice."""
+    """The first thing that keeps the version from a decision."""
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)
@@ -62,13 +65,18 @@ def _missing(version: Version, plan: Plan | None) -> str:
     count = len(load_queries(version.queries_path))
     if count < MIN_QUERIES:
         return f"{count} queries; at least {MIN_QUERIES} are needed"
-    absent = [cell for cell in plan.cells if not version.cell_path(cell).exists()]
+    absent = [cell for cell in plan.cells if not (version.cell_path(cell).exists() and version.run_path(cell).exists())]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
-    missing = unjudged(pooled, load_labels(version.labels_path))
-    return f"{len(missing)} of {len(pooled)} pairs are not judged yet" if missing else ""
+    missing = unjudged(pooled, version_labels(version))
+    if missing:
+        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
+    scored = version.record / "results.json"
+    if scored.exists():
+        return checked(Results, read_json(scored), scored).outcome.sentence
+    return "everything is there; run without --dry-run"
 
 
 def _inventory(version: Version) -> list[str]:
@@ -86,5 +94,5 @@ def _inventory(version: Version) -> list[str]:
             f"{minimum_detectable_effect(count):.3f} nDCG@10"
         )
     if version.labels_path.exists():
-        lines.append(f"labels: {len(load_labels(version.labels_path))}")
+        lines.append(f"labels: {len(version_labels(version))}")
     return lines

@@ -8,18 +8,16 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.canonical import JSON, digest, json_bytes, sha256, write_atomic
 from runner.encoder import PARAPHRASES, Encoder, backend_errors, checked_encode, probe
 from runner.errors import BackendError, EvalError
 from runner.records import Side, Vectors
 from runner.store import PIECES, Store
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Order = Literal["forward", "reversed"]
 Progress = Callable[[int, int], None]
@@ -79,7 +77,7 @@ def probed(store: Store, encoder: Encoder) -> dict[str, JSON]:
     return figures
 
 
-def plan_batches(lengths: "NDArray[np.int64]", digests: Sequence[str], budget: int, order: Order) -> list[list[int]]:
+def plan_batches(lengths: NDArray[np.int64], digests: Sequence[str], budget: int, order: Order) -> list[list[int]]:
     """Indices by batch: longest texts first, so that memory gives out early; equal lengths by digest of the text.
 
     A batch holds at most `budget` padded tokens, or one text. Reversed, the shortest come first and batches are a
@@ -136,7 +134,7 @@ class _Job:
         _save(self.folder / "rows.npy", rows)
         _save(self.folder / "tokens.npy", counts)
 
-    def _counts(self) -> "NDArray[np.int64]":
+    def _counts(self) -> NDArray[np.int64]:
         with backend_errors(self.encoder):
             counts = np.asarray(self.encoder.token_counts(self.texts, self.side), dtype=np.int64)
         if counts.shape != (len(self.texts),) or (counts < 0).any():
@@ -146,7 +144,7 @@ class _Job:
             )
         return counts
 
-    def _batch(self, number: int, batch: list[int]) -> "NDArray[np.float32]":
+    def _batch(self, number: int, batch: list[int]) -> NDArray[np.float32]:
         """The batch's rows, from its shard if a killed attempt left a whole one."""
         path = self.folder / PIECES / f"{number:06d}"
         seal = "".join(self.digests[index] for index in batch).encode()
@@ -160,7 +158,7 @@ class _Job:
         path.write_bytes(hashlib.sha256(seal + content).digest() + content)
         return np.frombuffer(content, dtype="<f4").reshape(shape)
 
-    def _encoded(self, number: int, batch: list[int]) -> "NDArray[np.float32]":
+    def _encoded(self, number: int, batch: list[int]) -> NDArray[np.float32]:
         texts = [self.texts[index] for index in batch]
         where = f"batch {number} of {len(batch)} texts, the first with sha256 {self.digests[batch[0]]}"
         try:
@@ -179,7 +177,7 @@ class _Job:
             self.progress(done, len(self.texts))
 
 
-def _constant(rows: "NDArray[np.float32]", texts: Sequence[str]) -> bool:
+def _constant(rows: NDArray[np.float32], texts: Sequence[str]) -> bool:
     """Whether three or more texts that any tokenizer tells apart by their openings have one vector.
 
     Equal vectors alone prove nothing: texts may differ in case only, or past the encoder's limit.
@@ -194,11 +192,11 @@ def _opening(text: str) -> str:
     return re.sub(r"[\W_]+", " ", plain).strip()[:100]
 
 
-def _lost(counts: "NDArray[np.int64]", limit: int) -> "NDArray[np.int64]":
+def _lost(counts: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     return np.maximum(counts - limit, 0) if limit else np.zeros_like(counts)
 
 
-def _save(path: Path, array: "NDArray[np.generic]") -> None:
+def _save(path: Path, array: NDArray[np.generic]) -> None:
     """An .npy file. np.save would lose the error number of a full disk, and a memory map would die of SIGBUS."""
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
@@ -213,7 +211,7 @@ def _probe_folder(store: Store, encoder: Encoder) -> Path:
     return store.ensure("probe", {"probe": PROBE, "encoder": encoder.identity()}, build)
 
 
-def _canary(encoder: Encoder) -> "NDArray[np.float32]":
+def _canary(encoder: Encoder) -> NDArray[np.float32]:
     return checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
 
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.canonical import JSON, sha256
 from runner.catalog import EncoderSpec
 from runner.errors import BackendError, EvalError
 from runner.records import Side
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 UNIT_TOLERANCE = 1e-3
 SAME = 1e-5
@@ -39,11 +37,11 @@ class Encoder(Protocol):
         """Everything that fixes the vectors: weights, revision, prompts, limits, library versions. Loads nothing."""
         ...
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> "NDArray[np.int64]":
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         """Tokens per text as this encoder counts them, prompt and special tokens included, before truncation."""
         ...
 
-    def encode(self, texts: Sequence[str], side: Side) -> "NDArray[np.float32]":
+    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
         """Unit rows (n, dim), one per text in order, from one forward batch."""
         ...
 
@@ -106,7 +104,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
     return figures
 
 
-def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> "NDArray[np.float32]":
+def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
     """One batch of rows that are as many, as wide, as finite and as long as they must be; else a BackendError."""
     with backend_errors(encoder):
         rows = np.asarray(encoder.encode(texts, side))
@@ -135,7 +133,7 @@ def backend_errors(encoder: Encoder) -> Iterator[None]:
         raise BackendError(f"{encoder.spec.name} failed: {type(error).__name__}: {error}") from error
 
 
-def _prompt_shift(encoder: Encoder, documents: "NDArray[np.float32]") -> float:
+def _prompt_shift(encoder: Encoder, documents: NDArray[np.float32]) -> float:
     """Largest coordinate between a text's query and document vectors: 0.0 where the prompts are the same."""
     queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
     shifts = np.abs(queries - documents).max(axis=1)

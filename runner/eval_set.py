@@ -1,6 +1,6 @@
 """One version of a source's eval set on disk: where its files lie, and how each is read and written.
 
-docs/eval-architecture.md describes every file; runner/schemas.py checks them.
+docs/eval-architecture.md describes every file; runner/schemas.py and runner/result_schemas.py check them.
 """
 
 import re
@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import catalog
-from runner.canonical import file_sha256, json_bytes, jsonl_bytes, read_json, read_jsonl, sha256, slug, write_atomic
+from runner.canonical import file_sha256, jsonl_bytes, read_json, read_jsonl, sha256, slug, write_atomic
 from runner.catalog import SourceSpec
-from runner.errors import InputError, IntegrityError
-from runner.plan import load_plan, plan_digest, query_count_problem, read_yaml
+from runner.errors import InputError
+from runner.plan import load_plan, read_yaml
 from runner.records import Judgment, Query, Span
-from runner.schemas import CellFile, CorpusHeader, CorpusRow, Label, Plan, Preregistration, Queries
+from runner.schemas import CellFile, CorpusHeader, CorpusRow, Label, LabelPrefix, Plan, Queries
 from runner.strict import checked
+
+DRIVER = "bin/per-source-eval.py"
+"""The command that messages name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Version:
     def flags(self) -> str:
         """The flags that name this version on a command line, for the commands that messages suggest."""
         given = [f"--source={self.source.name}"]
-        if self.folder.parent != self.checkout / "eval-sets" / self.source.name:
+        if self.folder.parent.resolve() != (self.checkout / "eval-sets" / self.source.name).resolve():
             given.append(f"--eval-set-path={self.folder.parent}")
         return shlex.join(given)
 
@@ -67,6 +70,11 @@ class Version:
     def corpus_path(self) -> Path:
         """corpus.jsonl, the manifest of the sample."""
         return self.folder / "corpus.jsonl"
+
+    @property
+    def judging(self) -> Path:
+        """Where batches wait for a judge, outside git."""
+        return self.work / "judging"
 
     @property
     def labels_path(self) -> Path:
@@ -106,8 +114,12 @@ class Version:
 
 
 def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
-    """The newest version under the eval set's folder, or a first one that does not exist on disk yet."""
-    numbers = [int(match[1]) for path in _folders(workspace.eval_set) if (match := re.fullmatch(r"v(\d+)", path.name))]
+    """The newest version under the eval set's folder, or a first one that does not exist on disk yet.
+
+    A folder without a plan is no version: an empty v2 must not hide what v1 decided.
+    """
+    plans = sorted(workspace.eval_set.glob("v*/plan.yaml"))
+    numbers = [int(match[1]) for path in plans if (match := re.fullmatch(r"v(\d+)", path.parent.name))]
     number = max(numbers, default=1)
     folder = workspace.eval_set / f"v{number}"
     return Version(
@@ -122,15 +134,11 @@ def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = 
     )
 
 
-def _folders(path: Path) -> list[Path]:
-    return sorted(child for child in path.iterdir() if child.is_dir()) if path.is_dir() else []
-
-
 def load_queries(path: Path) -> tuple[Query, ...]:
     """The queries in file order; an InputError names duplicate ids and texts."""
     rows = checked(Queries, read_yaml(path), path).queries
     for field in ("id", "text"):
-        values = [getattr(row, field) for row in rows]
+        values = [" ".join(getattr(row, field).casefold().split()) for row in rows]
         if repeated := sorted({value for value in values if values.count(value) > 1}):
             raise InputError(f"{path}: the same {field} twice: {', '.join(map(repr, repeated))}.")
     return tuple(
@@ -171,6 +179,30 @@ def load_labels(path: Path) -> tuple[Label, ...]:
     return tuple(labels.values())
 
 
+def version_labels(version: Version) -> tuple[Label, ...]:
+    """The labels of a version; an InputError for a query, document or judge prompt that the version does not have."""
+    labels = load_labels(version.labels_path)
+    if not labels:
+        return ()
+    queries = {query.query_id for query in load_queries(version.queries_path)}
+    documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    prompt = file_sha256(version.judge_path)
+    for number, label in enumerate(labels, start=1):
+        problem = ""
+        if label.query_id not in queries:
+            problem = f"there is no query {label.query_id!r}"
+        elif label.doc_id not in documents:
+            problem = f"there is no document {label.doc_id!r} in the sample"
+        elif label.prompt_sha256 != prompt:
+            problem = f"it was judged by another prompt than {version.judge_path.name}"
+        if problem:
+            raise InputError(
+                f"{version.labels_path}: label {number} is not one of {version.name}: {problem}. Restore the file from "
+                "git."
+            )
+    return labels
+
+
 def append_labels(path: Path, labels: Sequence[Label]) -> None:
     """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
     before = path.read_bytes() if path.exists() else b""
@@ -204,78 +236,10 @@ def load_cell_file(path: Path) -> CellFile:
     return checked(CellFile, read_json(path), path)
 
 
-def preregistration(version: Version) -> Preregistration:
-    """What is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
-    queries = load_queries(version.queries_path)
-    if problem := query_count_problem(len(queries)):
-        raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
-    rehearsal = version.plan_path(rehearsal=True)
-    return Preregistration(
-        schema_version=1,
-        source=version.source.name,
-        version=version.number,
-        queries_sha256=file_sha256(version.queries_path),
-        corpus_sha256=file_sha256(version.corpus_path),
-        judge_prompt_sha256=file_sha256(version.judge_path),
-        production=plan_digest(version.plan(rehearsal=False)),
-        rehearsal=plan_digest(version.plan(rehearsal=True)) if rehearsal.exists() else None,
-    )
-
-
-def preregister(version: Version) -> Preregistration:
-    """The version's preregistration, written now if it was not yet, verified against the files if it was.
-
-    Cells that a plan gained since are allowed (they are exploratory); any other change is an IntegrityError.
-    """
-    path = version.preregistration_path
-    if not path.exists():
-        frozen = preregistration(version)
-        write_atomic(path, json_bytes(frozen.model_dump()))
-        return frozen
-    frozen = checked(Preregistration, read_json(path), path)
-    if changed := _changes(frozen, preregistration(version)):
-        raise IntegrityError(
-            f"{path} froze {version.source.name} v{version.number}, and since then {'; '.join(changed)}. "
-            "Restore the files from git, or open the next version: queries, corpus, prompt and rule never change."
-        )
-    return frozen
-
-
-def _changes(frozen: Preregistration, now: Preregistration) -> list[str]:
-    files = {
-        "queries_sha256": "queries.yaml",
-        "corpus_sha256": "corpus.jsonl",
-        "judge_prompt_sha256": "the judge prompt",
-    }
-    changed = [
-        f"{name} changed (frozen {getattr(frozen, field)[:12]}, now {getattr(now, field)[:12]})"
-        for field, name in files.items()
-        if getattr(frozen, field) != getattr(now, field)
-    ]
-    for name in ("production", "rehearsal"):
-        before, after = getattr(frozen, name), getattr(now, name)
-        if before is None:
-            continue
-        if after is None:
-            changed.append(f"the {name} plan is gone")
-            continue
-        if before.rule_sha256 != after.rule_sha256 or before.baseline != after.baseline:
-            changed.append(f"the rule of the {name} plan changed")
-        if gone := [cell for cell in before.cells if cell not in after.cells]:
-            changed.append(f"the {name} plan lost {', '.join(gone)}")
-    return changed
-
-
-def registered_cells(frozen: Preregistration, *, rehearsal: bool) -> frozenset[str]:
-    """The cells of the tested family; others are exploratory."""
-    plan = frozen.rehearsal if rehearsal else frozen.production
-    return frozenset(plan.cells if plan else ())
-
-
-def label_prefix(path: Path) -> dict[str, object]:
+def label_prefix(path: Path) -> LabelPrefix:
     """How many lines labels.jsonl has and their digest, so that results name exactly what they were scored with."""
     content = path.read_bytes() if path.exists() else b""
-    return {"lines": content.count(b"\n"), "sha256": sha256(content)}
+    return LabelPrefix(lines=content.count(b"\n"), sha256=sha256(content))
 
 
 def source_of(name: str) -> SourceSpec:

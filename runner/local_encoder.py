@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner import catalog
 from runner.canonical import JSON
@@ -18,7 +19,6 @@ from runner.records import Side
 from runner.weights import WEIGHTS, verified_folder
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
     from tokenizers import Encoding, Tokenizer
 
@@ -74,7 +74,7 @@ class TransformerEncoder:
             "versions": versions,
         }
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> "NDArray[np.int64]":
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
 
         The tokens are kept for `encode`, four bytes each: tokenizing twice costs 5 % of an embedding with MiniLM.
@@ -88,7 +88,7 @@ class TransformerEncoder:
                 self._kept[text] = self._clipped(encoding)
         return np.array(counts, dtype=np.int64)
 
-    def encode(self, texts: Sequence[str], side: Side) -> "NDArray[np.float32]":
+    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
         """Unit rows of one forward batch."""
         import torch
 
@@ -101,7 +101,7 @@ class TransformerEncoder:
             unit: NDArray[np.float32] = torch.nn.functional.normalize(rows["sentence_embedding"], dim=1).numpy()
         return unit
 
-    def _features(self, ids: Sequence["NDArray[np.int32]"]) -> dict[str, "NDArray[np.int64]"]:
+    def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Padded on the right to the longest text, with its mask."""
         shape = (len(ids), max(map(len, ids)))
         padded, mask = np.full(shape, self._model.tokenizer.pad_token_id, dtype=np.int64), np.zeros(shape, np.int64)
@@ -113,7 +113,7 @@ class TransformerEncoder:
     def _tokenized(self, prompted: Sequence[str]) -> list["Encoding"]:
         return self._tokenizer.encode_batch_fast(prompted, add_special_tokens=self.adds_special_tokens)
 
-    def _clipped(self, encoding: "Encoding") -> "NDArray[np.int32]":
+    def _clipped(self, encoding: "Encoding") -> NDArray[np.int32]:
         """Ids up to the limit; what closes a text, such as [SEP], still closes it when its end is cut off."""
         ids = np.array(encoding.ids, dtype=np.int32)
         limit = self.spec.max_tokens
@@ -178,7 +178,7 @@ class StaticEncoder(TransformerEncoder):
     adds_special_tokens = False
     method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
 
-    def _features(self, ids: Sequence["NDArray[np.int32]"]) -> dict[str, "NDArray[np.int64]"]:
+    def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """All texts in one row, and where each begins."""
         offsets = np.cumsum([0, *map(len, ids[:-1])], dtype=np.int64)
         return {"input_ids": np.concatenate(ids).astype(np.int64), "offsets": offsets}

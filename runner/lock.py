@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from runner.canonical import digest, file_sha256, json_bytes, read_json
+from runner.canonical import digest, file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import Version
-from runner.schemas import Lock
+from runner.result_schemas import Lock, Results
 from runner.strict import checked
 
 LOCK_NAME = "lock.json"
@@ -20,7 +20,12 @@ def locked_files(record: Path) -> list[str]:
     for path in sorted(record.rglob("*")):
         name = path.relative_to(record).as_posix()
         first = name.split("/", 1)[0]
-        if path.is_file() and first not in _OUTSIDE and name != LOCK_NAME and not path.name.startswith("."):
+        if (
+            path.is_file()
+            and first not in _OUTSIDE
+            and name != LOCK_NAME
+            and not any(part.startswith(".") for part in Path(name).parts)
+        ):
             names.append(name)
     return sorted(names)
 
@@ -31,7 +36,7 @@ def write_lock(record: Path) -> Lock:
     lock = Lock(schema_version=1, files=files, root_sha256=digest(files))
     path = record / LOCK_NAME
     partial = path.with_name(f".{LOCK_NAME}.{os.getpid()}")
-    partial.write_bytes(json_bytes(lock.model_dump()))
+    write_atomic(partial, json_bytes(lock.model_dump()))
     try:
         os.link(partial, path)  # fails where the name is taken, and never shows half a file
     except FileExistsError as error:
@@ -52,7 +57,7 @@ def verify_lock(record: Path) -> Lock | None:
     try:
         lock = checked(Lock, read_json(path), path)
     except InputError as error:
-        raise IntegrityError(f"{path} is damaged ({error}). {_way_out(record)}") from error
+        raise IntegrityError(f"{path} is damaged. {_way_out(record)}") from error
     is_whole = digest(lock.files) == lock.root_sha256 and json_bytes(lock.model_dump()) == path.read_bytes()
     problems = [] if is_whole else [f"{path}: its own table was edited"]
     for name, expected in sorted(lock.files.items()):
@@ -75,5 +80,22 @@ def _way_out(record: Path) -> str:
 
 
 def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
-    """The locks of the record and of its rehearsal, both verified."""
-    return verify_lock(version.folder), verify_lock(version.folder / "rehearsal")
+    """The locks of the record and of its rehearsal, both verified.
+
+    A locked rehearsal also holds the lines of labels.jsonl that it was scored with; later ones may follow.
+    """
+    record, rehearsal = verify_lock(version.folder), verify_lock(version.folder / "rehearsal")
+    if rehearsal is not None:
+        _verify_labels(version)
+    return record, rehearsal
+
+
+def _verify_labels(version: Version) -> None:
+    path = version.folder / "rehearsal" / "results.json"
+    scored = checked(Results, read_json(path), path).labels
+    lines = version.labels_path.read_bytes().splitlines(keepends=True) if version.labels_path.exists() else []
+    if sha256(b"".join(lines[: scored.lines])) != scored.sha256:
+        raise IntegrityError(
+            f"{version.labels_path}: the first {scored.lines} lines changed since the rehearsal was locked over them. "
+            f"{_way_out(version.folder)}"
+        )

@@ -8,62 +8,19 @@ a longer document has more chances to hold the best chunk.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Run
+from runner.result_schemas import GateVerdict, Null, NullResult, Verdict
 from runner.score import DISCOUNTS, Qrels, ideal_gains, units
-
-MEASURE = "ndcg@10"
-
-Verdict = Literal["pass", "fail", "insufficient"]
 
 _DEPTH = len(DISCOUNTS)
 _TICKETS = 20
 _ROWS_AT_ONCE = 1 << 17
 _KEYS_AT_ONCE = 1 << 22
-
-
-@dataclass(frozen=True, slots=True)
-class NullResult:
-    """One null against the real score, all in [0, 1].
-
-    `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
-    less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been.
-    """
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    median: float
-    high: float
-    delta: float
-    p: float
-    smallest_p: float
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class GateVerdict:
-    """A cell's score against every null; `verdict` is "pass" only where every null's is."""
-
-    cell: str
-    measure: str
-    real: float
-    draws: int
-    tau: float
-    alpha: float
-    nulls: tuple[NullResult, ...]
-    verdict: Verdict
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return asdict(self)
 
 
 def null_gate(
@@ -93,11 +50,20 @@ def null_gate(
     floor = 1 / (1 + draws)
     relevant = [_relevant(qrels, query_id) for query_id in query_ids]
     real, whole = int(np.trace(cross)), len(query_ids) * SCORE_UNIT
-    nulls = (
+    nulls = [
         _result("permuted qrels", real, permuted, whole, max(floor, 1 / _assignments(relevant, groups)), tau, alpha),
         _result("random retrieval", real, drawn, whole, floor if any(relevant) else 1.0, tau, alpha),
+    ]
+    return GateVerdict(
+        cell=run.cell,
+        measure="ndcg@10",
+        real=real / whole,
+        draws=draws,
+        tau=tau,
+        alpha=alpha,
+        nulls=nulls,
+        verdict=_overall(nulls),
     )
-    return GateVerdict(run.cell, MEASURE, real / whole, draws, tau, alpha, nulls, _overall(nulls))
 
 
 def cross_scores(run: Run, query_ids: Sequence[str], qrels: Qrels) -> Ints:
@@ -232,7 +198,7 @@ def _assignments(relevant: Sequence[tuple[tuple[str, int], ...]], groups: Sequen
     return ways
 
 
-def _result(name: str, real: int, totals: Ints, whole: int, smallest_p: float, tau: float, alpha: float) -> NullResult:
+def _result(name: Null, real: int, totals: Ints, whole: int, smallest_p: float, tau: float, alpha: float) -> NullResult:
     """The verdict on one null; like every threshold, tau and alpha are compared at the four places a page shows."""
     draws = len(totals)
     p = (1 + int((totals >= real).sum())) / (1 + draws)
@@ -244,7 +210,18 @@ def _result(name: str, real: int, totals: Ints, whole: int, smallest_p: float, t
     ordered = np.sort(totals) / whole
     outside = draws // 40
     low, median, high = ordered[[outside, (draws - 1) // 2, draws - 1 - outside]].tolist()
-    return NullResult(name, mean, float(ordered.std()), low, median, high, delta, p, smallest_p, verdict)
+    return NullResult(
+        name=name,
+        mean=mean,
+        sd=float(ordered.std()),
+        low=low,
+        median=median,
+        high=high,
+        delta=delta,
+        p=p,
+        smallest_p=smallest_p,
+        verdict=verdict,
+    )
 
 
 def _overall(nulls: Sequence[NullResult]) -> Verdict:

@@ -1,6 +1,7 @@
 """The evening: move a version as far as it can go, then say what is outstanding and which command brings it."""
 
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,28 +13,29 @@ from time import perf_counter
 from runner.canonical import digest, file_sha256, json_bytes, json_line, read_json, write_atomic
 from runner.cell_runs import CellRuns
 from runner.corpus import corpus_documents
-from runner.decide import RECOMMENDED, Choice, decide, needs_choice
+from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import Version, load_labels, load_queries, preregister, registered_cells
+from runner.eval_set import DRIVER, Version, load_queries, version_labels
 from runner.local_encoder import encoder_for
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.plan import check_cell, default_plan_text
-from runner.prep_labels import BATCH_PAIRS, Pair, export_batches, judging_folder, pool, unjudged
+from runner.prep_labels import BATCH_PAIRS, Pair, evidence_spans, export_batches, judging_folder, pool, unjudged
+from runner.preregistration import preregister, preregistration, registered_cells, verified_preregistration
 from runner.progress import say
 from runner.reading_pack import write_reading_pack
 from runner.receipt import CellTimes, make_receipt, remember_times
 from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
+from runner.result_schemas import Decision, Kind, Receipt, Results
 from runner.results import make_results
 from runner.run_files import read_run
-from runner.schemas import Decision, Kind, Plan, Results
+from runner.schemas import Plan, Preregistration
 from runner.store import disk_errors, exclusive
 from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
 from runner.tracked import untracked
 
-DRIVER = "bin/per-source-eval.py"
 JUDGE_TEMPLATE = "judge.md"
 
 
@@ -80,22 +82,30 @@ class Evening:
     def _advance(self) -> str:
         if recorded := self._recorded():
             return recorded
+        if self.version.preregistration_path.exists():
+            verified_preregistration(self.version)  # what changed since is said before a plan's criteria are
         self._create_plans()
         with self._timed("corpus"):
+            if self.corpus_path and not self.corpus_path.is_dir():
+                raise InputError(f"--corpus-path: {self.corpus_path} is not a folder.")
             if not self.version.corpus_path.exists():
                 say(f"reading and sampling {self._corpus_folder() or 'the corpus'}")
                 _ = self.documents
         self._need_queries()
         for path in untracked([self.version.queries_path, self.version.labels_path]):
             say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
+        preregistration(self.version)  # what could not be frozen later is said before hours of embedding
+        self._make_runs(noise_floor=True)
         frozen = preregister(self.version)
-        self._make_runs()
         with self._timed("score"):
-            registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
-            self._need_labels(registered)
-            results = make_results(self.version, self.plan, self.plan.cells, registered, kind=self._kind)
+            self._need_labels(frozen)
+            results = self._results(frozen)
             self._write_results(results, self.version.record)
         return self._decide(results)
+
+    def _results(self, frozen: Preregistration) -> Results:
+        registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
+        return make_results(self.version, self.plan, self.plan.cells, registered, kind=self._kind)
 
     @property
     def _kind(self) -> Kind:
@@ -109,16 +119,12 @@ class Evening:
 
     def _recorded(self) -> str:
         """The recorded decision, its lock completed if a run was killed before it was written; "" without one."""
-        path = self.version.record / "decision.json"
-        if not path.exists():
+        decision_path = self.version.record / "decision.json"
+        if not decision_path.exists():
             return ""
-        decision = checked(Decision, read_json(path), path)
+        decision = checked(Decision, read_json(decision_path), decision_path)
         if not (self.version.record / LOCK_NAME).exists():
-            if file_sha256(self.version.record / "results.json") != decision.results_sha256:
-                raise IntegrityError(
-                    f"{path} was made from another results.json than the one beside it, and neither is locked. "
-                    f"Delete {path} and run {self.again} to decide again."
-                )
+            self._check_unlocked(decision)
             write_lock(self.version.record)
             say(f"{self.version.name}: the lock of the recorded decision was missing and is written now")
         if self.choice and self.choice.cell not in (RECOMMENDED, decision.chosen.cell):
@@ -127,6 +133,24 @@ class Evening:
                 "otherwise."
             )
         return self._answer(decision)
+
+    def _check_unlocked(self, decision: Decision) -> None:
+        """Nothing, where everything that the decision rests on makes it once more, byte by byte."""
+        record = self.version.record
+        frozen = verified_preregistration(self.version)
+        receipt = checked(Receipt, read_json(record / "receipt.json"), record / "receipt.json")
+        results = self._results(frozen)
+        expected = {
+            "results.json": json_bytes(results.model_dump()),
+            "results.html": page(results, receipt),
+            "decision.json": json_bytes(remade(decision, results).model_dump()),
+        }
+        for name, content in expected.items():
+            if not (record / name).exists() or (record / name).read_bytes() != content:
+                raise IntegrityError(
+                    f"{record / 'decision.json'} is not locked yet, and {record / name} is not what the files beside "
+                    f"it make. Restore them from git, or delete decision.json and run {self.again} to decide again."
+                )
 
     def _answer(self, decision: Decision) -> str:
         page_path = self.version.record / "results.html"
@@ -159,35 +183,38 @@ class Evening:
             f"(form: {folder / 'queries.yaml.template'}), then run: {self.again}"
         )
 
-    def _make_runs(self) -> None:
-        runs = CellRuns(self.version, lambda: self.documents, self.encoders)
+    @cached_property
+    def cell_runs(self) -> CellRuns:
+        """The maker of this version's runs."""
+        return CellRuns(self.version, lambda: self.documents, self.encoders)
+
+    def _make_runs(self, *, noise_floor: bool) -> None:
         with self._timed("runs"):
             for cell in self.plan.cells:
-                runs.record(cell)
-            if not isinstance(parse_cell(self.plan.baseline), BM25Cell):
-                runs.record(self.plan.baseline, noise_floor=True)
-        self.times = remember_times(self.version, runs.measured)
+                self.cell_runs.record(cell)
+            if noise_floor and not isinstance(parse_cell(self.plan.baseline), BM25Cell):
+                self.cell_runs.record(self.plan.baseline, noise_floor=True)
+        self.times = remember_times(self.version, self.cell_runs.measured)
 
-    def _need_labels(self, registered: frozenset[str]) -> None:
+    def _need_labels(self, frozen: Preregistration) -> None:
         version, plan = self.version, self.plan
         queries = {query.query_id: query for query in load_queries(version.queries_path)}
         runs = [read_run(version.run_path(cell), cell, list(queries)) for cell in plan.cells]
         pooled = pool(runs, plan.pool_depth)
-        missing = unjudged(pooled, load_labels(version.labels_path))
+        missing = unjudged(pooled, version_labels(version))
         if not missing:
             return
         documents = {document.doc_id: document for document in self.documents}
-        batches = export_batches(version, {pair: pooled[pair] for pair in missing}, queries, documents)
+        evidence = evidence_spans(missing, [*runs, self.cell_runs.lexical_windows()])
+        batches = export_batches(version, evidence, queries, documents)
         lines = [self._judging_message(len(pooled), missing, batches)]
         if len(missing) < len(pooled):
-            lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(registered)}")
+            lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(frozen)}")
         raise Outstanding("\n".join(lines))
 
-    def _provisional(self, registered: frozenset[str]) -> Path:
-        version = self.version
-        folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
-        results = make_results(version, self.plan, self.plan.cells, registered, kind=self._kind)
-        self._write_results(results, folder)
+    def _provisional(self, frozen: Preregistration) -> Path:
+        folder = self.version.work / ("provisional-rehearsal" if self.version.rehearsal else "provisional")
+        self._write_results(self._results(frozen), folder)
         return folder / "results.html"
 
     def _judging_message(self, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
@@ -215,13 +242,13 @@ class Evening:
         version = self.version
         path = version.record / "results.json"
         say(ranking_table(results))
-        if results.outcome["tier"] == "no decision":
+        if results.outcome.tier == "no decision":
             raise NegativeVerdict(
-                f"{version.name}: {results.outcome['sentence']}\nresults: {version.record / 'results.html'}"
+                f"{version.name}: {results.outcome.sentence}\nresults: {version.record / 'results.html'}"
             )
         if self.choice is None and needs_choice(results):
             raise Outstanding(
-                f"{version.name}: {results.outcome['sentence']}\n"
+                f"{version.name}: {results.outcome.sentence}\n"
                 f"Read {version.record / 'results.html'}, then choose: "
                 f"{self.again} --choose 'CELL' --reason 'WHY' --by NAME"
             )
@@ -238,19 +265,30 @@ class Evening:
                 f"{self.version.name} is not preregistered yet, so there is nothing to explore on. "
                 f"Run {DRIVER} {self.version.flags} first."
             )
-        for cell in self.cells:
-            check_cell(parse_cell(cell))
-        cells = list(dict.fromkeys([self.plan.baseline, *self.cells]))
+        given = [parse_cell(cell) for cell in self.cells]
+        for cell in given:
+            check_cell(cell)
+        cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
         folder = self.version.work / "explorations" / digest(cells)[:12]
-        frozen = preregister(self.version)
+        fresh = folder.with_name(f"{folder.name}.new")
+        frozen = verified_preregistration(self.version)
         self.plan = self.plan.model_copy(update={"cells": cells})
-        _take_runs(self.version, folder, cells)
-        self.version = replace(self.version, record=folder)
-        self._make_runs()
+        # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
+        _remove(fresh)
+        _take_runs(self.version, fresh, cells)
+        self.version = replace(self.version, record=fresh)
+        self._make_runs(noise_floor=False)
         registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
         results = make_results(self.version, self.plan, cells, registered, kind="exploration")
-        self._write_results(results, folder)
+        self._write_results(results, fresh)
+        _remove(folder)
+        fresh.rename(folder)
         return f"{ranking_table(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _take_runs(version: Version, folder: Path, cells: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
 from runner import catalog
 from runner.canonical import digest
@@ -21,7 +22,6 @@ from runner.strict import problems
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
 MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
-PACKAGED_ENCODERS = ("minilm-l6-v2", "minilm-static-384")
 
 _SETTINGS = """
 relevant_grade: 2
@@ -75,14 +75,19 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
-    try:
-        plan = Plan.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise PlanError(str(path), problems(error)) from error
+    plan = read_plan(path)
     broken = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
     if broken:
         raise PlanError(str(path), broken)
     return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
+    try:
+        return Plan.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise PlanError(str(path), problems(error)) from error
 
 
 def read_yaml(path: Path) -> object:
@@ -155,11 +160,13 @@ def _criteria_problems(plan: Plan, cells: Sequence[Cell], source: SourceSpec, *,
             f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
             "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
         )
-    if not any(cell.chunker.removesuffix("-bare") == source.structural_chunker for cell in dense):
+    if not any(cell.chunker.removesuffix(BARE) == source.structural_chunker for cell in dense):
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
     least = MIN_POOL_DEPTH["rehearsal" if rehearsal or source.baseline == catalog.PACKAGED_BASELINE else "production"]
     if plan.pool_depth < least:
-        problems.append(f"pool_depth: {plan.pool_depth}; at least {least} keeps every scored hit judged")
+        problems.append(
+            f"pool_depth: {plan.pool_depth}; at least {least}, so that every hit that nDCG@10 counts is judged"
+        )
     return problems

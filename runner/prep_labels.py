@@ -1,7 +1,7 @@
 """The pool, and the way of its pairs to a judge and back: batches out, answers in, by file."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,46 @@ from runner.strict import checked
 
 BATCH_PAIRS = 100
 EVIDENCE_CHARS = 6_000
-"""Evidence passages of one pair are cut after this many characters: a judge reads passages, not whole bills."""
+"""The most that a judge gets to read of one document, in characters."""
 
 Pair = tuple[str, str]
 """Query id and document id."""
 
 
-def pool(runs: Iterable[Run], depth: int) -> dict[Pair, tuple[Span, ...]]:
-    """Every (query, document) within `depth` of any run, with the runs' evidence spans, merged and in text order."""
-    spans: dict[Pair, set[Span]] = {}
+def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
+    """Every (query, document) within `depth` of any run, sorted."""
+    return sorted(
+        {(query_id, hit.doc_id) for run in runs for query_id, hits in run.hits.items() for hit in hits[:depth]}
+    )
+
+
+def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tuple[Span, ...]]:
+    """Each pair's best chunks in text order, from every run that ranks the document at any depth."""
+    spans: dict[Pair, set[Span]] = {pair: set() for pair in pairs}
     for run in runs:
         for query_id, hits in run.hits.items():
-            for hit in hits[:depth]:
-                spans.setdefault((query_id, hit.doc_id), set()).add(hit.span)
-    return {pair: _merged(spans[pair]) for pair in sorted(spans)}
+            for hit in hits:
+                if (query_id, hit.doc_id) in spans:
+                    spans[query_id, hit.doc_id].add(hit.span)
+    return {pair: tuple(sorted(found)) for pair, found in spans.items()}
+
+
+def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
+    """What a judge reads of a document: all of it where that fits, else its shortest spans, merged, in text order.
+
+    The shortest first, because a cell over whole documents points at everything, and the beginning of a long bill
+    says little about its middle. One span that is too long by itself is cut.
+    """
+    if len(document.text) <= EVIDENCE_CHARS:
+        return (Span(0, len(document.text)),)
+    chosen: tuple[Span, ...] = ()
+    for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
+        more = _merged([*chosen, span])
+        if sum(one.end - one.start for one in more) <= EVIDENCE_CHARS:
+            chosen = more
+        elif not chosen:
+            return (Span(span.start, span.start + EVIDENCE_CHARS),)
+    return chosen
 
 
 def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -49,7 +75,7 @@ def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
 
 def judging_folder(version: Version) -> Path:
     """Where batches wait for a judge, outside git."""
-    return version.work / "judging"
+    return version.judging
 
 
 def export_batches(
@@ -77,14 +103,11 @@ def export_batches(
     return sorted(paths)
 
 
-def _batch_row(query: Query, document: Document, spans: Sequence[Span]) -> dict[str, Any]:
-    evidence = []
-    room = EVIDENCE_CHARS
-    for span in spans:
-        end = min(span.end, span.start + room)
-        if end > span.start:
-            evidence.append({"start": span.start, "end": end, "text": document.text[span.start : end]})
-            room -= end - span.start
+def _batch_row(query: Query, document: Document, spans: Iterable[Span]) -> dict[str, Any]:
+    evidence = [
+        {"start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
+        for span in passages(document, spans)
+    ]
     return {
         "query_id": query.query_id,
         "query": query.text,
@@ -103,7 +126,9 @@ def _batch_files(folder: Path) -> list[Path]:
 
 def _exported(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in _batch_files(folder):
-        for _, row in read_jsonl(path):
+        for number, row in read_jsonl(path):
+            if not {"query_id", "doc_id", "evidence_sha256"} <= row.keys():
+                raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and run the driver again.")
             yield path, row
 
 
@@ -111,7 +136,6 @@ def _exported(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 class Imported:
     """What one answer file brought: new labels, and answers that were in labels.jsonl already."""
 
-    path: Path
     added: int
     known: int
 
@@ -144,7 +168,7 @@ def import_answers(version: Version, path: Path, *, judge: str, model: str, judg
         raise InputError(f"{path} holds no answers.")
     if fresh:
         append_labels(version.labels_path, list(fresh.values()))
-    return Imported(path, len(fresh), repeated)
+    return Imported(len(fresh), repeated)
 
 
 class _AnswerCheck:

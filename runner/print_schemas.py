@@ -6,20 +6,8 @@ import sys
 from pathlib import Path
 
 from runner.canonical import JSON, write_atomic
-from runner.schemas import (
-    Answer,
-    CellFile,
-    CorpusHeader,
-    CorpusRow,
-    Decision,
-    Label,
-    Lock,
-    Plan,
-    Preregistration,
-    Queries,
-    Receipt,
-    Results,
-)
+from runner.result_schemas import Decision, Lock, Receipt, Results
+from runner.schemas import Answer, CellFile, CorpusHeader, CorpusRow, Label, Plan, Preregistration, Queries
 from runner.strict import Strict
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "eval-architecture.md"

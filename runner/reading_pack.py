@@ -10,7 +10,7 @@ from runner.records import Document
 PACK_SIZE = 25
 
 TEMPLATE = """\
-# At least 25 queries, 8 or more of them written by a person (origin: hand). Save as {path}
+# At least 25 queries; 8 or more of them should be a person's own (origin: hand). Save as {path}
 # kind: citation, topic, authority, paraphrase, quote, ...; origin: hand, generated or harvested.
 # source_document: the document that was being read; it is a note, not a label.
 schema_version: 1

@@ -5,9 +5,11 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
+from runner import __version__
 from runner.canonical import json_bytes, read_json, write_atomic
+from runner.errors import InputError
 from runner.eval_set import Version
-from runner.schemas import Receipt
+from runner.result_schemas import Receipt
 
 LIBRARIES = ("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch")
 
@@ -17,7 +19,11 @@ CellTimes = dict[str, dict[str, float]]
 def remember_times(record: Version, measured: CellTimes) -> CellTimes:
     """The seconds of every cell, newest measurement each: a cell taken from the cache keeps what it once took."""
     path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
-    times: CellTimes = {**(read_json(path) if path.exists() else {}), **measured}
+    try:
+        known = read_json(path) if path.exists() else {}
+    except InputError:
+        known = {}  # measurements can be made again; they must not stop an evening
+    times: CellTimes = {**(known if isinstance(known, dict) else {}), **measured}
     write_atomic(path, json_bytes(times))
     return times
 
@@ -27,7 +33,7 @@ def make_receipt(cells: CellTimes, seconds: dict[str, float]) -> Receipt:
     return Receipt(
         schema_version=1,
         finished_on=datetime.now(UTC).isoformat(timespec="seconds"),
-        tool_version=version("per-source-eval"),
+        tool_version=__version__,
         python=platform.python_version(),
         platform=platform.platform(),
         cpu_count=os.cpu_count() or 1,

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from runner import catalog
 from runner.canonical import JSON, json_bytes, rounded, sha256
 from runner.records import SCORE_UNIT
-from runner.schemas import Receipt, Results
+from runner.result_schemas import Receipt, Results
 
 TEMPLATE_VERSION = 1
 """Raised with every change of a template or of this module that changes the page; the page names it."""

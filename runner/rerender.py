@@ -3,17 +3,24 @@
 from pathlib import Path
 
 from runner.canonical import read_json, write_atomic
-from runner.errors import InputError, IntegrityError
+from runner.errors import BackendError, InputError, IntegrityError
 from runner.eval_set import Version
 from runner.render import page
-from runner.schemas import Receipt, Results
+from runner.result_schemas import Receipt, Results
 from runner.strict import checked
 
 
 def write_page(version: Version, receipt: Path | None, output: Path | None) -> Path:
     """Where the page went: `output`, by default results.html in the version's work folder."""
     path = output or version.work / "results.html"
-    write_atomic(path, _page(version, receipt))
+    if path.resolve().is_relative_to(version.folder.resolve()):
+        raise InputError(f"{path} lies in the record, which only a run writes. Give --output another place.")
+    if path.exists() and path.suffix != ".html":
+        raise InputError(f"{path} exists and is no page. Give --output a name that ends in .html.")
+    try:
+        write_atomic(path, _page(version, receipt))
+    except OSError as error:
+        raise BackendError(f"{path} cannot be written ({error.strerror}). Give --output another place.") from error
     return path
 
 

@@ -1,5 +1,6 @@
 """results.json: everything a version's files say, scored. No clock, host, path or price has a way in."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -13,15 +14,26 @@ from runner.eval_set import (
     label_prefix,
     load_cell_file,
     load_corpus,
-    load_labels,
     load_queries,
+    version_labels,
 )
 from runner.null_gate import null_gate
 from runner.prep_labels import Pair, pool, unjudged
 from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Query, Run, Scores
+from runner.result_schemas import (
+    CellResult,
+    CorpusFacts,
+    Difference,
+    Kind,
+    LabelFacts,
+    MeasureResult,
+    NoiseFloor,
+    Results,
+    Role,
+)
 from runner.run_files import read_run
-from runner.schemas import CellFile, CellResult, Difference, Kind, Label, MeasureResult, Plan, QueryRow, Results, Role
+from runner.schemas import CellFile, Label, Plan, Provenance, QueryRow
 from runner.score import MEASURES, qrels, score
 from runner.significance import mean_intervals, paired_intervals, score_matrix
 from runner.weaknesses import declared_weaknesses
@@ -40,7 +52,7 @@ def make_results(
 ) -> Results:
     """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family."""
     queries = load_queries(version.queries_path)
-    labels = load_labels(version.labels_path)
+    labels = version_labels(version)
     query_ids = [query.query_id for query in queries]
     runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
     graded = qrels(judgments(labels))
@@ -50,6 +62,7 @@ def make_results(
     rows = _rank(_cell_results(plan, queries, runs, graded, facts, registered))
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [_query_row(query) for query in queries]
+    noise_floor = _noise_floor(version, plan, runs, graded, query_ids)
     return Results(
         schema_version=1,
         source=version.source.name,
@@ -63,8 +76,8 @@ def make_results(
         corpus=_corpus_facts(version),
         labels=label_facts,
         cells=rows,
-        noise_floor=_noise_floor(version, plan, runs, graded, query_ids),
-        outcome=outcome(rows, plan.baseline, unjudged=len(missing), n_queries=len(queries)),
+        noise_floor=noise_floor,
+        outcome=outcome(plan, rows, noise_floor, unjudged=len(missing), n_queries=len(queries)),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts),
     )
 
@@ -90,7 +103,7 @@ def _cell_results(
             query_ids,
             graded,
             strata,
-            facts[cell].chunks["per_document"],
+            facts[cell].chunks_per_document,
             draws=plan.null_gate.draws,
             tau=plan.null_gate.tau,
             alpha=plan.null_gate.alpha,
@@ -104,7 +117,7 @@ def _cell_results(
                 scores={measure: means[measure][index] for measure in MEASURES},
                 differences={measure: differences[measure][index] for measure in COMPARED},
                 meets_criterion_5=cell != plan.baseline and meets_criterion_5(gain.mean, recall.mean, plan.rule),
-                gate=gate.to_json(),
+                gate=gate,
                 unjudged=len(holes),
                 bounds=_bounds(run, query_ids, graded, holes, plan),
                 provenance=_provenance(facts[cell]),
@@ -182,9 +195,9 @@ def _bounds(
     return [_mean(both.min(axis=0)), _mean(both.max(axis=0))]
 
 
-def _provenance(facts: CellFile) -> CellFile:
+def _provenance(facts: CellFile) -> Provenance:
     """The cell's file without the table of chunks per document, which only the gate reads."""
-    return facts.model_copy(update={"chunks": {k: v for k, v in facts.chunks.items() if k != "per_document"}})
+    return Provenance.model_validate(facts.model_dump(exclude={"chunks_per_document"}))
 
 
 def _noise_floor(
@@ -193,7 +206,7 @@ def _noise_floor(
     runs: Mapping[str, Run],
     graded: Mapping[str, Mapping[str, int]],
     query_ids: Sequence[str],
-) -> dict[str, object] | None:
+) -> NoiseFloor | None:
     path = version.run_path(NOISE_FLOOR_CELL)
     if plan.baseline not in runs or not path.exists():
         return None
@@ -201,12 +214,12 @@ def _noise_floor(
     first = score(runs[plan.baseline], query_ids, graded, plan.relevant_grade)
     difference = _differences(plan, {plan.baseline: first, NOISE_FLOOR_CELL: again}, "ndcg@10")[1]
     changes = score_matrix([again], "ndcg@10")[0] - score_matrix([first], "ndcg@10")[0]
-    return {
-        "cell": plan.baseline,
-        "ndcg@10": difference.model_dump(),
-        "max_change": int(np.abs(changes).max()) / SCORE_UNIT,
-        "queries_changed": int((changes != 0).sum()),
-    }
+    return NoiseFloor(
+        cell=plan.baseline,
+        difference=difference,
+        max_change=int(np.abs(changes).max()) / SCORE_UNIT,
+        queries_changed=int((changes != 0).sum()),
+    )
 
 
 def _query_row(query: Query) -> QueryRow:
@@ -214,33 +227,35 @@ def _query_row(query: Query) -> QueryRow:
     return QueryRow(id=fields.pop("query_id"), **fields)
 
 
-def _corpus_facts(version: Version) -> dict[str, object]:
+def _corpus_facts(version: Version) -> CorpusFacts:
     header, rows = load_corpus(version.corpus_path)
-    strata = sorted(row.stratum for row in rows)
-    return {
-        "documents": len(rows),
-        "n_read": header.n_read,
-        "n_chars": sum(row.n_chars for row in rows),
-        "quarantined": [row.model_dump() for row in header.quarantined],
-        "strata": {name: strata.count(name) for name in sorted(set(strata))},
-        "sample": header.sample.model_dump(),
-        "reader": header.reader,
-        "archive_sha256": header.archive_sha256,
-        "manifest_sha256": file_sha256(version.corpus_path),
-    }
+    return CorpusFacts(
+        documents=len(rows),
+        n_read=header.n_read,
+        n_chars=sum(row.n_chars for row in rows),
+        quarantined=header.quarantined,
+        strata=dict(Counter(row.stratum for row in rows)),
+        sample=header.sample,
+        reader=header.reader,
+        archive_sha256=header.archive_sha256,
+        manifest_sha256=file_sha256(version.corpus_path),
+    )
 
 
 def _label_facts(
-    version: Version, labels: Sequence[Label], pooled: Mapping[Pair, object], missing: Sequence[Pair]
-) -> dict[str, object]:
-    grades = [label.grade for label in labels]
-    judges = sorted(label.judge for label in labels)
-    return {
-        **label_prefix(version.labels_path),
-        "pairs": len({(label.query_id, label.doc_id) for label in labels}),
-        "pool_pairs": len(pooled),
-        "unjudged_pairs": len(missing),
-        "judges": {name: judges.count(name) for name in sorted(set(judges))},
-        "models": sorted({label.model for label in labels if label.model}),
-        "grades": {str(grade): grades.count(grade) for grade in range(HIGHEST_GRADE + 1)},
-    }
+    version: Version, labels: Sequence[Label], pooled: Sequence[Pair], missing: Sequence[Pair]
+) -> LabelFacts:
+    prefix = label_prefix(version.labels_path)
+    grades = Counter(label.grade for label in labels)
+    n_pairs = len({(label.query_id, label.doc_id) for label in labels})
+    return LabelFacts(
+        lines=prefix.lines,
+        sha256=prefix.sha256,
+        pairs=n_pairs,
+        second_readings=len(labels) - n_pairs,
+        pool_pairs=len(pooled),
+        unjudged_pairs=len(missing),
+        judges=dict(Counter(label.judge for label in labels)),
+        models=sorted({label.model for label in labels if label.model}),
+        grades={str(grade): grades[grade] for grade in range(HIGHEST_GRADE + 1)},
+    )

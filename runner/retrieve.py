@@ -7,6 +7,7 @@ pick a shortlist, by a margin that covers their worst error; every score that co
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,15 +35,23 @@ MAXIMA_AT_ONCE = 1 << 26
 """Document maxima held together, 256 MB of float32; more queries than fit are taken in turns."""
 
 
-def dense_run(
-    cell: str, query_ids: Sequence[str], query_vectors: Matrix, chunks: Sequence[Chunk], chunk_vectors: Matrix
-) -> Retrieval:
+class DenseArm(NamedTuple):
+    """What dense retrieval compares: a row of `query_vectors` a query with a row of `chunk_vectors` a chunk."""
+
+    query_ids: Sequence[str]
+    query_vectors: Matrix
+    chunks: Sequence[Chunk]
+    chunk_vectors: Matrix
+
+
+def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
 
     Exact: equal to scoring every chunk in float64 and rounding to 1e-5. Equal rows score equally. Of a document's
     chunks that score alike the first is its evidence. Raises ValueError on rows that do not fit or are not finite.
     """
-    _check(query_ids, query_vectors, chunks, chunk_vectors)
+    _check(arm)
+    query_ids, query_vectors, chunks, chunk_vectors = arm
     table = chunk_table(chunks)
     turn = max(1, MAXIMA_AT_ONCE // max(1, len(table.numbers)))
 
@@ -58,16 +67,10 @@ def dense_run(
     return retrieval(cell, chunks, table, scored())
 
 
-def rerank_run(
-    cell: str,
-    sparse: Run,
-    query_ids: Sequence[str],
-    query_vectors: Matrix,
-    chunks: Sequence[Chunk],
-    chunk_vectors: Matrix,
-) -> Retrieval:
+def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
-    _check(query_ids, query_vectors, chunks, chunk_vectors)
+    _check(arm)
+    query_ids, query_vectors, chunks, chunk_vectors = arm
     table = chunk_table(chunks)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
@@ -78,21 +81,15 @@ def rerank_run(
     return retrieval(cell, chunks, table, scored())
 
 
-def rrf_run(
-    cell: str,
-    sparse: Run,
-    query_ids: Sequence[str],
-    query_vectors: Matrix,
-    chunks: Sequence[Chunk],
-    chunk_vectors: Matrix,
-) -> Retrieval:
+def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
 
     Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best chunk by dense
     score, also where the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
     fused order, then each one's second best, and so on, since fused scores belong to documents.
     """
-    dense = dense_run(cell, query_ids, query_vectors, chunks, chunk_vectors).run
+    dense = dense_run(cell, arm).run
+    query_ids, query_vectors, chunks, chunk_vectors = arm
     table = chunk_table(chunks)
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
@@ -138,7 +135,8 @@ def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
     return scores
 
 
-def _check(query_ids: Sequence[str], query_vectors: Matrix, chunks: Sequence[Chunk], chunk_vectors: Matrix) -> None:
+def _check(arm: DenseArm) -> None:
+    query_ids, query_vectors, chunks, chunk_vectors = arm
     if query_vectors.shape != (len(query_ids), chunk_vectors.shape[1]) or len(chunk_vectors) != len(chunks):
         raise ValueError(
             f"{len(query_ids)} queries with vectors {query_vectors.shape} do not fit "

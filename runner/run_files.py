@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from runner.canonical import slug
 from runner.errors import InputError
 from runner.ranking import RUN_DEPTH, Reading
 from runner.records import Hit, Run, Span
@@ -43,20 +42,6 @@ def reading_bytes(reading: Reading) -> bytes:
             place = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
             lines.append(f"{query_id}\t{rank}\t{place}\t{chunk.n_tokens}\t{cumulative}")
     return ("\n".join(lines) + "\n").encode()
-
-
-def trec_bytes(run: Run) -> bytes:
-    """The run in TREC's six columns, tagged with the cell's file name.
-
-    The score is RUN_DEPTH + 1 less the rank: trec_eval sorts again by the score as float32, which merges scores that
-    differ in our last place.
-    """
-    tag = slug(run.cell)
-    return "".join(
-        f"{query_id} Q0 {hit.doc_id} {rank} {RUN_DEPTH + 1 - rank} {tag}\n"
-        for query_id, hits in run.hits.items()
-        for rank, hit in enumerate(hits, start=1)
-    ).encode()
 
 
 def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:

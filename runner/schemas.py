@@ -1,6 +1,6 @@
-"""The shape of every committed file, strict: an unknown field, a wrong type or a missing value is an error.
+"""The shape of what people and the stages before scoring write: an unknown field or a missing value is an error.
 
-docs/eval-architecture.md prints them all, and a test holds committed files to them.
+docs/eval-architecture.md prints them all, and a test holds committed files to them. result_schemas.py has the rest.
 """
 
 from typing import Annotated, Any, Literal
@@ -12,9 +12,6 @@ from runner.strict import Strict
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
-Kind = Literal["production", "rehearsal", "exploration"]
-Role = Literal["baseline", "preregistered", "exploratory"]
-Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"]
 
 
 class Sample(Strict):
@@ -89,7 +86,7 @@ class QueryRow(Strict):
     """One query of queries.yaml."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, Field(pattern=r"\S")]
     kind: Annotated[str, Field(min_length=1)]
     origin: Literal["hand", "generated", "harvested"]
     source_document: str = ""
@@ -157,6 +154,13 @@ class Label(Strict):
         return (self.query_id, self.doc_id, self.judge, self.round)
 
 
+class LabelPrefix(Strict):
+    """Which lines of labels.jsonl are meant: how many from the first on, and their digest."""
+
+    lines: Count
+    sha256: Sha256
+
+
 class Answer(Strict):
     """A row of a judge's answer file; `spans` are supporting passages as [start, end] characters of the document."""
 
@@ -180,14 +184,28 @@ class Truncation(Strict):
     chunks_cut: Count
 
 
-class CellFile(Strict):
-    """cells/<cell>.json: where a cell's run comes from."""
+class ChunkHealth(Strict):
+    """What a reader should know of a cell's chunks; `runner.chunk_corpus.chunk_health` defines each figure."""
+
+    count: Count
+    tokens_p50: Count
+    tokens_p95: Count
+    tokens_max: Count
+    duplicate_share: Share
+    coverage: Share
+    chunks_per_document_max: Count
+
+
+class Provenance(Strict):
+    """Where a cell's run comes from; `encoder`, `probe` and `bm25` are what their backends say of themselves."""
 
     schema_version: Literal[1]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256
-    chunks: dict[str, Any]
+    run_sha256: Sha256
+    chunk_run_sha256: Sha256
+    chunks: ChunkHealth
     encoder: dict[str, Any] | None
     probe: dict[str, Any] | None
     truncation: Truncation | None
@@ -195,106 +213,7 @@ class CellFile(Strict):
     method: str
 
 
-class MeasureResult(Strict):
-    """A cell's mean of a measure with its interval, and the per-query values in units of 1e-9."""
+class CellFile(Provenance):
+    """cells/<cell>.json: the provenance, and the chunks of every document, by which the null gate draws."""
 
-    mean: float
-    low: float
-    high: float
-    per_query: list[int]
-
-
-class Difference(Strict):
-    """Cell minus baseline, paired by query."""
-
-    mean: float
-    low: float
-    high: float
-    wins: Count
-    ties: Count
-    losses: Count
-
-
-class CellResult(Strict):
-    """One row of the ranking."""
-
-    cell: str
-    role: Role
-    scores: dict[str, MeasureResult]
-    differences: dict[str, Difference]
-    meets_criterion_5: bool
-    gate: dict[str, Any]
-    unjudged: Count
-    bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
-    provenance: CellFile
-
-
-class Results(Strict):
-    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it."""
-
-    schema_version: Literal[1]
-    source: str
-    version: int
-    kind: Kind
-    provisional: bool
-    plan: Plan
-    preregistration_sha256: Sha256
-    judge_prompt_sha256: Sha256
-    queries: list[QueryRow]
-    corpus: dict[str, Any]
-    labels: dict[str, Any]
-    cells: list[CellResult]
-    noise_floor: dict[str, Any] | None
-    outcome: dict[str, Any]
-    weaknesses: list[str]
-
-
-class Receipt(Strict):
-    """receipt.json: what was measured while running; it differs from machine to machine."""
-
-    schema_version: Literal[1]
-    finished_on: str
-    tool_version: str
-    python: str
-    platform: str
-    cpu_count: int
-    libraries: dict[str, str]
-    seconds: dict[str, float]
-    cells: dict[str, dict[str, float]]
-    usd: float
-
-
-class Chosen(Strict):
-    """What goes to production."""
-
-    cell: str
-    retrieval: Literal["dense", "bm25", "rerank", "rrf"]
-    encoder: str
-    encoder_revision: str
-    chunker: str
-
-
-class Decision(Strict):
-    """decision.json."""
-
-    schema_version: Literal[1]
-    source: str
-    version: int
-    kind: Literal["production", "rehearsal"]
-    tier: Tier
-    chosen: Chosen
-    baseline: str
-    candidates: list[str]
-    rationale: str
-    decided_by: str
-    reason: str
-    decided_on: str
-    results_sha256: Sha256
-
-
-class Lock(Strict):
-    """lock.json: SHA-256 of every file of a record, and of that table."""
-
-    schema_version: Literal[1]
-    files: dict[str, Sha256]
-    root_sha256: Sha256
+    chunks_per_document: dict[str, Count]

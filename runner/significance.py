@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Interval, Scores
 
 RESAMPLES = 10_000
 LEVEL = 0.95
-
-Ints = NDArray[np.int64]
 
 _EXACT = 1 << 53
 _COUNTS_AT_ONCE = 1 << 21

@@ -1,5 +1,6 @@
 """Checking what a file says against its schema, with every problem named at its place."""
 
+import reprlib
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
@@ -36,7 +37,8 @@ def problems(error: ValidationError) -> list[str]:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    # reprlib looks at the first few items alone: a file of YAML aliases can stand for more text than there is memory.
+    text = reprlib.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

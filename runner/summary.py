@@ -1,6 +1,6 @@
 """What a run says on the terminal when it is done."""
 
-from runner.schemas import Decision, Results
+from runner.result_schemas import Decision, Results
 
 
 def ranking_table(results: Results) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from runner.power import minimum_detectable_effect
-from runner.schemas import CellResult, Plan, QueryRow
+from runner.power import DEFAULT_SD, minimum_detectable_effect
+from runner.result_schemas import CellResult, LabelFacts
+from runner.schemas import Plan, QueryRow
 
 
 def declared_weaknesses(
-    plan: Plan, queries: Sequence[QueryRow], cells: Sequence[CellResult], labels: dict[str, object]
+    plan: Plan, queries: Sequence[QueryRow], cells: Sequence[CellResult], labels: LabelFacts
 ) -> list[str]:
     """One sentence each, the most consequential first."""
     return [
@@ -27,18 +28,18 @@ def declared_weaknesses(
 
 def _power(plan: Plan, n_queries: int, n_cells: int) -> list[str]:
     effect = minimum_detectable_effect(n_queries)
+    power = f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 with 80 % power (SD {DEFAULT_SD:.2f}); "
+    chance = "so a candidate may be chance, and " if effect > plan.rule.min_gain else ""
     return [
-        f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 with 80 % power (SD of differences .15); the "
-        f"rule asks for {plan.rule.min_gain:.2f}, so a candidate may be chance, and the best of {n_cells - 1} cells "
-        "looks better than it is."
+        f"{power}the rule asks for {plan.rule.min_gain:.2f}, {chance}the best of {n_cells - 1} cells looks better than "
+        "it is."
     ]
 
 
-def _judges(labels: dict[str, object]) -> list[str]:
-    judges = labels["judges"]
-    if isinstance(judges, dict) and len(judges) > 1:
-        return []
-    return ["One judge graded every pair once: its agreement with another judge, or with itself, is not known."]
+def _judges(labels: LabelFacts) -> list[str]:
+    if labels.second_readings:
+        return ["Some pairs were graded more than once; scores count the first grade, and agreement is not reported."]
+    return ["Every pair was graded once: how far another judge, or the same one again, would agree is not known."]
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

@@ -91,6 +91,7 @@ def _hub_folder(spec: EncoderSpec) -> Path:
         install = _INSTALL.get(spec.name, "No package carries its weights.")
         raise BackendError(
             f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
-            f"cannot be reached ({type(error).__name__}). {install} Run where the hub can be reached, or take cells "
-            "of the packaged encoders; nothing else is embedded in its place."
+            f"cannot be reached ({type(error).__name__}). {install} Run again where the hub can be reached: cells "
+            "that are finished are kept. To rehearse with the packaged encoders, add --rehearse. Nothing else is "
+            "embedded in its place."
         ) from error

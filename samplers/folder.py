@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.errors import DocumentError, InputError
 from runner.records import Document
-from samplers.registry import READERS, Reader
+from samplers.registry import MAX_BYTES, READERS, Reader
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
@@ -67,6 +67,8 @@ def _xml_files(folder: Path) -> tuple[list[Path], int]:
 
 def _read(path: Path, place: str, reader: Reader) -> list[Document]:
     try:
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise DocumentError(place, f"{size / 1e6:.0f} MB, more than the limit of {MAX_BYTES / 1e6:.0f} MB")
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(place, f"cannot be opened ({error.strerror})") from error

@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 
 from runner.records import Document
 
+MAX_BYTES = 40_000_000
+"""The largest file that is read; a larger one is quarantined unread."""
+
 Reader = Callable[[bytes, str], list[Document]]
 """The documents in a file's bytes, given its name; DocumentError where the file cannot be read."""
 

@@ -1,13 +1,20 @@
-"""A whole evening over the small set in a process of its own, so that tests can kill it: FOLDER is its only argument.
+"""A whole evening over the small set, which does what an operator does: run, judge, import, run again, choose.
 
-It does what an operator does: run, judge what is outstanding, import, run again, choose.
+Tests start it in processes of its own too, to kill them.
 """
 
+import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
+from runner import plan
 from runner.decide import Choice
 from runner.errors import Outstanding
+from runner.eval_set import Version
 from runner.lock import verify_version
 from runner.pipeline import Evening
 from runner.prep_labels import import_answers
@@ -18,20 +25,65 @@ CHOICE = Choice("recommended", "", "test")
 
 
 def run(folder: Path) -> str:
+    version = _prepared(folder)
+    with _few_draws():
+        while True:
+            try:
+                return Evening(version, folder / "corpus", choice=CHOICE, encoders=fake_encoders).run()
+            except Outstanding:
+                with exclusive(version.work / "version.lock", "a test"):
+                    verify_version(version)
+                    for path in answers(version):
+                        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+
+
+def _prepared(folder: Path) -> Version:
     version = make_version(folder)
     if not (folder / "corpus.written").exists():
         write_corpus(folder / "corpus")
         write_queries(version.folder)
         (folder / "corpus.written").touch()
-    while True:
-        try:
-            return Evening(version, folder / "corpus", choice=CHOICE, encoders=fake_encoders).run()
-        except Outstanding:
-            with exclusive(version.work / "version.lock", "a test"):
-                verify_version(version)
-                for path in answers(version):
-                    import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+    return version
 
 
-if __name__ == "__main__":
-    print(run(Path(sys.argv[1])))
+@contextmanager
+def _few_draws() -> Iterator[None]:
+    """Default plans with fewer resamples and draws, which halves the time of scoring."""
+    settings = plan._SETTINGS
+    plan._SETTINGS = settings.replace("resamples: 10000", "resamples: 500").replace("draws: 2000", "draws: 200")
+    try:
+        yield
+    finally:
+        plan._SETTINGS = settings
+
+
+def run_counting(folder: Path, total: Path) -> None:
+    """`run`, and how often it opened or placed a file of version and work, written to the file `total`."""
+    steps: list[int] = []
+    _before_each_step(_prepared(folder), steps.append)
+    run(folder)
+    total.write_text(str(len(steps)))
+
+
+def run_until(folder: Path, last: int) -> None:
+    """`run`, killed just before its step number `last`."""
+    _before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
+    run(folder)
+
+
+def _before_each_step(version: Version, call: Callable[[int], None]) -> None:
+    """`call` with 1, 2, ... before any file of version and work is opened for writing, renamed or linked.
+
+    It lasts as long as the process.
+    """
+    numbers = count(1)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open":
+            is_step = isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        else:
+            is_step = event in ("os.rename", "os.link")
+        if is_step and str(arguments[0]).startswith(str(version.folder.parent)):
+            call(next(numbers))
+
+    sys.addaudithook(hook)

@@ -10,7 +10,7 @@ import pytest
 
 from runner import cli, errors
 from runner.errors import EvalError
-from runner.eval_set import preregister
+from runner.preregistration import preregister
 from tests.small_set import begin, make_version, write_corpus, write_plans
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -95,7 +95,7 @@ def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     version.judge_path.write_text("other words")
     done = process(tmp_path, "--source=demo", where)
     assert done.returncode == 4
-    assert "the judge prompt changed" in done.stderr
+    assert "judge-v1.md changed" in done.stderr
     assert done.stdout == ""
 
 

@@ -30,8 +30,10 @@ def documents(version: Version, folder: Path | None) -> tuple[Document, ...]:
 
 
 def test_without_manifest_and_without_folder_the_command_that_brings_one_is_named(version):
-    with pytest.raises(Outstanding, match="--source=demo --corpus-path FOLDER") as caught:
+    with pytest.raises(Outstanding) as caught:
         documents(version, None)
+    place = version.folder.parent
+    assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path FOLDER" in str(caught.value)
     assert caught.value.exit_code == 3
     assert not version.corpus_path.exists()
 

@@ -8,14 +8,54 @@ from runner.catalog import ENCODERS, SOURCES
 from runner.decide import RECOMMENDED, Choice, decide, meets_criterion_5, needs_choice, outcome
 from runner.errors import InputError
 from runner.plan import default_plan_text
-from runner.schemas import CellFile, CellResult, Difference, MeasureResult, Plan, Results, Rule
+from runner.result_schemas import (
+    CellResult,
+    CorpusFacts,
+    Difference,
+    GateVerdict,
+    LabelFacts,
+    MeasureResult,
+    NullResult,
+    Results,
+)
+from runner.schemas import ChunkHealth, Plan, Provenance, Rule, Sample
 
-RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
+PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+RULE = PLAN.rule
 SHA = "ab" * 32
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 BETTER = "minilm-l6-v2 x section_aware_bills_v1"
 SPARSE = "bm25 x whole_doc"
 HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
+
+
+CHUNKS = ChunkHealth(
+    count=9,
+    tokens_p50=400,
+    tokens_p95=510,
+    tokens_max=512,
+    duplicate_share=0.0,
+    coverage=1.0,
+    chunks_per_document_max=3,
+)
+
+
+def gate(cell, verdict):
+    null = NullResult(
+        name="permuted qrels",
+        mean=0.1,
+        sd=0.01,
+        low=0.08,
+        median=0.1,
+        high=0.12,
+        delta=0.4,
+        p=1 / 2001,
+        smallest_p=1 / 2001,
+        verdict=verdict,
+    )
+    return GateVerdict(
+        cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
+    )
 
 
 def row(cell, gain=0.0, recall=0.0, *, verdict="pass"):
@@ -31,15 +71,15 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass"):
         scores={"ndcg@10": measure(0.5 + gain), "recall@10": measure(0.6 + recall), "mrr": measure(0.5)},
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         meets_criterion_5=cell != BASELINE and meets_criterion_5(gain, recall, RULE),
-        gate={"verdict": verdict},
+        gate=gate(cell, verdict),
         unjudged=0,
         bounds=[0.0, 1.0],
-        provenance=CellFile(
+        provenance=Provenance(
             schema_version=1,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
-            chunks={},
+            chunks=CHUNKS,
             encoder=None,
             probe=None,
             truncation=None,
@@ -57,16 +97,36 @@ def results(*rows, kind="production", unjudged=0):
         version=1,
         kind=kind,
         provisional=bool(unjudged),
-        plan=Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))),
+        plan=PLAN,
         preregistration_sha256=SHA,
         judge_prompt_sha256=SHA,
         queries=[],
-        corpus={},
-        labels={},
+        corpus=CorpusFacts(
+            documents=3,
+            n_read=3,
+            n_chars=3000,
+            quarantined=[],
+            strata={"s": 3},
+            sample=Sample(size=3, seed=1),
+            reader="demo",
+            archive_sha256=SHA,
+            manifest_sha256=SHA,
+        ),
+        labels=LabelFacts(
+            lines=60,
+            sha256=SHA,
+            pairs=60,
+            second_readings=0,
+            pool_pairs=60 + unjudged,
+            unjudged_pairs=unjudged,
+            judges={"me": 60},
+            models=[],
+            grades={"0": 40, "1": 10, "2": 5, "3": 5},
+        ),
         cells=ordered,
         noise_floor=None,
-        outcome=outcome(ordered, BASELINE, unjudged=unjudged, n_queries=25),
-        weaknesses=[],
+        outcome=outcome(PLAN, ordered, unjudged=unjudged, n_queries=25),
+        weaknesses=["Every pair was graded once."],
     )
 
 
@@ -109,33 +169,33 @@ def test_another_rule_is_applied_as_it_is_written():
 
 
 def test_without_a_candidate_the_baseline_is_kept():
-    found = outcome([row(BETTER, 0.0199), row(BASELINE)], BASELINE, unjudged=0, n_queries=25)
-    assert (found["tier"], found["candidates"]) == ("baseline kept", [])
-    assert "no cell beats minilm-l6-v2 x fixed_token_512_50" in found["sentence"]
+    found = outcome(PLAN, [row(BETTER, 0.0199), row(BASELINE)], unjudged=0, n_queries=25)
+    assert (found.tier, found.candidates) == ("baseline kept", [])
+    assert "no cell beats minilm-l6-v2 x fixed_token_512_50" in found.sentence
 
 
 def test_candidates_come_best_first_and_the_sentence_warns_of_chance():
     cells = [row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE)]
-    found = outcome(cells, BASELINE, unjudged=0, n_queries=25)
-    assert (found["tier"], found["candidates"]) == ("candidate", [SPARSE, BETTER])
-    assert "gains +0.0900 nDCG@10" in found["sentence"]
-    assert "below 0.088 may be chance" in found["sentence"]
-    assert "2 candidates" in found["sentence"]
-    alone = outcome([row(BETTER, 0.03), row(BASELINE)], BASELINE, unjudged=0, n_queries=25)
-    assert alone["sentence"].startswith(f"Candidate: {BETTER}")
+    found = outcome(PLAN, cells, unjudged=0, n_queries=25)
+    assert (found.tier, found.candidates) == ("candidate", [SPARSE, BETTER])
+    assert "gains +0.0900 nDCG@10" in found.sentence
+    assert "below 0.088 may be chance" in found.sentence
+    assert "2 candidates" in found.sentence
+    alone = outcome(PLAN, [row(BETTER, 0.03), row(BASELINE)], unjudged=0, n_queries=25)
+    assert alone.sentence.startswith(f"Candidate: {BETTER}")
 
 
 @pytest.mark.parametrize("verdict", ["fail", "insufficient"])
 def test_nothing_is_decided_where_the_baseline_cannot_be_told_from_the_null_systems(verdict):
-    found = outcome([row(BETTER, 0.2), row(BASELINE, verdict=verdict)], BASELINE, unjudged=0, n_queries=25)
-    assert found["tier"] == "no decision"
-    assert repr(verdict) in found["sentence"]
+    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE, verdict=verdict)], unjudged=0, n_queries=25)
+    assert found.tier == "no decision"
+    assert repr(verdict) in found.sentence
 
 
 def test_nothing_is_decided_while_pairs_are_unjudged():
-    found = outcome([row(BETTER, 0.2), row(BASELINE)], BASELINE, unjudged=7, n_queries=25)
-    assert found["tier"] == "no decision"
-    assert "7 pairs of the pool are not judged yet" in found["sentence"]
+    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE)], unjudged=7, n_queries=25)
+    assert found.tier == "no decision"
+    assert "7 pairs of the pool are not judged yet" in found.sentence
 
 
 def test_only_a_candidate_needs_a_persons_choice():

@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from runner.catalog import SOURCES
-from runner.eval_set import (
-    Workspace,
-    load_corpus,
-    load_labels,
-    load_queries,
-    open_version,
-    preregister,
-)
+from runner.eval_set import Workspace, load_corpus, load_labels, load_queries, open_version
+from runner.preregistration import preregister
 from tests.small_set import answers, make_version, write_corpus, write_queries
 
 CHECKOUT = Path(__file__).resolve().parents[1]

@@ -11,8 +11,8 @@ from runner.dry_run import RECORDED
 from runner.eval_set import append_labels
 from runner.lock import write_lock
 from runner.records import Hit, Run, Span
+from runner.result_schemas import Chosen, Decision
 from runner.run_files import run_bytes
-from runner.schemas import Chosen, Decision
 from tests.small_set import begin, make_version, query_rows, write_plans, write_queries
 from tests.test_eval_set import label
 

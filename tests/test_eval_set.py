@@ -18,9 +18,8 @@ from runner.eval_set import (
     load_labels,
     load_queries,
     open_version,
-    preregister,
-    registered_cells,
 )
+from runner.preregistration import preregister, registered_cells
 from runner.records import Query, Span
 from runner.schemas import Label
 from tests.small_set import begin, make_version, query_rows
@@ -167,12 +166,12 @@ def test_appending_labels_keeps_every_earlier_byte(tmp_path_factory, appends):
         before = path.read_bytes()
         known |= {one.key: one for one in fresh}
         assert load_labels(path) == tuple(known.values())
-        assert label_prefix(path)["lines"] == len(known)
+        assert label_prefix(path).lines == len(known)
 
 
 def test_a_version_without_labels_has_none(tmp_path):
     assert load_labels(tmp_path / "labels.jsonl") == ()
-    assert label_prefix(tmp_path / "labels.jsonl")["lines"] == 0
+    assert label_prefix(tmp_path / "labels.jsonl").lines == 0
 
 
 def test_labels_cut_in_the_middle_of_a_line_are_not_appended_to(tmp_path):
@@ -286,7 +285,7 @@ def remove_the_rehearsal(version):
 CHANGES = {
     change_a_query: "queries.yaml changed",
     change_the_corpus: "corpus.jsonl changed",
-    change_the_prompt: "the judge prompt changed",
+    change_the_prompt: "judge-v1.md changed",
     change_the_rule: "the rule of the production plan changed",
     change_the_rehearsals_rule: "the rule of the rehearsal plan changed",
     change_the_rehearsals_baseline: "the rule of the rehearsal plan changed",

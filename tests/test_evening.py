@@ -111,7 +111,7 @@ def test_a_decision_over_other_results_is_not_locked(tmp_path):
     (version.record / "lock.json").unlink()
     with (version.record / "results.json").open("a") as stream:
         stream.write(" ")
-    with pytest.raises(IntegrityError, match=r"made from another results\.json"):
+    with pytest.raises(IntegrityError, match=r"results\.json is not what the files beside it make"):
         evening(version).run()
 
 

@@ -1,63 +1,98 @@
 """A run that dies at any moment is finished by the next one, with the same bytes."""
 
+import multiprocessing
 import random
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from runner.canonical import file_sha256
 from runner.lock import verify_lock
-from tests.evening_process import run
+from tests.evening_process import run, run_counting, run_until
 from tests.small_set import make_version
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 KILLS = 10
+KILLED = -signal.SIGKILL
+# A server that has imported everything forks a process in milliseconds, so that all of its life is the evening's.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(
+    ["tests.evening_process", "bm25s", "lxml.etree", "samplers.folder", "samplers.sampling", "tiktoken", "zstandard"]
+)
 
 
-def start(folder: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.evening_process", str(folder)]
-    return subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(target, *arguments):
+    process = processes.Process(target=target, args=arguments)
+    process.start()
+    return process
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], float]:
-    """The record of a run that nobody killed, but for what a clock has a part in; and how long it took."""
+def exit_codes(started):
+    for process in started:
+        process.join(timeout=120)
+    return [process.exitcode for process in started]
+
+
+@pytest.fixture(name="undisturbed", scope="module")
+def _undisturbed(tmp_path_factory):
+    """The folder of a run that nobody killed, the number of its steps, and the seconds it took."""
     folder = tmp_path_factory.mktemp("undisturbed")
+    total = tmp_path_factory.mktemp("total") / "steps"
+    assert exit_codes([start(time.sleep, 0)]) == [0]
     began = time.perf_counter()
-    process = start(folder)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors.decode()
-    return record(folder), time.perf_counter() - began
+    assert exit_codes([start(run_counting, folder, total)]) == [0]
+    return folder, int(total.read_text()), time.perf_counter() - began
 
 
-def record(folder: Path) -> dict[str, bytes]:
-    version = make_version(folder)
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def record(folder):
+    """The version's files by name, but for those that a clock has a part in."""
     with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
-    files = {path.relative_to(version.folder).as_posix(): path for path in version.folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in sorted(files.items()) if name not in with_clock}
+    return {n: path.read_bytes() for n, path in files(make_version(folder).folder).items() if n not in with_clock}
 
 
-def test_ten_kills_leave_the_same_bytes(tmp_path, undisturbed):
-    expected, seconds = undisturbed
+def state(folder):
+    """What a killed run left of work and record: names of temporary files are left to chance."""
+    found = files(make_version(folder).folder.parent) | files(make_version(folder).cache)
+    return frozenset((".tmp" if ".tmp-" in name else name, file_sha256(path)) for name, path in found.items())
+
+
+def test_ten_runs_killed_at_ten_moments_of_their_lives_are_finished_with_the_same_bytes(tmp_path, undisturbed):
+    whole, steps, _ = undisturbed
+    moments = [steps * (2 * n + 1) // (2 * KILLS) for n in range(KILLS)]
+    folders = [tmp_path / str(moment) for moment in moments]
+    killed = [start(run_until, folder, moment) for folder, moment in zip(folders, moments, strict=True)]
+    assert exit_codes(killed) == [KILLED] * KILLS
+    states = [state(folder) for folder in folders]
+    assert len(set(states)) == KILLS
+    reached = [{name.rpartition("/")[2] for name, _ in found} for found in states]
+    for name in ("corpus.jsonl", "aa.tsv", "labels.jsonl", "results.json"):
+        assert name not in reached[0]
+        assert name in reached[-1]
+    assert not any(verify_lock(make_version(folder).record) for folder in folders)
+    assert exit_codes([start(run, folder) for folder in folders]) == [0] * KILLS
+    for folder in folders:
+        assert record(folder) == record(whole)
+        assert verify_lock(make_version(folder).record)
+
+
+def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_path, undisturbed):
+    whole, _, seconds = undisturbed
     generator = random.Random(20)
-    killed = 0
     for _ in range(KILLS):
-        process = start(tmp_path)
-        try:
-            process.wait(timeout=generator.uniform(0.2, max(seconds, 0.5)))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-        process.communicate()
-    assert killed, "no run was killed: the moments are too late"
-    process = start(tmp_path)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors.decode()
-    assert record(tmp_path) == expected
+        process = start(run, tmp_path)
+        # Ten of the longest waits are less than half of a run, so that even a machine grown faster is not done.
+        process.join(timeout=generator.uniform(seconds / 60, seconds / 25))
+        process.kill()
+        assert exit_codes([process]) == [KILLED]
+    assert not verify_lock(make_version(tmp_path).record)
+    run(tmp_path)
+    assert record(tmp_path) == record(whole)
     assert verify_lock(make_version(tmp_path).record)
 
 
@@ -104,21 +139,19 @@ FILES = (
 
 @pytest.mark.parametrize("name", FILES)
 def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, name):
-    expected, _ = undisturbed
+    whole, _, _ = undisturbed
+    if name != "manifest.json":
+        shutil.copytree(make_version(whole).cache, make_version(tmp_path).cache)
     with pytest.MonkeyPatch.context() as patch:
         _dies_at(patch, name)
         with pytest.raises(Died):
             run(tmp_path)
     run(tmp_path)
-    assert record(tmp_path) == expected
+    assert record(tmp_path) == record(whole)
     assert verify_lock(make_version(tmp_path).record)
 
 
 def test_two_runs_at_once_do_not_hurt_each_other(tmp_path, undisturbed):
-    expected, _ = undisturbed
-    run(tmp_path / "warm-up-of-imports")
-    processes = [start(tmp_path / "both") for _ in range(2)]
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors.decode()
-    assert record(tmp_path / "both") == expected
+    whole, _, _ = undisturbed
+    assert exit_codes([start(run, tmp_path) for _ in range(2)]) == [0, 0]
+    assert record(tmp_path) == record(whole)

@@ -14,13 +14,15 @@ from runner.prep_labels import (
     BATCH_PAIRS,
     EVIDENCE_CHARS,
     Imported,
+    evidence_spans,
     export_batches,
     import_answers,
     judging_folder,
+    passages,
     pool,
     unjudged,
 )
-from runner.records import Document, Hit, Query, Run, Span
+from runner.records import Document, Hit, Run, Span
 from tests.small_set import begin, make_version
 from tests.test_eval_set import label
 
@@ -53,22 +55,46 @@ def test_the_pool_holds_every_pair_within_depth_of_any_run():
         run("a", {"q1": [("d1", 0, 5), ("d2", 0, 5), ("d3", 0, 5)], "q2": []}),
         run("b", {"q1": [("d3", 7, 9), ("d4", 0, 5), ("d5", 0, 1)], "q2": [("d1", 1, 2)]}),
     ]
-    assert list(pool(runs, 2)) == [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q2", "d1")]
-    assert pool(runs, 2)["q1", "d3"] == (Span(7, 9),)
-    assert pool(runs, 3)["q1", "d3"] == (Span(0, 5), Span(7, 9))
-    assert pool([], 30) == {}
+    assert pool(runs, 2) == [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q2", "d1")]
+    assert pool([], 30) == []
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), min_size=1, max_size=8), st.randoms())
-def test_evidence_is_merged_in_text_order_and_loses_no_character(lengths, order):
-    spans = [(start, start + length) for start, length in lengths]
-    runs = [run(str(n), {"q1": [("d1", *span)]}) for n, span in enumerate(spans)]
-    merged = pool(runs, 1)["q1", "d1"]
-    assert all(before.end < after.start for before, after in pairwise(merged))
-    read = {at for span in merged for at in range(span.start, span.end)}
-    assert read == {at for start, end in spans for at in range(start, end)}
-    order.shuffle(runs)
-    assert pool(runs, 1)["q1", "d1"] == merged
+def test_evidence_comes_from_every_run_whatever_the_rank():
+    runs = [
+        run("a", {"q1": [("d1", 0, 5), ("d3", 0, 5)]}),
+        run("b", {"q1": [("d2", 0, 5), ("d4", 0, 5), ("d3", 7, 9)], "q2": [("d3", 1, 2)]}),
+    ]
+    assert evidence_spans([("q1", "d3"), ("q1", "d9")], runs) == {
+        ("q1", "d3"): (Span(0, 5), Span(7, 9)),
+        ("q1", "d9"): (),
+    }
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 20_000), st.integers(1, 9_000)), min_size=1, max_size=8)
+
+
+@given(SPANS, st.randoms())
+def test_passages_are_disjoint_in_text_order_within_the_limit_and_lead_with_the_shortest(lengths, order):
+    document = Document("d1", "x" * 30_000, "t", "", "", "")
+    spans = [Span(start, start + length) for start, length in lengths]
+    shown = passages(document, spans)
+    assert all(before.end < after.start for before, after in pairwise(shown))
+    assert 0 < sum(span.end - span.start for span in shown) <= EVIDENCE_CHARS
+    shortest = min(spans, key=lambda span: (span.end - span.start, span.start))
+    assert any(one.start <= shortest.start and shortest.start < one.end for one in shown)
+    order.shuffle(spans)
+    assert passages(document, spans) == shown
+
+
+def test_a_long_document_found_as_a_whole_shows_its_best_passage_and_not_its_beginning():
+    document = Document("d1", "x" * 30_000, "t", "", "", "")
+    assert passages(document, [Span(0, 30_000), Span(20_000, 21_000)]) == (Span(20_000, 21_000),)
+    assert passages(document, [Span(0, 30_000)]) == (Span(0, EVIDENCE_CHARS),)
+
+
+def test_a_document_that_fits_is_shown_whole():
+    document = Document("d1", "x" * EVIDENCE_CHARS, "t", "", "", "")
+    assert passages(document, [Span(5, 6)]) == (Span(0, EVIDENCE_CHARS),)
 
 
 def test_a_pair_is_judged_once_any_judge_has_graded_it():
@@ -107,7 +133,7 @@ def test_batches_hold_every_pair_once_and_at_most_a_hundred_each(version):
     for row in rows(paths):
         document = documents[row["doc_id"]]
         assert (row["query"], row["title"]) == (queries[row["query_id"]].text, document.title)
-        assert row["evidence"] == [{"start": 0, "end": 100, "text": document.text[:100]}]
+        assert row["evidence"] == [{"start": 0, "end": len(document.text), "text": document.text}]
         assert row["evidence_sha256"] == digest(row["evidence"])
     assert (judging_folder(version) / "judge-v1.md").read_bytes() == version.judge_path.read_bytes()
 
@@ -170,37 +196,16 @@ def test_a_batch_tells_nothing_about_the_cell_that_found_a_pair(version):
         run(cell, {query_id: [(doc_id, 0, 50 + n) for doc_id in doc_ids[n:]] for query_id in queries})
         for n, cell in enumerate(CELLS)
     ]
-    pooled = pool(runs, 30)
-    paths = export_batches(version, pooled, queries, documents)
+    spans = evidence_spans(pool(runs, 30), runs)
+    paths = export_batches(version, spans, queries, documents)
     for row in rows(paths):
         assert sorted(row) == ["doc_id", "evidence", "evidence_sha256", "query", "query_id", "title"]
         assert all(sorted(passage) == ["end", "start", "text"] for passage in row["evidence"])
     written = "".join(path.read_text() for path in judging_folder(version).glob("batch-*"))
     for word in ("minilm", "bm25", "rrf", "fixed_token", "section_aware", "whole_doc", "rank", "score", "cell"):
         assert word not in written
-    again = pool([Run(f"other {n}", one.hits) for n, one in enumerate(reversed(runs))], 30)
-    assert again == pooled
-
-
-def exported(version, spans, text):
-    query = Query("q01", "what?", "topic", "hand")
-    document = Document("d1", text, "A title", "s", "f", "")
-    (path,) = export_batches(version, {("q01", "d1"): spans}, {"q01": query}, {"d1": document})
-    return rows([path])[0]["evidence"]
-
-
-def test_evidence_is_cut_after_its_limit(version):
-    text = "".join(chr(97 + n % 26) for n in range(20_000))
-    spans = (Span(10, 2_010), Span(3_000, 8_000), Span(9_000, 9_500))
-    evidence = exported(version, spans, text)
-    assert [(passage["start"], passage["end"]) for passage in evidence] == [(10, 2_010), (3_000, 7_000)]
-    assert sum(len(passage["text"]) for passage in evidence) == EVIDENCE_CHARS
-    assert all(passage["text"] == text[passage["start"] : passage["end"]] for passage in evidence)
-
-
-def test_evidence_of_exactly_the_limit_is_whole(version):
-    evidence = exported(version, (Span(0, EVIDENCE_CHARS),), "x" * 7_000)
-    assert [(passage["start"], passage["end"]) for passage in evidence] == [(0, EVIDENCE_CHARS)]
+    others = [Run(f"other {n}", one.hits) for n, one in enumerate(reversed(runs))]
+    assert evidence_spans(pool(others, 30), others) == spans
 
 
 @pytest.fixture(name="judged")
@@ -268,7 +273,7 @@ def test_the_same_file_twice_adds_nothing_and_changes_no_byte(judged):
     give(judged, answer(), answer("q02", grade=0))
     before = judged.labels_path.read_bytes()
     again = give(judged, answer(), answer("q02", grade=0))
-    assert again == Imported(judged.work / "answers.jsonl", added=0, known=2)
+    assert again == Imported(added=0, known=2)
     assert judged.labels_path.read_bytes() == before
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from runner import catalog
 from runner.canonical import json_bytes, rounded, sha256
@@ -20,7 +21,8 @@ from runner.decide import meets_criterion_5
 from runner.plan import default_cells
 from runner.records import BM25Cell, HybridCell, parse_cell
 from runner.render import LONGEST_TEXT, TEMPLATE_VERSION, TEMPLATES, criterion_5, figure, page, percent, places, signed
-from runner.schemas import Receipt, Results, Rule
+from runner.result_schemas import Receipt, Results
+from runner.schemas import Rule
 
 NEEDS = (
     "Which bills create a grant program for repairing rural bridges?",
@@ -96,13 +98,13 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
     }
 
 
-def gate(real: float) -> dict[str, Any]:
+def gate(cell: str, real: float) -> dict[str, Any]:
     nulls = []
     for name, mean in (("permuted qrels", 0.0312), ("random retrieval", 0.0048)):
         null = {"name": name, "mean": mean, "sd": 0.011, "low": mean * 0.5, "median": mean, "high": mean * 1.6}
         nulls.append({**null, "delta": real - mean, "p": 1 / 2001, "smallest_p": 1 / 2001, "verdict": "pass"})
     settings_ = {"measure": "ndcg@10", "draws": 2000, "tau": 0.05, "alpha": 0.05}
-    return {"cell": "", "real": real, "nulls": nulls, "verdict": "pass", **settings_}
+    return {"cell": cell, "real": real, "nulls": nulls, "verdict": "pass", **settings_}
 
 
 def synthetic_results(
@@ -142,7 +144,7 @@ def synthetic_results(
                 "scores": scores,
                 "differences": differences,
                 "meets_criterion_5": index > 0 and meets_criterion_5(gain, recall, rule),
-                "gate": gate(mean),
+                "gate": gate(cell, mean),
                 "unjudged": unjudged // len(cells),
                 "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
                 "provenance": provenance(cell, 3000 + 700 * index, 0.04 * (index % 3)),
@@ -201,6 +203,7 @@ def synthetic_results(
             "lines": 4211,
             "sha256": sha256("labels"),
             "pairs": 4180,
+            "second_readings": 31,
             "pool_pairs": 4180 + unjudged,
             "unjudged_pairs": unjudged,
             "judges": {"reader-a": 4180, "reader-b": 31},
@@ -210,7 +213,7 @@ def synthetic_results(
         "cells": rows,
         "noise_floor": {
             "cell": cells[0],
-            "ndcg@10": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},
+            "difference": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},
             "max_change": 0.0,
             "queries_changed": 0,
         },
@@ -242,7 +245,7 @@ def synthetic_receipt() -> dict[str, Any]:
         "python": "3.11.9",
         "platform": "Linux-6.1.0-x86_64-with-glibc2.36",
         "cpu_count": 2,
-        "libraries": {"numpy": "2.4.6", "bm25s": "0.3.16", "torch": ""},
+        "libraries": {"numpy": "2.4.6", "bm25s": "0.3.16", "torch": "2.13.0"},
         "seconds": {"corpus": 12.031, "cells": 1804.5, "score": 3.25},
         "cells": {cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812} for cell in [*cells[:8], "aa"]}
         | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
@@ -318,6 +321,35 @@ def test_the_same_inputs_give_the_same_bytes_in_any_process_and_before_and_after
         [sys.executable, "-c", program], capture_output=True, check=True, env=environment, cwd=TEMPLATES.parent
     )
     assert again.stdout == first
+
+
+PARTS = [
+    (),
+    ("corpus",),
+    ("corpus", "sample"),
+    ("labels",),
+    ("noise_floor",),
+    ("outcome",),
+    ("cells", 0, "gate"),
+    ("cells", 0, "gate", "nulls", 0),
+    ("cells", 0, "provenance"),
+    ("cells", 0, "provenance", "chunks"),
+]
+
+
+@pytest.mark.parametrize("place", PARTS, ids=lambda place: ".".join(map(str, place)) or "the whole")
+def test_a_result_with_a_field_too_many_or_too_few_is_refused_wherever_it_is(place: tuple[str | int, ...]):
+    results = synthetic_results()
+    part: Any = results
+    for step in place:
+        part = part[step]
+    missing = next(iter(part))
+    value = part.pop(missing)
+    with pytest.raises(ValidationError, match="Field required"):
+        Results.model_validate(results)
+    part |= {missing: value, "unheard_of": 1}
+    with pytest.raises(ValidationError, match="unheard_of"):
+        Results.model_validate(results)
 
 
 def test_the_page_loads_nothing_runs_nothing_and_permits_only_its_own_style():
@@ -435,18 +467,17 @@ def test_the_captions_state_measures_rule_and_that_intervals_are_not_adjusted():
         assert claim in said.replace("\xa0", " ")
 
 
-def test_the_null_gate_lists_every_null_of_every_cell_and_tolerates_fields_it_does_not_know():
+def test_the_null_gate_lists_every_null_of_every_cell():
     results = synthetic_results()
-    results["cells"][1]["gate"]["nulls"][0] |= {"verdict": "fail", "p": 0.21, "unheard-of": [1]}
+    results["cells"][1]["gate"]["nulls"][0] |= {"verdict": "fail", "p": 0.21}
     results["cells"][1]["gate"]["verdict"] = "fail"
-    results["cells"][2]["gate"] = {"verdict": "insufficient", "nulls": []}
     html = page_of(results)
     real = results["cells"][1]["scores"]["ndcg@10"]["mean"]
     table = html.split('id="gate-caption"')[1].split("</thead>")[1].split("</table>")[0].split("</tbody>")[:-1]
     bodies = [words(body.split("<tbody>")[1]) for body in table]
     assert bodies[1].startswith(f"{results['cells'][1]['cell']} gate: fail permuted qrels {real:.4f} 0.0312 [")
     assert "0.2100 fail random retrieval" in bodies[1]
-    assert bodies[2] == f"{results['cells'][2]['cell']} No null was drawn. insufficient"
+    assert [body.count(" pass") for body in bodies[:3]] == [3, 1, 3]
 
 
 def test_the_noise_floor_is_shown_or_said_to_be_missing():
@@ -510,7 +541,7 @@ def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
 
 def test_the_receipt_is_shown_or_said_to_be_missing():
     said = words(rendered(synthetic_receipt()))
-    for fact in ("3.40 US dollars", "cells 1804.50", "torch not installed", "the baseline once more (A/A) 91.5 0.812"):
+    for fact in ("3.40 US dollars", "cells 1804.50", "torch 2.13.0", "the baseline once more (A/A) 91.5 0.812"):
         assert fact in said
     assert "bm25 x whole_doc not measured 0.4" in said
     assert "There is no receipt" in words(rendered())

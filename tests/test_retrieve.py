@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner import retrieve
 from runner.ranking import READ_TOKENS, RUN_DEPTH, best_chunks, chunk_table, leading, rank
 from runner.records import SCORE_UNIT, Chunk, Hit, Run, Span
-from runner.retrieve import dense_run, exact_scores, reciprocal_ranks, rerank_run, rrf_run
+from runner.retrieve import DenseArm, dense_run, exact_scores, reciprocal_ranks, rerank_run, rrf_run
 
 DIM = 24
 
@@ -57,7 +57,7 @@ def brute_force(chunks, vectors, queries):
 @given(st.integers(1, 250), st.integers(0, 400), st.integers(0, 2**32), st.sampled_from([1, 2, 7, 60, 400]))
 def test_a_dense_run_equals_brute_force_in_float64_with_many_duplicates(n_documents, more, seed, distinct):
     chunks, vectors, query_ids, queries = corpus(n_documents, n_documents + more, seed, distinct)
-    run = dense_run("cell", query_ids, queries, chunks, vectors).run
+    run = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).run
     assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
 
 
@@ -67,7 +67,7 @@ def test_near_duplicates_closer_than_float32_can_tell_are_ordered_as_in_float64(
     vectors = np.repeat(base, 3000, axis=0) + rng.normal(scale=2e-6, size=(3000, DIM)).astype(np.float32)
     chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(3000)]
     queries = unit(base + 0.2 * rng.normal(size=(2, DIM)))
-    run = dense_run("cell", ["a", "b"], queries, chunks, vectors).run
+    run = dense_run("cell", DenseArm(["a", "b"], queries, chunks, vectors)).run
     assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
 
 
@@ -77,19 +77,20 @@ def test_rows_so_long_that_float32_misorders_them_are_ordered_as_in_float64():
     vectors = np.repeat(base, 2000, axis=0) + rng.normal(scale=1e-3, size=(2000, DIM)).astype(np.float32)
     chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(2000)]
     queries = base + rng.normal(scale=100, size=(3, DIM)).astype(np.float32)
-    run = dense_run("cell", ["a", "b", "c"], queries, chunks, vectors).run
+    run = dense_run("cell", DenseArm(["a", "b", "c"], queries, chunks, vectors)).run
     assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
 
 
 @pytest.mark.parametrize("block_rows", [1, 3, 64, 100_000])
 def test_block_size_and_query_turns_change_nothing(monkeypatch, block_rows):
     chunks, vectors, query_ids, queries = corpus(180, 500, seed=1, distinct=200)
-    expected = dense_run("cell", query_ids, queries, chunks, vectors)
+    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
     monkeypatch.setattr(retrieve, "BLOCK_ROWS", block_rows)
     monkeypatch.setattr(retrieve, "MAXIMA_AT_ONCE", 180)
-    assert dense_run("cell", query_ids, queries, chunks, vectors) == expected
+    assert dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)) == expected
     assert [
-        dense_run("cell", [q], queries[i : i + 1], chunks, vectors).run.hits[q] for i, q in enumerate(query_ids)
+        dense_run("cell", DenseArm([q], queries[i : i + 1], chunks, vectors)).run.hits[q]
+        for i, q in enumerate(query_ids)
     ] == [expected.run.hits[q] for q in query_ids]
 
 
@@ -97,12 +98,12 @@ def test_the_order_of_the_chunks_changes_nothing():
     chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=40)
     order = np.random.default_rng(0).permutation(len(chunks))
     shuffled = [chunks[i] for i in order]
-    expected = dense_run("cell", query_ids, queries, chunks, vectors)
-    assert dense_run("cell", query_ids, queries, shuffled, vectors[order]) == expected
+    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    assert dense_run("cell", DenseArm(query_ids, queries, shuffled, vectors[order])) == expected
     sparse = expected.run
     for hybrid in (rerank_run, rrf_run):
-        assert hybrid("cell", sparse, query_ids, queries, shuffled, vectors[order]) == hybrid(
-            "cell", sparse, query_ids, queries, chunks, vectors
+        assert hybrid("cell", sparse, DenseArm(query_ids, queries, shuffled, vectors[order])) == hybrid(
+            "cell", sparse, DenseArm(query_ids, queries, chunks, vectors)
         )
 
 
@@ -117,9 +118,9 @@ def test_a_row_scores_alike_alone_and_among_others():
 
 def test_the_layout_of_the_vectors_in_memory_changes_nothing():
     chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=400)
-    expected = dense_run("cell", query_ids, queries, chunks, vectors)
+    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
     turned = (np.asfortranarray(queries), chunks, np.asfortranarray(vectors))
-    assert dense_run("cell", query_ids, *turned) == expected
+    assert dense_run("cell", DenseArm(query_ids, *turned)) == expected
     every_row = np.arange(len(chunks))
     assert (exact_scores(turned[0][0], turned[2], every_row) == exact_scores(queries[0], vectors, every_row)).all()
 
@@ -128,18 +129,18 @@ def test_a_memory_mapped_file_gives_the_same_run(tmp_path: Path):
     chunks, vectors, query_ids, queries = corpus(300, 5000, seed=5, distinct=900)
     np.save(tmp_path / "rows.npy", vectors)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    expected = dense_run("cell", query_ids, queries, chunks, vectors)
-    assert dense_run("cell", query_ids, queries, chunks, mapped) == expected
-    tail = dense_run("cell", query_ids, queries, chunks[100:], vectors[100:])
-    assert dense_run("cell", query_ids, queries, chunks[100:], mapped[100:]) == tail
+    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    assert dense_run("cell", DenseArm(query_ids, queries, chunks, mapped)) == expected
+    tail = dense_run("cell", DenseArm(query_ids, queries, chunks[100:], vectors[100:]))
+    assert dense_run("cell", DenseArm(query_ids, queries, chunks[100:], mapped[100:])) == tail
 
 
 THREADS = """
 import sys
 from test_retrieve import *
 chunks, vectors, query_ids, queries = corpus(900, 4000, seed=12, distinct=3000)
-found = [hybrid("cell", dense_run("cell", query_ids, queries, chunks, vectors).run, query_ids, queries, chunks, vectors)
-         for hybrid in (rerank_run, rrf_run)]
+arm = DenseArm(query_ids, queries, chunks, vectors)
+found = [hybrid("cell", dense_run("cell", arm).run, arm) for hybrid in (rerank_run, rrf_run)]
 print(repr(found))
 """
 
@@ -162,39 +163,39 @@ def test_the_number_of_threads_changes_nothing():
 def test_of_chunks_that_score_alike_the_first_is_the_evidence():
     vectors = np.tile(unit(np.ones((1, DIM))), (4, 1))
     chunks = [Chunk("d", i, Span(10 * i, 10 * i + 5), "", 1) for i in (2, 0, 3, 1)]
-    run = dense_run("cell", ["q"], vectors[:1], chunks, vectors).run
+    run = dense_run("cell", DenseArm(["q"], vectors[:1], chunks, vectors)).run
     assert run.hits["q"] == (Hit("d", 1.0, Span(0, 5)),)
 
 
 def test_ties_go_to_the_larger_document_id_as_in_trec_eval():
     vectors = np.tile(unit(np.ones((1, DIM))), (3, 1))
     chunks = [Chunk(doc_id, 0, Span(0, 5), "", 1) for doc_id in ("b", "a", "c")]
-    run = dense_run("cell", ["q"], vectors[:1], chunks, vectors).run
+    run = dense_run("cell", DenseArm(["q"], vectors[:1], chunks, vectors)).run
     assert [hit.doc_id for hit in run.hits["q"]] == ["c", "b", "a"]
 
 
 def test_vectors_that_do_not_fit_or_are_not_finite_raise():
     chunks, vectors, query_ids, queries = corpus(10, 20, seed=6)
     with pytest.raises(ValueError, match="do not fit"):
-        dense_run("cell", query_ids, queries, chunks[1:], vectors)
+        dense_run("cell", DenseArm(query_ids, queries, chunks[1:], vectors))
     with pytest.raises(ValueError, match="do not fit"):
-        dense_run("cell", query_ids, queries[:, 1:], chunks, vectors)
+        dense_run("cell", DenseArm(query_ids, queries[:, 1:], chunks, vectors))
     with pytest.raises(ValueError, match="not finite"):
-        dense_run("cell", query_ids, queries * np.float32("nan"), chunks, vectors)
+        dense_run("cell", DenseArm(query_ids, queries * np.float32("nan"), chunks, vectors))
     vectors[7, 3] = np.nan
     with pytest.raises(ValueError, match="not finite"):
-        dense_run("cell", query_ids, queries, chunks, vectors)
+        dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
 
 
 def test_no_chunks_at_all_give_every_query_an_empty_list():
-    retrieved = dense_run("cell", ["q"], np.zeros((1, DIM), np.float32), [], np.zeros((0, DIM), np.float32))
+    retrieved = dense_run("cell", DenseArm(["q"], np.zeros((1, DIM), np.float32), [], np.zeros((0, DIM), np.float32)))
     assert retrieved.run.hits == {"q": ()}
     assert retrieved.reading == {"q": ()}
 
 
 def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reaches_the_budget():
     chunks, vectors, query_ids, queries = corpus(140, 900, seed=7, distinct=500)
-    retrieved = dense_run("cell", query_ids, queries, chunks, vectors)
+    retrieved = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
     for query, query_id in zip(queries, query_ids, strict=True):
         kept = {hit.doc_id for hit in retrieved.run.hits[query_id]}
         scores = exact_scores(query, vectors, np.arange(len(chunks)))
@@ -210,7 +211,7 @@ def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reach
 
 def test_a_short_corpus_is_read_to_its_end():
     chunks, vectors, query_ids, queries = corpus(3, 6, seed=8)
-    reading = dense_run("cell", query_ids, queries, chunks, vectors).reading
+    reading = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).reading
     assert [len(read) for read in reading.values()] == [6] * len(query_ids)
 
 
@@ -222,7 +223,7 @@ def test_reranking_keeps_the_sparse_documents_and_takes_the_dense_order():
     sparse = Run(
         "bm25", {q: tuple(Hit(d, 1.0 / (i + 1), Span(0, 1)) for i, d in enumerate(p)) for q, p in picked.items()}
     )
-    reranked = rerank_run("cell", sparse, query_ids, queries, chunks, vectors)
+    reranked = rerank_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         subset = [j for j, chunk in enumerate(chunks) if chunk.doc_id in picked[query_id]]
         expected = brute_force([chunks[j] for j in subset], vectors[subset], queries[i : i + 1])[0]
@@ -234,7 +235,7 @@ def test_a_sparse_run_with_a_document_of_another_corpus_raises():
     chunks, vectors, query_ids, queries = corpus(10, 20, seed=6)
     sparse = Run("bm25", dict.fromkeys(query_ids, (Hit("elsewhere", 1.0, Span(0, 1)),)))
     with pytest.raises(ValueError, match="elsewhere"):
-        rerank_run("cell", sparse, query_ids, queries, chunks, vectors)
+        rerank_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
 
 
 def test_reciprocal_ranks_keep_every_difference_between_exact_sums():
@@ -256,8 +257,8 @@ def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():
     sparse = Run(
         "bm25", {q: tuple(Hit(d, 1.0 / (i + 1), Span(0, 1)) for i, d in enumerate(p)) for q, p in picked.items()}
     )
-    dense = dense_run("dense", query_ids, queries, chunks, vectors).run
-    fused = rrf_run("cell", sparse, query_ids, queries, chunks, vectors)
+    dense = dense_run("dense", DenseArm(query_ids, queries, chunks, vectors)).run
+    fused = rrf_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         sums = {}
         for ranking in (picked[query_id], [hit.doc_id for hit in dense.hits[query_id]]):
@@ -275,7 +276,7 @@ def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():
 
 def test_a_fused_reading_list_goes_round_the_documents_best_chunks_first():
     chunks, vectors, query_ids, queries = corpus(6, 18, seed=11, distinct=18)
-    fused = rrf_run("cell", Run("bm25", dict.fromkeys(query_ids, ())), query_ids, queries, chunks, vectors)
+    fused = rrf_run("cell", Run("bm25", dict.fromkeys(query_ids, ())), DenseArm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         order = [hit.doc_id for hit in fused.run.hits[query_id]]
         rows = sorted(

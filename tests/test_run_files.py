@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from runner.errors import InputError
 from runner.ranking import RUN_DEPTH
 from runner.records import ChunkHit, Hit, Run, Span
-from runner.run_files import read_run, reading_bytes, run_bytes, trec_bytes
+from runner.run_files import read_run, reading_bytes, run_bytes
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
 
@@ -47,13 +47,6 @@ def test_the_form_of_a_reading_list():
     reading = {"q1": (ChunkHit("hr1", Span(0, 7), 100), ChunkHit("hr1", Span(7, 9), 20)), "q2": ()}
     assert reading_bytes(reading).decode() == (
         "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\nq1\t1\thr1\t0\t7\t100\t100\nq1\t2\thr1\t7\t9\t20\t120\n"
-    )
-
-
-def test_trec_scores_fall_with_the_rank_even_where_ours_tie():
-    run = Run(CELL, {"q1": (Hit("b", 0.5, Span(0, 7)), Hit("a", 0.5, Span(3, 9)))})
-    assert trec_bytes(run).decode() == (
-        "q1 Q0 b 1 100 bm25-minilm-l6-v2-x-whole_doc\nq1 Q0 a 2 99 bm25-minilm-l6-v2-x-whole_doc\n"
     )
 
 

@@ -1,0 +1,102 @@
+"""What is frozen before the first pair leaves for a judge, and compared ever after."""
+
+from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.errors import InputError, IntegrityError
+from runner.eval_set import Version, load_corpus, load_queries
+from runner.plan import plan_digest, query_count_problem, read_plan
+from runner.schemas import Preregistration
+from runner.strict import checked
+
+
+def preregistration(version: Version) -> Preregistration:
+    """What is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
+    queries = load_queries(version.queries_path)
+    if problem := query_count_problem(len(queries)):
+        raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
+    plan = version.plan(rehearsal=False)
+    header, _ = load_corpus(version.corpus_path)
+    if plan.sample != header.sample:
+        raise InputError(
+            f"{version.plan_path(rehearsal=False)} asks for a sample of {plan.sample.size} (seed {plan.sample.seed}), "
+            f"{version.corpus_path} is one of {header.sample.size} (seed {header.sample.seed}). Put the plan back, or "
+            "delete corpus.jsonl and run with --corpus-path to draw again."
+        )
+    rehearsal = version.plan_path(rehearsal=True)
+    return Preregistration(
+        schema_version=1,
+        source=version.source.name,
+        version=version.number,
+        queries_sha256=file_sha256(version.queries_path),
+        corpus_sha256=file_sha256(version.corpus_path),
+        judge_prompt_sha256=file_sha256(version.judge_path),
+        production=plan_digest(plan),
+        rehearsal=plan_digest(version.plan(rehearsal=True)) if rehearsal.exists() else None,
+    )
+
+
+def preregister(version: Version) -> Preregistration:
+    """The version's preregistration, written now if it was not yet, verified against the files if it was.
+
+    Cells that a plan gained since are allowed (they are exploratory); any other change is an IntegrityError.
+    """
+    path = version.preregistration_path
+    if not path.exists():
+        if _is_under_judgment(version):
+            raise IntegrityError(
+                f"{path} is missing, though pairs of {version.name} are with a judge or judged already. Restore it "
+                "from git: what it froze cannot be frozen a second time."
+            )
+        frozen = preregistration(version)
+        write_atomic(path, json_bytes(frozen.model_dump()))
+        return frozen
+    return verified_preregistration(version)
+
+
+def verified_preregistration(version: Version) -> Preregistration:
+    """The version's preregistration, held against the files as they are now."""
+    path = version.preregistration_path
+    frozen = checked(Preregistration, read_json(path), path)
+    if changed := _changes(frozen, version):
+        raise IntegrityError(
+            f"{path} froze {version.name}, and since then {'; '.join(changed)}. "
+            "Restore the files from git, or open the next version: queries, corpus, prompt and rule never change."
+        )
+    return frozen
+
+
+def _is_under_judgment(version: Version) -> bool:
+    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
+    return labelled or any(version.judging.glob("batch-*.jsonl"))
+
+
+def _changes(frozen: Preregistration, version: Version) -> list[str]:
+    """What the files say otherwise than the preregistration; plans are read without their criteria, to say it first."""
+    files = (
+        (version.queries_path, frozen.queries_sha256),
+        (version.corpus_path, frozen.corpus_sha256),
+        (version.judge_path, frozen.judge_prompt_sha256),
+    )
+    changed = [
+        f"{path.name} changed (frozen {before[:12]}, now {now[:12]})"
+        for path, before in files
+        if (now := file_sha256(path)) != before
+    ]
+    for name, before in (("production", frozen.production), ("rehearsal", frozen.rehearsal)):
+        path = version.plan_path(rehearsal=name == "rehearsal")
+        if before is None:
+            continue
+        if not path.exists():
+            changed.append(f"the {name} plan is gone")
+            continue
+        after = plan_digest(read_plan(path))
+        if before.rule_sha256 != after.rule_sha256 or before.baseline != after.baseline:
+            changed.append(f"the rule of the {name} plan changed")
+        if gone := [cell for cell in before.cells if cell not in after.cells]:
+            changed.append(f"the {name} plan lost {', '.join(gone)}")
+    return changed
+
+
+def registered_cells(frozen: Preregistration, *, rehearsal: bool) -> frozenset[str]:
+    """The cells of the tested family; others are exploratory."""
+    plan = frozen.rehearsal if rehearsal else frozen.production
+    return frozenset(plan.cells if plan else ())
