@@ -108,12 +108,12 @@ def labels(arguments: Sequence[str]) -> int:
     if not is_date(options.judged_on):
         raise InputError(f"--judged-on: {options.judged_on!r} is not a date (YYYY-MM-DD).")
     version = _version(options)
-    if not version.preregistration_path.exists():
-        raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
     added = 0
     with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
         if verify_version(version)[0] is not None or (version.folder / "decision.json").exists():
             raise InputError(f"{version.name} is decided: its labels are final. Top-ups belong in the next version.")
+        if not version.preregistration_path.exists():
+            raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
         verified_preregistration(version)
         for path in options.files:
             done = import_answers(version, path, judge=options.judge, model=options.model, judged_on=options.judged_on)

@@ -75,7 +75,8 @@ def _missing(version: Version, plan: Plan | None) -> str:
         return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
     scored = version.record / "results.json"
     if scored.exists():
-        return checked(Results, read_json(scored), scored).outcome.sentence
+        # Without its first words, which are also those of a line that determiners search for.
+        return checked(Results, read_json(scored), scored).outcome.sentence.removeprefix("No decision: ")
     return "everything is there; run without --dry-run"
 
 

@@ -85,7 +85,7 @@ def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
     A locked rehearsal also holds the lines of labels.jsonl that it was scored with; later ones may follow.
     """
     record, rehearsal = verify_lock(version.folder), verify_lock(version.folder / "rehearsal")
-    if rehearsal is not None:
+    if rehearsal is not None and "results.json" in rehearsal.files:
         _verify_labels(version)
     return record, rehearsal
 

@@ -76,22 +76,23 @@ def _changes(frozen: Preregistration, version: Version) -> list[str]:
         (version.corpus_path, frozen.corpus_sha256),
         (version.judge_path, frozen.judge_prompt_sha256),
     )
-    changed = [
-        f"{path.name} changed (frozen {before[:12]}, now {now[:12]})"
-        for path, before in files
-        if (now := file_sha256(path)) != before
-    ]
-    for name, before in (("production", frozen.production), ("rehearsal", frozen.rehearsal)):
+    changed = []
+    for path, before in files:
+        if not path.exists():
+            changed.append(f"{path.name} is gone")
+        elif (present := file_sha256(path)) != before:
+            changed.append(f"{path.name} changed (frozen {before[:12]}, now {present[:12]})")
+    for name, plan in (("production", frozen.production), ("rehearsal", frozen.rehearsal)):
         path = version.plan_path(rehearsal=name == "rehearsal")
-        if before is None:
+        if plan is None:
             continue
         if not path.exists():
             changed.append(f"the {name} plan is gone")
             continue
-        after = plan_digest(read_plan(path))
-        if before.rule_sha256 != after.rule_sha256 or before.baseline != after.baseline:
+        now = plan_digest(read_plan(path))
+        if (plan.rule_sha256, plan.baseline) != (now.rule_sha256, now.baseline):
             changed.append(f"the rule of the {name} plan changed")
-        if gone := [cell for cell in before.cells if cell not in after.cells]:
+        if gone := [cell for cell in plan.cells if cell not in now.cells]:
             changed.append(f"the {name} plan lost {', '.join(gone)}")
     return changed
 

@@ -155,6 +155,7 @@ def test_an_exploration_of_a_cell_that_does_not_exist_names_the_near_one(tmp_pat
 @pytest.mark.parametrize("kind", ["missing", "a folder", "not UTF-8", "half a line"])
 def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, command, kind):
     version = begin(tmp_path)
+    preregister(version)
     path = tmp_path / "answers.jsonl"
     if kind == "a folder":
         path.mkdir()
@@ -170,6 +171,7 @@ def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, command, kind):
 
 def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_path, command):
     version = begin(tmp_path)
+    preregister(version)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
     bad.write_text('{"query_id": "q02", "doc_id": "BILLS-117hr101ih", "grade": 4}\n')
@@ -185,23 +187,46 @@ def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_pat
     assert version.labels_path.read_bytes().startswith(before)
 
 
-def test_labels_for_a_version_without_queries_are_refused(tmp_path, command):
-    begin(tmp_path).queries_path.unlink()
+def test_labels_are_refused_before_anything_was_frozen(tmp_path, command):
+    version = begin(tmp_path)
+    preregister(version)
     path = tmp_path / "answers.jsonl"
     path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
     code, _, heard = command("labels", "import", str(path), "--judge=j")
     assert code == 2
-    assert "queries.yaml does not exist" in heard
+    assert "has no preregistration yet" in heard
+    assert not version.labels_path.exists()
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "judge-v1.md"])
-def test_labels_for_a_version_that_lost_a_file_name_it(tmp_path, command, name):
-    (begin(tmp_path).folder / name).unlink()
+@pytest.mark.parametrize("name", ["queries.yaml", "corpus.jsonl", "judge-v1.md"])
+def test_labels_for_a_version_that_lost_a_frozen_file_name_it(tmp_path, command, name):
+    version = begin(tmp_path)
+    preregister(version)
+    (version.folder / name).unlink()
     path = tmp_path / "answers.jsonl"
     path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
     code, _, heard = command("labels", "import", str(path), "--judge=j")
-    assert code == 2
-    assert name in heard
+    assert code == 4
+    assert f"{name} is gone" in heard
+
+
+def test_a_preregistration_cannot_be_made_again_once_labels_are_there(tmp_path, command):
+    version = begin(tmp_path)
+    preregister(version)
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    assert command("labels", "import", str(path), "--judge=j")[0] == 0
+    version.preregistration_path.unlink()
+    with pytest.raises(errors.IntegrityError, match="cannot be frozen a second time"):
+        preregister(version)
+
+
+def test_a_sample_that_the_plan_no_longer_asks_for_is_not_frozen(tmp_path):
+    version = begin(tmp_path)
+    path = version.plan_path(rehearsal=False)
+    path.write_text(re.sub(r"size: \d+", "size: 7", path.read_text()))
+    with pytest.raises(errors.InputError, match="asks for a sample of 7"):
+        preregister(version)
 
 
 @pytest.mark.parametrize("count", [0, 24])

@@ -15,6 +15,7 @@ from runner.result_schemas import (
     GateVerdict,
     LabelFacts,
     MeasureResult,
+    NoiseFloor,
     NullResult,
     Results,
 )
@@ -79,6 +80,8 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass"):
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
+            run_sha256=SHA,
+            chunk_run_sha256=SHA,
             chunks=CHUNKS,
             encoder=None,
             probe=None,
@@ -125,7 +128,7 @@ def results(*rows, kind="production", unjudged=0):
         ),
         cells=ordered,
         noise_floor=None,
-        outcome=outcome(PLAN, ordered, unjudged=unjudged, n_queries=25),
+        outcome=outcome(PLAN, ordered, None, unjudged=unjudged, n_queries=25),
         weaknesses=["Every pair was graded once."],
     )
 
@@ -169,31 +172,40 @@ def test_another_rule_is_applied_as_it_is_written():
 
 
 def test_without_a_candidate_the_baseline_is_kept():
-    found = outcome(PLAN, [row(BETTER, 0.0199), row(BASELINE)], unjudged=0, n_queries=25)
+    found = outcome(PLAN, [row(BETTER, 0.0199), row(BASELINE)], None, unjudged=0, n_queries=25)
     assert (found.tier, found.candidates) == ("baseline kept", [])
     assert "no cell beats minilm-l6-v2 x fixed_token_512_50" in found.sentence
 
 
 def test_candidates_come_best_first_and_the_sentence_warns_of_chance():
     cells = [row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE)]
-    found = outcome(PLAN, cells, unjudged=0, n_queries=25)
+    found = outcome(PLAN, cells, None, unjudged=0, n_queries=25)
     assert (found.tier, found.candidates) == ("candidate", [SPARSE, BETTER])
     assert "gains +0.0900 nDCG@10" in found.sentence
     assert "below 0.088 may be chance" in found.sentence
     assert "2 candidates" in found.sentence
-    alone = outcome(PLAN, [row(BETTER, 0.03), row(BASELINE)], unjudged=0, n_queries=25)
+    alone = outcome(PLAN, [row(BETTER, 0.03), row(BASELINE)], None, unjudged=0, n_queries=25)
     assert alone.sentence.startswith(f"Candidate: {BETTER}")
 
 
 @pytest.mark.parametrize("verdict", ["fail", "insufficient"])
 def test_nothing_is_decided_where_the_baseline_cannot_be_told_from_the_null_systems(verdict):
-    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE, verdict=verdict)], unjudged=0, n_queries=25)
+    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE, verdict=verdict)], None, unjudged=0, n_queries=25)
     assert found.tier == "no decision"
     assert repr(verdict) in found.sentence
 
 
+@pytest.mark.parametrize(("moved", "tier"), [(0.0199, "candidate"), (-0.02, "no decision"), (0.02, "no decision")])
+def test_nothing_is_decided_where_the_baseline_differs_from_itself_by_what_a_winner_must_gain(moved, tier):
+    again = Difference(mean=moved, low=moved, high=moved, wins=1, ties=0, losses=0)
+    floor = NoiseFloor(cell=BASELINE, difference=again, max_change=0.5, queries_changed=1)
+    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE)], floor, unjudged=0, n_queries=25)
+    assert found.tier == tier
+    assert (f"{moved:+.4f}" in found.sentence) == (tier == "no decision")
+
+
 def test_nothing_is_decided_while_pairs_are_unjudged():
-    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE)], unjudged=7, n_queries=25)
+    found = outcome(PLAN, [row(BETTER, 0.2), row(BASELINE)], None, unjudged=7, n_queries=25)
     assert found.tier == "no decision"
     assert "7 pairs of the pool are not judged yet" in found.sentence
 
@@ -240,13 +252,22 @@ def test_the_operators_reason_stands_even_for_recommended():
         ("rrf(bm25,minilm-l6-v2) x whole_doc", "rrf", "minilm-l6-v2", "whole_doc"),
     ],
 )
-def test_any_cell_can_be_chosen_and_the_decision_names_retrieval_model_and_chunker(cell, retrieval, encoder, chunker):
-    made = results(row(cell, 0.001), row(BASELINE))
+def test_a_candidate_can_be_chosen_and_the_decision_names_retrieval_model_and_chunker(
+    cell, retrieval, encoder, chunker
+):
+    made = results(row(cell, 0.03), row(BASELINE))
     decision = decide(made, SHA, Choice(cell, "cheaper", "me"), today="2026-01-31")
     chosen = decision.chosen
     assert (chosen.cell, chosen.retrieval, chosen.encoder, chosen.chunker) == (cell, retrieval, encoder, chunker)
     assert chosen.encoder_revision == (ENCODERS[encoder].revision if encoder else "")
     assert (decision.decided_by, decision.reason) == ("me", "cheaper")
+
+
+def test_without_a_candidate_only_the_baseline_can_be_chosen():
+    made = results(row(BETTER, 0.01), row(BASELINE))
+    with pytest.raises(InputError, match="by criterion 6 the baseline"):
+        decide(made, SHA, Choice(BETTER, "cheaper", "me"), today="2026-01-31")
+    assert decide(made, SHA, Choice(BASELINE, "r", "me"), today="2026-01-31").chosen.cell == BASELINE
 
 
 def test_the_rationale_holds_the_figures_of_the_chosen_cell():

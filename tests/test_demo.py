@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from runner.catalog import SOURCES
 from runner.eval_set import Workspace, load_corpus, load_labels, load_queries, open_version
+from runner.plan import default_plan_text
 from runner.preregistration import preregister
 from tests.small_set import answers, make_version, write_corpus, write_queries
 
@@ -69,11 +71,32 @@ def test_its_preregistration_holds(demo):
     assert demo.preregistration_path.read_bytes() == before
 
 
-@pytest.mark.model
-def test_the_driver_runs_the_real_model_to_a_locked_decision(tmp_path):
+REAL = "minilm-l6-v2 x fixed_token_512_50"
+STATIC_CHUNKERS = ("fixed_token_512_50", "fixed_token_256_25", "section_aware_bills_v1", "recursive_v1", "whole_doc")
+CELLS = [
+    REAL,
+    *(f"minilm-static-384 x {name}" for name in STATIC_CHUNKERS),
+    "bm25 x whole_doc",
+    "rrf(bm25,minilm-l6-v2) x fixed_token_512_50",
+]
+"""The fewest that the criteria let through, and one pass of the transformer among them."""
+
+
+def begin_small(tmp_path):
+    """A version of short bills alone and of CELLS, so that an evening with real weights takes seconds."""
     version = make_version(tmp_path)
     write_queries(version.folder)
+    plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False)) | {"cells": CELLS}
+    version.plan_path(rehearsal=False).write_text(yaml.safe_dump(plan))
     corpus = write_corpus(tmp_path / "corpus")
+    for path in sorted(corpus.iterdir(), key=lambda path: path.stat().st_size)[10:]:
+        path.unlink()
+    return version, corpus
+
+
+@pytest.mark.model
+def test_the_driver_runs_the_real_model_to_a_locked_decision(tmp_path):
+    version, corpus = begin_small(tmp_path)
     driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py")]
     where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PER_SOURCE_EVAL_CACHE": str(tmp_path / "cache")}
@@ -95,7 +118,7 @@ def test_the_driver_runs_the_real_model_to_a_locked_decision(tmp_path):
     assert decision["chosen"]["cell"] == "bm25 x whole_doc"
     assert decision["decided_by"] == "the test suite"
     results = json.loads((record / "results.json").read_text())
-    real = next(row for row in results["cells"] if row["cell"] == "minilm-l6-v2 x fixed_token_512_50")
+    real = next(row for row in results["cells"] if row["cell"] == REAL)
     assert real["provenance"]["encoder"]["weights_sha256"].startswith("53aa5117")
     assert command(*where, "--dry-run").stdout.splitlines()[-1] == "decision recorded"
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from runner import cli
-from runner.canonical import json_bytes, write_atomic
+from runner.canonical import file_sha256, json_bytes, write_atomic
 from runner.dry_run import RECORDED
 from runner.eval_set import append_labels
 from runner.lock import write_lock
@@ -102,7 +102,8 @@ def cells(tmp_path):
 def labels(tmp_path):
     version = begin(tmp_path)
     run_every_cell(version)
-    append_labels(version.labels_path, [label("q01", "BILLS-117hr101ih")])
+    judged = label("q01", "BILLS-117hr101ih")
+    append_labels(version.labels_path, [judged.model_copy(update={"prompt_sha256": file_sha256(version.judge_path)})])
 
 
 def decision_without_lock(tmp_path):

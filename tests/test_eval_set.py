@@ -69,7 +69,9 @@ def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_pa
     assert not list(tmp_path.iterdir())
     for name in ("v2", "v10", "v9-old", "version", "v"):
         (tmp_path / "set" / name).mkdir(parents=True)
+        (tmp_path / "set" / name / "plan.yaml").touch()
     (tmp_path / "set" / "v11").write_text("a file")
+    (tmp_path / "set" / "v12").mkdir()  # without a plan it is no version, and hides none
     version = open_version(workspace, SOURCES["demo"])
     assert (version.number, version.folder, version.judge_path.name) == (10, tmp_path / "set" / "v10", "judge-v10.md")
 

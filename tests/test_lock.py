@@ -18,9 +18,9 @@ CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
 LOCKED = sorted(
     [
         *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json"),
-        *("queries.yaml", "receipt.json", "results.html", "results.json", "runs/aa.tsv"),
-        *(f"cells/{cell}.json" for cell in CELLS),
-        *(f"runs/{cell}{ending}.tsv" for cell in CELLS for ending in ("", ".chunks")),
+        *("queries.yaml", "receipt.json", "results.html", "results.json"),
+        *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
+        *(f"runs/{cell}{ending}.tsv" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
     ]
 )
 """Every file of a record whose plan is the default one."""
@@ -205,12 +205,28 @@ def test_what_is_not_locked_is_not_verified(tmp_path):
 
 
 def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
+    shutil.copy(record / "results.json", record / "rehearsal")
     write_lock(record / "rehearsal")
     assert all(verify_version(make_version(tmp_path)))
     flip(record / "rehearsal" / "plan.yaml")
     with pytest.raises(IntegrityError, match=r"rehearsal/plan\.yaml: changed"):
         verify_version(make_version(tmp_path))
     assert verify_lock(record) is not None
+
+
+def test_a_locked_rehearsal_holds_the_labels_that_it_was_scored_with_and_lets_more_follow(record, tmp_path):
+    shutil.copy(record / "results.json", record / "rehearsal")
+    write_lock(record / "rehearsal")
+    (record / LOCK_NAME).unlink()
+    labels = record / "labels.jsonl"
+    before = labels.read_bytes()
+    labels.write_bytes(before + before.splitlines(keepends=True)[0])
+    assert verify_version(make_version(tmp_path))[1] is not None
+    lines = before.count(b"\n")
+    for content in (before[:-1], before.replace(b'"grade": 3', b'"grade": 2', 1), b""):
+        labels.write_bytes(content)
+        with pytest.raises(IntegrityError, match=rf"labels\.jsonl: the first {lines} lines changed"):
+            verify_version(make_version(tmp_path))
 
 
 def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, command, capsys):
@@ -223,25 +239,40 @@ def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, comman
     assert "chosen is" in capsys.readouterr().out
 
 
-def test_a_decision_without_lock_over_other_results_is_not_locked(record, command, capsys):
+@pytest.mark.parametrize("name", ["results.json", "results.html", "decision.json", "labels.jsonl"])
+def test_a_decision_without_lock_is_not_locked_over_other_files(record, command, capsys, name):
     (record / LOCK_NAME).unlink()
-    flip(record / "results.json", 0)
+    path = record / name
+    path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
+    if name == "labels.jsonl":
+        path.write_bytes(path.read_bytes().replace(b'"grade": 3', b'"grade": 2', 1))
     assert command() == 4
-    assert "was made from another results.json" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{record / 'decision.json'} is not locked yet, and " in said
+    assert "decide again" in said
     assert not (record / LOCK_NAME).exists()
 
 
-def test_a_decision_without_lock_and_results_is_one_message(record, command, capsys):
+@pytest.mark.parametrize("content", [b"{", None])
+@pytest.mark.parametrize("name", ["results.json", "results.html", "receipt.json"])
+def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(record, command, capsys, name, content):
     (record / LOCK_NAME).unlink()
-    (record / "results.json").unlink()
+    (record / name).unlink() if content is None else (record / name).write_bytes(content)
     assert command() in (2, 4)
-    assert str(record / "results.json") in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert str(record / name) in said
+    assert said.count("per-source-eval: ") == 1
     assert not (record / LOCK_NAME).exists()
 
 
-def test_labels_of_a_locked_version_are_final(record, command, capsys):
+@pytest.mark.parametrize("with_lock", [True, False])
+def test_labels_of_a_decided_version_are_final(record, command, capsys, tmp_path, with_lock):
+    if not with_lock:
+        (record / LOCK_NAME).unlink()
     before = (record / "labels.jsonl").read_bytes()
-    assert command("labels", "import", "nothing.jsonl", "--judge=j") == 2
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    assert command("labels", "import", str(more), "--judge=another") == 2
     assert "its labels are final" in capsys.readouterr().err
     assert (record / "labels.jsonl").read_bytes() == before
 

@@ -71,6 +71,8 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
         "cell": name,
         "queries_sha256": sha256("queries"),
         "corpus_sha256": sha256("corpus"),
+        "run_sha256": sha256(f"{name} run"),
+        "chunk_run_sha256": sha256(f"{name} chunk run"),
         "chunks": {
             "count": n_chunks,
             "tokens_p50": 431,
