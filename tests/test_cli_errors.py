@@ -189,7 +189,6 @@ def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_pat
 
 def test_labels_are_refused_before_anything_was_frozen(tmp_path, command):
     version = begin(tmp_path)
-    preregister(version)
     path = tmp_path / "answers.jsonl"
     path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
     code, _, heard = command("labels", "import", str(path), "--judge=j")

@@ -51,9 +51,10 @@ def files(folder):
 
 
 def record(folder):
-    """The version's files by name, but for those that a clock has a part in."""
+    """The version's files by name, but for those that a clock has a part in, and for what lock and git ignore."""
     with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
-    return {n: path.read_bytes() for n, path in files(make_version(folder).folder).items() if n not in with_clock}
+    found = files(make_version(folder).folder).items()
+    return {name: path.read_bytes() for name, path in found if name not in with_clock and path.name[0] != "."}
 
 
 def state(folder):
