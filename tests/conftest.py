@@ -1,12 +1,17 @@
-"""What every test shares: no network but loopback, and the way to the shared corpora."""
+"""What tests share: no network but loopback, the way to the shared corpora, a small version, a command line."""
 
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from runner import cli
+from runner.eval_set import Version
+from tests.small_set import begin, make_version
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -58,3 +63,42 @@ def shared() -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return folder
+
+
+@pytest.fixture(scope="session")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small set's plans, prompt, corpus and queries; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("ready")
+    begin(folder)
+    return folder
+
+
+@pytest.fixture
+def version(ready: Path, tmp_path: Path) -> Version:
+    """The small set's version with plans, prompt, corpus and queries; nothing preregistered."""
+    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> str:
+    """The flag that leads a command to the small set below `tmp_path`."""
+    return f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Exit code, stdout and stderr of a command line of the source `demo`."""
+    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = cli.main([*arguments, "--source=demo", where])
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call

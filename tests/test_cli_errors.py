@@ -18,27 +18,6 @@ CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError":
 CODES |= {"IntegrityError": 4, "BackendError": 5}
 
 
-@pytest.fixture(name="where")
-def _where(tmp_path):
-    return f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"
-
-
-@pytest.fixture(name="command")
-def _command(tmp_path, where, monkeypatch, capsys):
-    """Exit code, stdout and stderr of a command line of the source `demo`."""
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
-
-    def run(*arguments):
-        try:
-            code = cli.main([*arguments, "--source=demo", where])
-        except SystemExit as stopped:
-            code = stopped.code
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
-
-
 def process(tmp_path, *arguments):
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), *arguments],

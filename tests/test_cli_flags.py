@@ -10,27 +10,6 @@ from tests.evening_process import run
 from tests.small_set import begin, make_version, write_corpus
 
 
-@pytest.fixture(name="where")
-def _where(tmp_path):
-    return f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"
-
-
-@pytest.fixture(name="command")
-def _command(tmp_path, where, monkeypatch, capsys):
-    """Exit code, stdout and stderr of a command line of the source `demo`."""
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
-
-    def call(*arguments):
-        try:
-            code = cli.main([*arguments, "--source=demo", where])
-        except SystemExit as stopped:
-            code = stopped.code
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,5 +1,4 @@
 import json
-import shutil
 
 import pytest
 import yaml
@@ -22,7 +21,7 @@ from runner.eval_set import (
 from runner.preregistration import preregister, registered_cells
 from runner.records import Query, Span
 from runner.schemas import Label
-from tests.small_set import begin, make_version, query_rows
+from tests.small_set import make_version, query_rows
 
 SHA = "ab" * 32
 
@@ -38,20 +37,6 @@ def label(query_id="q01", doc_id="d1", grade=2, **fields) -> Label:
         judged_on="2026-01-31",
         **given,
     )
-
-
-@pytest.fixture(name="ready", scope="module")
-def _ready(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ready")
-    begin(folder)
-    return folder
-
-
-@pytest.fixture(name="version")
-def _version(ready, tmp_path):
-    """Plans, prompt, corpus and queries; nothing preregistered."""
-    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 def edit_plan(version, *, rehearsal=False, **fields):

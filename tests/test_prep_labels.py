@@ -23,23 +23,10 @@ from runner.prep_labels import (
     unjudged,
 )
 from runner.records import Document, Hit, Run, Span
-from tests.small_set import begin, make_version
+from tests.small_set import make_version
 from tests.test_eval_set import label
 
 CELLS = ("minilm-l6-v2 x fixed_token_512_50", "rrf(bm25,minilm-l6-v2) x section_aware_bills_v1", "bm25 x whole_doc")
-
-
-@pytest.fixture(name="ready", scope="module")
-def _ready(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ready")
-    begin(folder)
-    return folder
-
-
-@pytest.fixture(name="version")
-def _version(ready, tmp_path):
-    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 def run(cell: str, hits: dict[str, list[tuple[str, int, int]]]) -> Run:
