@@ -31,7 +31,7 @@ def corpus_documents(version: Version, plan: Plan, corpus_path: Path | None) -> 
         if corpus_path is None:
             raise Outstanding(
                 f"{version.name} has no corpus yet. Give a folder of its documents: "
-                f"{DRIVER} {version.flags} --corpus-path FOLDER"
+                f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} --corpus-path FOLDER"
             )
         return _draw(version, plan, corpus_path)
     header, rows = load_corpus(version.corpus_path)
@@ -48,8 +48,8 @@ def _draw(version: Version, plan: Plan, corpus_path: Path) -> tuple[Document, ..
 
     reading = read_folder(corpus_path, version.source.reader)
     say(
-        f"{len(reading.documents)} documents read; {len(reading.quarantined)} files quarantined, "
-        f"{reading.n_duplicates} equal documents left out, {reading.n_ignored} files of other kinds ignored"
+        f"documents read: {len(reading.documents)}; files quarantined: {len(reading.quarantined)}; equal documents left "
+        f"out: {reading.n_duplicates}; files of other kinds ignored: {reading.n_ignored}"
     )
     chosen = stratified_sample(reading.documents, plan.sample.size, plan.sample.seed)
     documents = tuple(sorted(chosen, key=lambda document: document.doc_id))
