@@ -50,7 +50,9 @@ def read_json(path: Path) -> JSON:
         return json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. Restore it from git, or run the driver again.") from error
-    except ValueError as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON ({error}). Restore it from git, or delete it and run again.") from error
 
 

@@ -14,10 +14,9 @@ from runner.chunk_corpus import chunk_corpus, chunk_health, chunks_to_rows, rows
 from runner.embed_chunks import Order, embed, probed
 from runner.encoder import Encoder
 from runner.errors import IntegrityError
-from runner.eval_set import Version, load_cell_file, load_queries
+from runner.eval_set import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.ranking import Retrieval
 from runner.records import BM25Cell, Cell, Chunk, DenseCell, Document, HybridCell, Run, Side, Vectors, parse_cell
-from runner.results import NOISE_FLOOR_CELL
 from runner.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import CellFile, Truncation
@@ -65,7 +64,7 @@ class CellRuns:
         `noise_floor` makes the A/A run instead: the same cell over vectors embedded once more, in other batches.
         """
         name = NOISE_FLOOR_CELL if noise_floor else cell
-        if self._is_current(name):
+        if self.is_current(cell, noise_floor=noise_floor):
             return
         key = self._key(parse_cell(cell), noise_floor)
         folder = self.store.ensure("run", key, partial(self._build, cell, noise_floor))
@@ -80,23 +79,26 @@ class CellRuns:
         folder = self.store.ensure("run", self._key(parse_cell(cell), False), partial(self._build, cell, False))
         return read_run(folder / "run.tsv", cell, [query.query_id for query in self.queries])
 
-    def _is_current(self, name: str) -> bool:
-        """Whether the record holds this cell for the present inputs; a run that was edited is an IntegrityError."""
+    def is_current(self, cell: str, *, noise_floor: bool = False) -> bool:
+        """Whether the record holds the cell for the present inputs; an edited or exchanged run is an IntegrityError."""
+        name = NOISE_FLOOR_CELL if noise_floor else cell
         path = self.version.cell_path(name)
         if not path.exists():
             return False
         facts = load_cell_file(path)
         if (facts.corpus_sha256, facts.queries_sha256) != (self.corpus_sha256, self.queries_sha256):
             return False
+        if noise_floor and facts.cell != cell:
+            return False  # made for another baseline, before the plan was frozen
         runs = {
             self.version.run_path(name): facts.run_sha256,
             self.version.chunk_run_path(name): facts.chunk_run_sha256,
         }
         for run, digest_then in runs.items():
-            if not run.exists() or file_sha256(run) != digest_then:
+            if facts.cell != cell or not run.exists() or file_sha256(run) != digest_then:
                 raise IntegrityError(
-                    f"{run} is not the one that {path} names. Restore it from git, or delete {path} to make the cell "
-                    "again."
+                    f"{run} is not the run of {cell} that {path} should name. Restore both from git, or delete {path} "
+                    "to make the cell again."
                 )
         return True
 
@@ -105,7 +107,7 @@ class CellRuns:
             "format": FORMAT,
             "cell": str(cell),
             "corpus": self.corpus_sha256,
-            "chunkers": _chunkers_sha256(),
+            "chunkers": chunkers_sha256(),
             "queries": self.queries_sha256,
             "encoder": None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder).identity(),
             "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
@@ -169,7 +171,7 @@ class CellRuns:
             inputs = {
                 "format": FORMAT,
                 "chunker": chunker,
-                "chunkers": _chunkers_sha256(),
+                "chunkers": chunkers_sha256(),
                 "corpus": self.corpus_sha256,
             }
             self._chunks[chunker] = rows_to_chunks(
@@ -188,6 +190,7 @@ class CellRuns:
             run_sha256=run_sha256,
             chunk_run_sha256=chunk_run_sha256,
             chunks=chunk_health(chunks, self.documents()),
+            chunkers_sha256=chunkers_sha256(),
             chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
             encoder=None if encoder is None else encoder.identity(),
             probe=None if encoder is None else probed(self.store, encoder),
@@ -198,7 +201,7 @@ class CellRuns:
 
 
 @cache
-def _chunkers_sha256() -> str:
+def chunkers_sha256() -> str:
     """Digest of the chunkers' source, so that whoever changes a chunker under its old name sees its new scores."""
     sources = sorted(Path(registry.__file__).parent.glob("*.py"))
     return digest({path.name: file_sha256(path) for path in sources})

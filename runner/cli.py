@@ -98,7 +98,7 @@ def labels(arguments: Sequence[str]) -> int:
     parser.add_argument("--model", default="", help="the judge's model id, where the lines do not say")
     parser.add_argument("--judged-on", default=datetime.now(UTC).date().isoformat(), metavar="DATE", help="YYYY-MM-DD")
     options = parser.parse_args(arguments)
-    from runner.lock import verify_version
+    from runner.lock import LOCK_NAME, verify_version
     from runner.prep_labels import import_answers
     from runner.preregistration import verified_preregistration
     from runner.progress import say
@@ -114,6 +114,11 @@ def labels(arguments: Sequence[str]) -> int:
             raise InputError(f"{version.name} is decided: its labels are final. Top-ups belong in the next version.")
         if not version.preregistration_path.exists():
             raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
+        rehearsal = version.folder / "rehearsal"
+        if (rehearsal / "decision.json").exists() and not (rehearsal / LOCK_NAME).exists():
+            raise InputError(
+                f"The rehearsal of {version.name} is decided but not locked. Run it with --rehearse first."
+            )
         verified_preregistration(version)
         for path in options.files:
             done = import_answers(version, path, judge=options.judge, model=options.model, judged_on=options.judged_on)
@@ -174,6 +179,8 @@ def _version(options: argparse.Namespace, *, rehearsal: bool = False) -> Version
     given: Path | None = options.eval_set_path.resolve() if options.eval_set_path else None
     if given == own.resolve():
         given = None  # the default spelled out: the same work folder, the same lock
+    if given and (given / "plan.yaml").exists():
+        raise InputError(f"--eval-set-path: {given} is a version; give the folder that holds it.")
     workspace = Workspace(
         checkout=CHECKOUT,
         eval_set=given or own,

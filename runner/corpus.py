@@ -48,7 +48,7 @@ def _draw(version: Version, plan: Plan, corpus_path: Path) -> tuple[Document, ..
 
     reading = read_folder(corpus_path, version.source.reader)
     say(
-        f"documents read: {len(reading.documents)}; files quarantined: {len(reading.quarantined)}; equal documents left "
+        f"documents read: {len(reading.documents)}; files quarantined: {len(reading.quarantined)}; equal ones left "
         f"out: {reading.n_duplicates}; files of other kinds ignored: {reading.n_ignored}"
     )
     chosen = stratified_sample(reading.documents, plan.sample.size, plan.sample.seed)

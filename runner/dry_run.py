@@ -40,6 +40,8 @@ def describe(version: Version) -> tuple[list[str], bool]:
         if version.rehearsal:
             return [*lines, "undecided: this is the rehearsal, which never counts"], False
         return [*lines, RECORDED], True
+    if decision_path.exists():
+        return [*lines, "undecided: what was chosen is not locked yet; run without --dry-run"], False
     return [*lines, f"undecided: {_missing(version, plan)}"], False
 
 

@@ -21,6 +21,9 @@ from runner.strict import checked
 DRIVER = "bin/per-source-eval.py"
 """The command that messages name."""
 
+NOISE_FLOOR_CELL = "aa"
+"""File name of the baseline's run over vectors that were embedded once more, in other batches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -170,6 +173,9 @@ def load_labels(path: Path) -> tuple[Label, ...]:
     """Every row of labels.jsonl in file order, () where there is no file; a repeated key is an InputError."""
     if not path.exists():
         return ()
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        raise InputError(f"{path} ends in the middle of a line; restore it from git.")
     labels: dict[tuple[str, str, str, int], Label] = {}
     for number, row in read_jsonl(path):
         label = checked(Label, row, f"{path}:{number}")
@@ -206,8 +212,6 @@ def version_labels(version: Version) -> tuple[Label, ...]:
 def append_labels(path: Path, labels: Sequence[Label]) -> None:
     """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
     before = path.read_bytes() if path.exists() else b""
-    if before and not before.endswith(b"\n"):
-        raise InputError(f"{path} ends in the middle of a line; restore it from git before importing.")
     write_atomic(path, before + jsonl_bytes(label.model_dump() for label in labels))
 
 

@@ -3,31 +3,37 @@
 import os
 from pathlib import Path
 
-from runner.canonical import digest, file_sha256, json_bytes, read_json, sha256, write_atomic
+from runner.canonical import digest, file_sha256, json_bytes, read_json, sha256, slug, write_atomic
 from runner.errors import InputError, IntegrityError
-from runner.eval_set import Version
+from runner.eval_set import NOISE_FLOOR_CELL, Version
+from runner.plan import read_plan
 from runner.result_schemas import Lock, Results
 from runner.strict import checked
 
 LOCK_NAME = "lock.json"
-_OUTSIDE = ("rehearsal", "post-bulk")
-"""Folders of a version that a record's lock leaves alone: they have locks of their own."""
+_CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("cells", ".json"))
+_FILES = (
+    "corpus.jsonl",
+    "decision.json",
+    "labels.jsonl",
+    "plan.yaml",
+    "preregistration.json",
+    "queries.yaml",
+    "receipt.json",
+    "results.html",
+    "results.json",
+)
 
 
 def locked_files(record: Path) -> list[str]:
-    """The record's files by name, sorted, POSIX paths relative to it: all but the lock and what it leaves alone."""
-    names = []
-    for path in sorted(record.rglob("*")):
-        name = path.relative_to(record).as_posix()
-        first = name.split("/", 1)[0]
-        if (
-            path.is_file()
-            and first not in _OUTSIDE
-            and name != LOCK_NAME
-            and not any(part.startswith(".") for part in Path(name).parts)
-        ):
-            names.append(name)
-    return sorted(names)
+    """The record's own files by name, sorted, POSIX paths relative to it; what else lies there is not the record's.
+
+    Runs are those of the plan's cells and of the A/A run: a cell that left the plan before it was frozen is no part.
+    """
+    cells = [*(slug(cell) for cell in read_plan(record / "plan.yaml").cells), NOISE_FLOOR_CELL]
+    runs = (f"{folder}/{cell}{ending}" for cell in cells for folder, ending in _CELL_FILES)
+    prompts = (path.name for path in record.glob("judge-v*.md"))
+    return sorted(name for name in (*_FILES, *prompts, *runs) if (record / name).is_file())
 
 
 def write_lock(record: Path) -> Lock:

@@ -1,6 +1,5 @@
 """The evening: move a version as far as it can go, then say what is outstanding and which command brings it."""
 
-import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,18 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
-from runner.canonical import digest, file_sha256, json_bytes, json_line, read_json, write_atomic
-from runner.cell_runs import CellRuns
+from runner.canonical import digest, file_sha256, json_bytes, read_json, write_atomic
+from runner.cell_runs import CellRuns, chunkers_sha256
 from runner.corpus import corpus_documents
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import DRIVER, Version, load_queries, version_labels
+from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_queries, version_labels
 from runner.local_encoder import encoder_for
 from runner.lock import LOCK_NAME, verify_version, write_lock
-from runner.plan import check_cell, default_plan_text
-from runner.prep_labels import BATCH_PAIRS, Pair, evidence_spans, export_batches, judging_folder, pool, unjudged
-from runner.preregistration import preregister, preregistration, registered_cells, verified_preregistration
+from runner.new_version import begin_version
+from runner.plan import check_cell
+from runner.prep_labels import evidence_spans, export_batches, judging_message, pool, unjudged
+from runner.preregistration import check_preregistration, preregister, registered_cells, verified_preregistration
 from runner.progress import say
 from runner.reading_pack import write_reading_pack
 from runner.receipt import CellTimes, make_receipt, remember_times
@@ -35,8 +35,6 @@ from runner.store import disk_errors, exclusive
 from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
 from runner.tracked import untracked
-
-JUDGE_TEMPLATE = "judge.md"
 
 
 @dataclass
@@ -84,7 +82,7 @@ class Evening:
             return recorded
         if self.version.preregistration_path.exists():
             verified_preregistration(self.version)  # what changed since is said before a plan's criteria are
-        self._create_plans()
+        begin_version(self.version)
         with self._timed("corpus"):
             if self.corpus_path and not self.corpus_path.is_dir():
                 raise InputError(f"--corpus-path: {self.corpus_path} is not a folder.")
@@ -94,7 +92,7 @@ class Evening:
         self._need_queries()
         for path in untracked([self.version.queries_path, self.version.labels_path]):
             say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
-        preregistration(self.version)  # what could not be frozen later is said before hours of embedding
+        check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
         self._make_runs(noise_floor=True)
         frozen = preregister(self.version)
         with self._timed("score"):
@@ -138,6 +136,7 @@ class Evening:
         """Nothing, where everything that the decision rests on makes it once more, byte by byte."""
         record = self.version.record
         frozen = verified_preregistration(self.version)
+        self._check_runs()
         receipt = checked(Receipt, read_json(record / "receipt.json"), record / "receipt.json")
         results = self._results(frozen)
         expected = {
@@ -152,25 +151,20 @@ class Evening:
                     f"it make. Restore them from git, or delete decision.json and run {self.again} to decide again."
                 )
 
+    def _check_runs(self) -> None:
+        noisy = not isinstance(parse_cell(self.plan.baseline), BM25Cell)
+        missing = [cell for cell in self.plan.cells if not self.cell_runs.is_current(cell)]
+        if noisy and not self.cell_runs.is_current(self.plan.baseline, noise_floor=True):
+            missing.append(NOISE_FLOOR_CELL)
+        if missing:
+            raise IntegrityError(
+                f"The decision of {self.version.name} is not locked yet, and runs of it are gone: "
+                f"{', '.join(missing)}. Restore them from git."
+            )
+
     def _answer(self, decision: Decision) -> str:
         page_path = self.version.record / "results.html"
         return f"{decision_sentence(decision)}\nresults: {page_path}"
-
-    def _create_plans(self) -> None:
-        version = self.version
-        version.folder.mkdir(parents=True, exist_ok=True)
-        for rehearsal in (False, True):
-            path = version.plan_path(rehearsal=rehearsal)
-            if not path.exists() and not version.preregistration_path.exists():
-                text = default_plan_text(version.source, rehearsal=rehearsal, version=version.number)
-                write_atomic(path, text.encode())
-                say(f"wrote {path}")
-        if not version.judge_path.exists():
-            write_atomic(version.judge_path, (version.checkout / "templates" / JUDGE_TEMPLATE).read_bytes())
-            say(f"wrote {version.judge_path}")
-        for rehearsal in (False, True):
-            if rehearsal == version.rehearsal or version.plan_path(rehearsal=rehearsal).exists():
-                version.plan(rehearsal=rehearsal)
 
     def _need_queries(self) -> None:
         version = self.version
@@ -207,7 +201,7 @@ class Evening:
         documents = {document.doc_id: document for document in self.documents}
         evidence = evidence_spans(missing, [*runs, self.cell_runs.lexical_windows()])
         batches = export_batches(version, evidence, queries, documents)
-        lines = [self._judging_message(len(pooled), missing, batches)]
+        lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {self.again}"]
         if len(missing) < len(pooled):
             lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(frozen)}")
         raise Outstanding("\n".join(lines))
@@ -216,21 +210,6 @@ class Evening:
         folder = self.version.work / ("provisional-rehearsal" if self.version.rehearsal else "provisional")
         self._write_results(self._results(frozen), folder)
         return folder / "results.html"
-
-    def _judging_message(self, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
-        version = self.version
-        folder = judging_folder(version)
-        example = json_line({"query_id": missing[0][0], "doc_id": missing[0][1], "grade": 0, "reason": "why"})
-        waiting = " ".join(shlex.quote(path.name) for path in batches[:2]) + (" ..." if len(batches) > 2 else "")
-        return (
-            f"{version.name}: {len(missing)} of {pooled} pairs are to be judged, in {len(batches)} batches of at most "
-            f"{BATCH_PAIRS}: {folder} ({waiting}).\n"
-            f"Judge them by {folder / version.judge_path.name}. An answer file has one line a pair:\n"
-            f"  {example}\n"
-            f"Import answers, a batch or several at a time: "
-            f"{DRIVER} labels import {version.flags} --judge=NAME FILE ...\n"
-            f"Then run: {self.again}"
-        )
 
     def _write_results(self, results: Results, folder: Path) -> None:
         receipt = make_receipt(self.times, self.seconds)
@@ -275,7 +254,7 @@ class Evening:
         self.plan = self.plan.model_copy(update={"cells": cells})
         # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
         _remove(fresh)
-        _take_runs(self.version, fresh, cells)
+        self._take_runs(fresh, cells)
         self.version = replace(self.version, record=fresh)
         self._make_runs(noise_floor=False)
         registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
@@ -285,16 +264,24 @@ class Evening:
         fresh.rename(folder)
         return f"{ranking_table(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
 
+    def _take_runs(self, folder: Path, cells: Sequence[str]) -> None:
+        """Runs that lie in the record are authoritative: an exploration compares with them, not with a recomputation.
+
+        But for a cell that was asked for while its chunker's source is another: whoever works on it sees its scores.
+        """
+        recorded = CellRuns(self.version, lambda: self.documents, self.encoders)
+        exploration = replace(self.version, record=folder)
+        for cell in cells:
+            if not recorded.is_current(cell):
+                continue
+            facts = load_cell_file(self.version.cell_path(cell))
+            if cell != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256():
+                say(f"{cell}: the chunkers changed since the record was made; this run is new")
+                continue
+            for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):
+                write_atomic(kind(exploration, cell), kind(self.version, cell).read_bytes())
+
 
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
-
-
-def _take_runs(version: Version, folder: Path, cells: Sequence[str]) -> None:
-    """Runs that lie in the record are authoritative: an exploration compares with them, not with a recomputation."""
-    exploration = replace(version, record=folder)
-    for cell in cells:
-        if version.cell_path(cell).exists():
-            for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):
-                write_atomic(kind(exploration, cell), kind(version, cell).read_bytes())

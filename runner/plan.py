@@ -96,7 +96,7 @@ def read_yaml(path: Path) -> object:
         return yaml.safe_load(path.read_bytes())
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
 
 

@@ -1,14 +1,14 @@
 """The pool, and the way of its pairs to a judge and back: batches out, answers in, by file."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, write_atomic
+from runner.canonical import digest, file_sha256, json_line, jsonl_bytes, read_jsonl, write_atomic
 from runner.errors import InputError
-from runner.eval_set import Version, append_labels, load_corpus, load_labels, load_queries
+from runner.eval_set import DRIVER, Version, append_labels, load_corpus, load_labels, load_queries
 from runner.records import Document, Query, Run, Span
 from runner.schemas import Answer, Label
 from runner.strict import checked
@@ -73,11 +73,6 @@ def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
     return [pair for pair in pairs if pair not in judged]
 
 
-def judging_folder(version: Version) -> Path:
-    """Where batches wait for a judge, outside git."""
-    return version.judging
-
-
 def export_batches(
     version: Version,
     missing: Mapping[Pair, tuple[Span, ...]],
@@ -88,7 +83,7 @@ def export_batches(
 
     Order is by a digest of the pair: it tells a judge nothing about rank or system.
     """
-    folder = judging_folder(version)
+    folder = version.judging
     waiting = {(row["query_id"], row["doc_id"]): path for path, row in _exported(folder)}
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
     number = max((int(path.stem.split("-")[1]) for path in _batch_files(folder)), default=0)
@@ -130,6 +125,20 @@ def _exported(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             if not {"query_id", "doc_id", "evidence_sha256"} <= row.keys():
                 raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and run the driver again.")
             yield path, row
+
+
+def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
+    """What a person is told who has to judge: how much, where, by what, in what form, and how it comes back."""
+    example = json_line({"query_id": missing[0][0], "doc_id": missing[0][1], "grade": 0, "reason": "why"})
+    waiting = " ".join(path.name for path in batches[:2]) + (" ..." if len(batches) > 2 else "")
+    return (
+        f"{version.name}: {len(missing)} of {pooled} pairs are to be judged, in {len(batches)} batches of at most "
+        f"{BATCH_PAIRS}: {version.judging} ({waiting}).\n"
+        f"Judge them by {version.judging / version.judge_path.name}. An answer file has one line a pair:\n"
+        f"  {example}\n"
+        f"Import answers, a batch or several at a time: "
+        f"{DRIVER} labels import {version.flags} --judge=NAME FILE ..."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +189,7 @@ class _AnswerCheck:
         self.prompt = file_sha256(version.judge_path)
         self.exported = {
             (row["query_id"], row["doc_id"]): (path.stem, str(row["evidence_sha256"]))
-            for path, row in _exported(judging_folder(version))
+            for path, row in _exported(version.judging)
         }
         self.name = f"{version.source.name} v{version.number}"
 

@@ -40,16 +40,22 @@ def preregister(version: Version) -> Preregistration:
     Cells that a plan gained since are allowed (they are exploratory); any other change is an IntegrityError.
     """
     path = version.preregistration_path
+    frozen = check_preregistration(version)
     if not path.exists():
-        if _is_under_judgment(version):
-            raise IntegrityError(
-                f"{path} is missing, though pairs of {version.name} are with a judge or judged already. Restore it "
-                "from git: what it froze cannot be frozen a second time."
-            )
-        frozen = preregistration(version)
         write_atomic(path, json_bytes(frozen.model_dump()))
-        return frozen
-    return verified_preregistration(version)
+    return frozen
+
+
+def check_preregistration(version: Version) -> Preregistration:
+    """What `preregister` would return, nothing written; every error that it can meet is raised here."""
+    if version.preregistration_path.exists():
+        return verified_preregistration(version)
+    if _is_under_judgment(version):
+        raise IntegrityError(
+            f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
+            "already. Restore it from git: what it froze cannot be frozen a second time."
+        )
+    return preregistration(version)
 
 
 def verified_preregistration(version: Version) -> Preregistration:

@@ -17,8 +17,9 @@ def write_page(version: Version, receipt: Path | None, output: Path | None) -> P
         raise InputError(f"{path} lies in the record, which only a run writes. Give --output another place.")
     if path.exists() and path.suffix != ".html":
         raise InputError(f"{path} exists and is no page. Give --output a name that ends in .html.")
+    content = _page(version, receipt)
     try:
-        write_atomic(path, _page(version, receipt))
+        write_atomic(path, content)
     except OSError as error:
         raise BackendError(f"{path} cannot be written ({error.strerror}). Give --output another place.") from error
     return path

@@ -9,6 +9,7 @@ import numpy as np
 from runner.canonical import file_sha256
 from runner.decide import meets_criterion_5, outcome
 from runner.eval_set import (
+    NOISE_FLOOR_CELL,
     Version,
     judgments,
     label_prefix,
@@ -40,9 +41,6 @@ from runner.weaknesses import declared_weaknesses
 
 COMPARED = ("ndcg@10", "recall@10", "mrr")
 """Measures whose paired difference to the baseline is reported."""
-
-NOISE_FLOOR_CELL = "aa"
-"""File name of the baseline's run over vectors that were embedded once more, in other batches."""
 
 HIGHEST_GRADE = 3
 
@@ -196,8 +194,8 @@ def _bounds(
 
 
 def _provenance(facts: CellFile) -> Provenance:
-    """The cell's file without the table of chunks per document, which only the gate reads."""
-    return Provenance.model_validate(facts.model_dump(exclude={"chunks_per_document"}))
+    """The cell's file without what only the gate and explorations read."""
+    return Provenance.model_validate(facts.model_dump(exclude={"chunkers_sha256", "chunks_per_document"}))
 
 
 def _noise_floor(

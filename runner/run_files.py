@@ -67,6 +67,10 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         header, *lines = path.read_bytes().decode().split("\n")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error}). Restore the file, or remove it and retrieve again.") from error
     if header != RUN_HEADER or lines[-1:] != [""]:

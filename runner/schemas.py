@@ -214,6 +214,7 @@ class Provenance(Strict):
 
 
 class CellFile(Provenance):
-    """cells/<cell>.json: the provenance, and the chunks of every document, by which the null gate draws."""
+    """cells/<cell>.json: the provenance, the digest of the chunkers' source, and the chunks of every document."""
 
+    chunkers_sha256: Sha256
     chunks_per_document: dict[str, Count]

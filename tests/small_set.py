@@ -14,7 +14,6 @@ from runner.corpus import corpus_documents
 from runner.encoder import PARAPHRASES, Encoder
 from runner.eval_set import Version, Workspace, open_version
 from runner.plan import default_plan_text
-from runner.prep_labels import judging_folder
 
 # Number, short title, what it is for, and what it orders: one line each becomes a section.
 BILLS = (
@@ -311,7 +310,7 @@ def fake_encoders(name: str) -> Encoder:
 def answers(version: Version) -> list[Path]:
     """One answer file beside each exported batch, graded by the share of a query's words that the evidence holds."""
     paths = []
-    for batch in sorted(judging_folder(version).glob("batch-*.jsonl")):
+    for batch in sorted(version.judging.glob("batch-*.jsonl")):
         rows = [json.loads(line) for line in batch.read_text(encoding="utf-8").splitlines()]
         path = batch.with_name(batch.name.replace("batch", "answers"))
         path.write_text("".join(json.dumps(_answer(row)) + "\n" for row in rows), encoding="utf-8")

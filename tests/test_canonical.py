@@ -21,8 +21,8 @@ from runner.canonical import (
 )
 from runner.catalog import ENCODERS
 from runner.errors import InputError
+from runner.eval_set import NOISE_FLOOR_CELL
 from runner.records import BM25Cell, DenseCell, HybridCell
-from runner.results import NOISE_FLOOR_CELL
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 json_values = st.recursive(

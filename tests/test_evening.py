@@ -11,7 +11,7 @@ from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstandi
 from runner.eval_set import Version, load_labels
 from runner.lock import verify_lock
 from runner.pipeline import Evening
-from runner.prep_labels import import_answers, judging_folder
+from runner.prep_labels import import_answers
 from tests.evening_process import CHOICE, run
 from tests.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
 
@@ -75,7 +75,7 @@ def test_batches_hold_every_missing_pair_once_and_no_hint_of_a_system(tmp_path, 
     for _ in range(2):
         with pytest.raises(Outstanding):
             evening(version, corpus).run()
-    batches = sorted(judging_folder(version).glob("batch-*.jsonl"))
+    batches = sorted(version.judging.glob("batch-*.jsonl"))
     rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
     assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows)
     assert all(len(path.read_text().splitlines()) <= 100 for path in batches)

@@ -86,7 +86,7 @@ def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypa
 
     # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
     monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", first_third)
-    monkeypatch.setattr(cell_runs, "_chunkers_sha256", lambda: "0" * 64)
+    monkeypatch.setattr(cell_runs, "chunkers_sha256", lambda: "0" * 64)
     second = explore(version, cell, encoders=Counted())
     assert second[cell]["scores"] != first[cell]["scores"]
     assert second[cell]["provenance"]["chunks"] != first[cell]["provenance"]["chunks"]
@@ -97,10 +97,10 @@ def test_the_digest_of_the_chunkers_moves_with_any_of_their_files(tmp_path, monk
     folder = tmp_path / "chunkers"
     shutil.copytree(Path(registry.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(registry, "__file__", str(folder / "registry.py"))
-    digests = {cell_runs._chunkers_sha256.__wrapped__()}
+    digests = {cell_runs.chunkers_sha256.__wrapped__()}
     for path in sorted(folder.glob("*.py")):
         path.write_text(path.read_text() + "\n# a change\n")
-        digests.add(cell_runs._chunkers_sha256.__wrapped__())
+        digests.add(cell_runs.chunkers_sha256.__wrapped__())
     assert len(digests) == 1 + len(list(folder.glob("*.py")))
 
 

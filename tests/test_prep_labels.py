@@ -17,7 +17,6 @@ from runner.prep_labels import (
     evidence_spans,
     export_batches,
     import_answers,
-    judging_folder,
     passages,
     pool,
     unjudged,
@@ -122,24 +121,24 @@ def test_batches_hold_every_pair_once_and_at_most_a_hundred_each(version):
         assert (row["query"], row["title"]) == (queries[row["query_id"]].text, document.title)
         assert row["evidence"] == [{"start": 0, "end": len(document.text), "text": document.text}]
         assert row["evidence_sha256"] == digest(row["evidence"])
-    assert (judging_folder(version) / "judge-v1.md").read_bytes() == version.judge_path.read_bytes()
+    assert (version.judging / "judge-v1.md").read_bytes() == version.judge_path.read_bytes()
 
 
 def test_batches_do_not_depend_on_the_order_in_which_pairs_were_found(version, tmp_path):
     missing, queries, documents = everything(version)
     export_batches(version, missing, queries, documents)
-    first = {name: content for name, (content, _) in contents(judging_folder(version)).items()}
-    shutil.rmtree(judging_folder(version))
+    first = {name: content for name, (content, _) in contents(version.judging).items()}
+    shutil.rmtree(version.judging)
     export_batches(version, dict(reversed(missing.items())), queries, documents)
-    assert {name: content for name, (content, _) in contents(judging_folder(version)).items()} == first
+    assert {name: content for name, (content, _) in contents(version.judging).items()} == first
 
 
 def test_exporting_again_writes_no_batch_again(version):
     missing, queries, documents = everything(version)
     paths = export_batches(version, missing, queries, documents)
-    before = contents(judging_folder(version))
+    before = contents(version.judging)
     assert export_batches(version, missing, queries, documents) == paths
-    assert contents(judging_folder(version)) == before
+    assert contents(version.judging) == before
 
 
 def test_only_batches_that_still_hold_a_missing_pair_are_named(version):
@@ -154,10 +153,10 @@ def test_pairs_that_a_later_cell_brings_go_into_further_batches(version):
     missing, queries, documents = everything(version)
     early = dict(list(missing.items())[:150])
     first = export_batches(version, early, queries, documents)
-    before = contents(judging_folder(version))
+    before = contents(version.judging)
     paths = export_batches(version, missing, queries, documents)
     assert paths[:2] == first
-    after = contents(judging_folder(version))
+    after = contents(version.judging)
     assert {name: after[name] for name in before} == before
     assert [len(rows([path])) for path in paths] == [100, 50, 100, 100, 50]
     assert sorted((row["query_id"], row["doc_id"]) for row in rows(paths)) == sorted(missing)
@@ -188,7 +187,7 @@ def test_a_batch_tells_nothing_about_the_cell_that_found_a_pair(version):
     for row in rows(paths):
         assert sorted(row) == ["doc_id", "evidence", "evidence_sha256", "query", "query_id", "title"]
         assert all(sorted(passage) == ["end", "start", "text"] for passage in row["evidence"])
-    written = "".join(path.read_text() for path in judging_folder(version).glob("batch-*"))
+    written = "".join(path.read_text() for path in version.judging.glob("batch-*"))
     for word in ("minilm", "bm25", "rrf", "fixed_token", "section_aware", "whole_doc", "rank", "score", "cell"):
         assert word not in written
     others = [Run(f"other {n}", one.hits) for n, one in enumerate(reversed(runs))]
@@ -224,11 +223,11 @@ def test_an_answer_becomes_a_label_with_its_provenance(judged):
     assert made.prompt_sha256 == file_sha256(judged.judge_path)
     (row,) = [
         row
-        for row in rows(judging_folder(judged).glob("batch-*"))
+        for row in rows(judged.judging.glob("batch-*"))
         if (row["query_id"], row["doc_id"]) == ("q01", "BILLS-117hr101ih")
     ]
     assert made.evidence_sha256 == row["evidence_sha256"]
-    assert row in rows([judging_folder(judged) / f"{made.batch}.jsonl"])
+    assert row in rows([judged.judging / f"{made.batch}.jsonl"])
 
 
 def test_an_answer_to_a_pair_of_no_batch_is_about_the_whole_document(judged):

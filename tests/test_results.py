@@ -8,11 +8,11 @@ import pytest
 
 from runner.canonical import file_sha256, json_bytes
 from runner.errors import NegativeVerdict, Outstanding
-from runner.eval_set import append_labels, load_queries
+from runner.eval_set import NOISE_FLOOR_CELL, append_labels, load_queries
 from runner.pipeline import Evening
-from runner.prep_labels import import_answers, judging_folder
+from runner.prep_labels import import_answers
 from runner.records import Hit, Run, Span
-from runner.results import NOISE_FLOOR_CELL, make_results
+from runner.results import make_results
 from runner.run_files import run_bytes
 from tests.evening_process import CHOICE, run
 from tests.small_set import answers, fake_encoders, make_version
@@ -213,7 +213,7 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
     with pytest.raises((Outstanding, NegativeVerdict)) as stopped:
         Evening(version, encoders=fake_encoders).run()
     if "to be judged" in str(stopped.value):
-        judged = judging_folder(version)
+        judged = version.judging
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):
             import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
