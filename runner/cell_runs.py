@@ -22,7 +22,7 @@ from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import CellFile, Truncation
 from runner.store import Store
 
-FORMAT = 2
+FORMAT = 1
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"

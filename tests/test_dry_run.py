@@ -125,7 +125,7 @@ STATES = {
     one_cell: "undecided: 1 of 9 cells are not run yet",
     cells: "undecided: 1 of 1 pairs are not judged yet",
     labels: "undecided: everything is there; run without --dry-run",
-    decision_without_lock: "undecided: everything is there; run without --dry-run",
+    decision_without_lock: "undecided: what was chosen is not locked yet; run without --dry-run",
     lock_without_decision: "undecided: everything is there; run without --dry-run",
 }
 

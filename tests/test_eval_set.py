@@ -161,14 +161,12 @@ def test_a_version_without_labels_has_none(tmp_path):
     assert label_prefix(tmp_path / "labels.jsonl").lines == 0
 
 
-def test_labels_cut_in_the_middle_of_a_line_are_not_appended_to(tmp_path):
+def test_labels_cut_in_the_middle_of_a_line_are_not_read(tmp_path):
     path = tmp_path / "labels.jsonl"
     append_labels(path, [label()])
     path.write_bytes(path.read_bytes()[:-1])
-    before = path.read_bytes()
     with pytest.raises(InputError, match="ends in the middle of a line"):
-        append_labels(path, [label("q02")])
-    assert path.read_bytes() == before
+        load_labels(path)
 
 
 def test_a_pair_may_be_labelled_by_two_judges_and_in_two_rounds_but_never_twice_by_one(tmp_path):

@@ -190,3 +190,39 @@ def test_labels_survive_as_bytes_when_more_are_imported(tmp_path, corpus):
     judged(version)
     assert version.labels_path.read_bytes().startswith(before)
     assert len({label.key for label in load_labels(version.labels_path)}) == len(load_labels(version.labels_path))
+
+
+def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(tmp_path):
+    run(tmp_path)
+    version = make_version(tmp_path)
+    cell, other = "bm25 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
+    kinds = (Version.run_path, Version.chunk_run_path, Version.cell_path)
+    whole = {kind: kind(version, cell).read_bytes() for kind in kinds}
+    (version.record / "lock.json").unlink()
+
+    version.chunk_run_path(cell).write_bytes(whole[Version.chunk_run_path] + b"x\n")
+    with pytest.raises(IntegrityError, match=r"chunks\.tsv is not the run of bm25 x whole_doc"):
+        evening(version).run()
+
+    (version.record / "decision.json").unlink()
+    for kind in kinds:
+        kind(version, cell).write_bytes(kind(version, other).read_bytes())
+    with pytest.raises(IntegrityError, match="is not the run of bm25 x whole_doc"):
+        evening(version, choice=CHOICE).run()
+
+    for kind, content in whole.items():
+        kind(version, cell).write_bytes(content)
+    assert "chosen is" in evening(version, choice=CHOICE).run()
+
+
+def test_the_noise_floor_of_another_baseline_is_made_again(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    before = version.cell_path("aa").read_bytes()
+    facts = json.loads(before) | {"cell": "minilm-static-384 x fixed_token_512_50"}
+    version.cell_path("aa").write_bytes(json.dumps(facts).encode())
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    assert version.cell_path("aa").read_bytes() == before

@@ -189,15 +189,25 @@ def test_files_outside_the_lock_may_come_change_and_go(record, command):
     assert command("--dry-run") == 0
 
 
-def test_a_record_is_locked_once(tmp_path):
-    (tmp_path / "a").write_text("one")
-    write_lock(tmp_path)
-    before = (tmp_path / LOCK_NAME).read_bytes()
-    (tmp_path / "a").write_text("two")
+def test_a_record_is_locked_once(version):
+    folder = version.record
+    write_lock(folder)
+    before = (folder / LOCK_NAME).read_bytes()
+    names = sorted(path.name for path in folder.iterdir())
     with pytest.raises(IntegrityError, match="exists already; a record is locked once"):
-        write_lock(tmp_path)
-    assert (tmp_path / LOCK_NAME).read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", LOCK_NAME]
+        write_lock(folder)
+    assert (folder / LOCK_NAME).read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_a_lock_takes_in_no_stranger_and_no_run_of_a_cell_that_left_the_plan(version):
+    (version.record / "notes.txt").write_text("mine")
+    for name in ("runs/bm25-x-whole_doc.tsv", "runs/bm25-x-recursive_v1.tsv"):
+        (version.record / name).parent.mkdir(exist_ok=True)
+        (version.record / name).write_text("a run")
+    files = write_lock(version.record).files
+    assert "runs/bm25-x-whole_doc.tsv" in files
+    assert not {"notes.txt", "runs/bm25-x-recursive_v1.tsv"} & set(files)
 
 
 def test_what_is_not_locked_is_not_verified(tmp_path):

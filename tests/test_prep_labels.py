@@ -337,7 +337,7 @@ def test_damaged_labels_stop_an_import(judged):
     give(judged, answer())
     judged.labels_path.write_bytes(judged.labels_path.read_bytes()[:-20])
     before = judged.labels_path.read_bytes()
-    with pytest.raises(InputError, match=r"labels\.jsonl:1: not JSON"):
+    with pytest.raises(InputError, match=r"labels\.jsonl ends in the middle of a line"):
         give(judged, answer("q02"))
     assert judged.labels_path.read_bytes() == before
 
