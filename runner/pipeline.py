@@ -48,8 +48,8 @@ class Evening:
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
     encoders: Callable[[str], Encoder] = encoder_for
-    times: CellTimes = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    times: CellTimes = field(default_factory=dict, init=False)
+    seconds: dict[str, float] = field(default_factory=dict, init=False)
 
     def run(self) -> str:
         """The answer for stdout; Outstanding, NegativeVerdict and the other outcomes are raised."""
@@ -93,7 +93,7 @@ class Evening:
         for path in untracked([self.version.queries_path, self.version.labels_path]):
             say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
-        self._make_runs(noise_floor=True)
+        self._make_runs(noise_floor=self._has_noise_floor)
         frozen = preregister(self.version)
         with self._timed("score"):
             self._need_labels(frozen)
@@ -152,9 +152,8 @@ class Evening:
                 )
 
     def _check_runs(self) -> None:
-        noisy = not isinstance(parse_cell(self.plan.baseline), BM25Cell)
         missing = [cell for cell in self.plan.cells if not self.cell_runs.is_current(cell)]
-        if noisy and not self.cell_runs.is_current(self.plan.baseline, noise_floor=True):
+        if self._has_noise_floor and not self.cell_runs.is_current(self.plan.baseline, noise_floor=True):
             missing.append(NOISE_FLOOR_CELL)
         if missing:
             raise IntegrityError(
@@ -182,11 +181,16 @@ class Evening:
         """The maker of this version's runs."""
         return CellRuns(self.version, lambda: self.documents, self.encoders)
 
+    @property
+    def _has_noise_floor(self) -> bool:
+        """Whether the baseline has vectors that can be embedded once more."""
+        return not isinstance(parse_cell(self.plan.baseline), BM25Cell)
+
     def _make_runs(self, *, noise_floor: bool) -> None:
         with self._timed("runs"):
             for cell in self.plan.cells:
                 self.cell_runs.record(cell)
-            if noise_floor and not isinstance(parse_cell(self.plan.baseline), BM25Cell):
+            if noise_floor:
                 self.cell_runs.record(self.plan.baseline, noise_floor=True)
         self.times = remember_times(self.version, self.cell_runs.measured)
 
@@ -212,7 +216,9 @@ class Evening:
         return folder / "results.html"
 
     def _write_results(self, results: Results, folder: Path) -> None:
-        receipt = make_receipt(self.times, self.seconds)
+        # Explorations are remembered too; a receipt is of its own cells.
+        own = (*self.plan.cells, NOISE_FLOOR_CELL)
+        receipt = make_receipt({cell: self.times[cell] for cell in own if cell in self.times}, self.seconds)
         write_atomic(folder / "results.json", json_bytes(results.model_dump()))
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         write_atomic(folder / "results.html", page(results, receipt))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 
 from runner import cli
 from runner.eval_set import Version
@@ -16,6 +17,10 @@ from tests.small_set import begin, make_version
 CHECKOUT = Path(__file__).resolve().parents[1]
 _LOOPBACK = ("127.", "localhost", "::1")
 _Result = TypeVar("_Result")
+
+# Examples are drawn anew on every local run; in CI they are the same, so that a change is judged by itself alone.
+settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -141,6 +141,8 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(tmp_path):
     assert "nothing is decided" in answer
     assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
     [results] = version.work.glob("explorations/*/results.json")
+    timed = json.loads(results.with_name("receipt.json").read_text())["cells"]
+    assert set(timed) <= {row["cell"] for row in json.loads(results.read_text())["cells"]} | {"aa"}
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
