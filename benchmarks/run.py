@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NOT_BENCHMARKS = {"run.py", "corpus.py"}
+NOT_BENCHMARKS = {"run.py", "corpus.py", "simulate_decision.py"}
 
 
 def main() -> int:

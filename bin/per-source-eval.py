@@ -11,11 +11,19 @@ VENV_PYTHON = CHECKOUT / ".venv" / "bin" / "python"
 if VENV_PYTHON.exists() and Path(sys.prefix) != CHECKOUT / ".venv":
     os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])  # noqa: S606  # no shell
 
+# A file that is opened in the place of a closed stdin, stdout or stderr would take what is meant for them.
+while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
+    stream = ("stdin", "stdout", "stderr")[descriptor]
+    setattr(sys, stream, os.fdopen(descriptor, "r" if descriptor == 0 else "w"))
+os.close(descriptor)
+
 sys.path.insert(0, str(CHECKOUT))
 
 try:
     from runner.cli import main
 except ModuleNotFoundError as error:
     sys.exit(f"{error.name} is not installed for {sys.executable}. Run `make setup` in {CHECKOUT}, then try again.")
+except KeyboardInterrupt:
+    sys.exit(130)
 
 sys.exit(main(sys.argv[1:]))

@@ -44,19 +44,27 @@ def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
     return "".join(json_line(row) + "\n" for row in rows).encode()
 
 
+def refuse_special(path: Path) -> None:
+    """Nothing for a file or a path that is not there; an InputError for a device or a pipe, which may never end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file.")
+
+
 def read_json(path: Path) -> JSON:
-    """The parsed file; an InputError names it where it is not JSON."""
+    """The parsed file; an InputError names it where it is not JSON, or no file but a device or a pipe."""
+    refuse_special(path)
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist. Restore it from git, or run the driver again.") from error
+        raise InputError(f"{path} does not exist. Restore it from git, or make it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or delete it and run again.") from error
+        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or make it again.") from error
 
 
-def _without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+def without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """A JSON object's fields, for `object_pairs_hook`; ValueError where one occurs twice."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a field occurs twice")
@@ -79,7 +87,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, object_pairs_hook=_without_repeats)
+            row = json.loads(line, object_pairs_hook=without_repeats)
             if "\\ud" in line.lower():
                 json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
         except (ValueError, RecursionError) as error:

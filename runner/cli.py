@@ -4,38 +4,54 @@ stdout is the answer, stderr is progress. Exit codes are those of runner/errors.
 """
 
 import argparse
-import os
+import importlib
 import shlex
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from runner.errors import EvalError, InputError
-from runner.eval_set import Version, Workspace, open_version, source_of
+from runner.console import answer, command_parser
+from runner.errors import BackendError, EvalError, InputError, IntegrityError
+from runner.eval_set import DRIVER, Version, newest_version
+from runner.progress import say
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
 EPILOG = """\
 exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
-from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands: labels, render, verify; each has --help.
+from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: labels, render, verify
+(a version, or any folder), lock, grade, compare, tripwire, doctor, quickstart, mcp.
 """
+
+DEFECT = 70
+"""Exit code of what nobody foresaw (EX_SOFTWARE): apart from 1, which says that a verdict is negative."""
+
+FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code of a command line; every failure that is the user's to mend is one message on stderr."""
     try:
         _check_encoding(arguments)
-        if arguments and arguments[0] in SUBCOMMANDS:
-            return SUBCOMMANDS[arguments[0]](arguments[1:])
+        if arguments and not arguments[0].startswith("-"):
+            return subcommand(arguments[0])(arguments[1:])
         return drive(arguments)
     except EvalError as error:
-        print(f"per-source-eval: {error}", file=sys.stderr)
+        say(f"per-source-eval: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        print("per-source-eval: interrupted; what was finished is kept, run the command again", file=sys.stderr)
+        say("per-source-eval: interrupted; what was finished is kept, run the command again")
         return 130
+    except MemoryError:
+        say("per-source-eval: the memory is full; what was finished is kept. Free some, or give smaller input.")
+        return BackendError.exit_code
+    except OSError as error:
+        say(f"per-source-eval: {error.filename or 'a file'} cannot be used ({error.strerror or error}).")
+        return BackendError.exit_code
+    except Exception:  # noqa: BLE001  # a defect must not end with the code of a verdict
+        say(f"{traceback.format_exc()}per-source-eval: a defect of this tool; please report it with the lines above")
+        return DEFECT
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
@@ -48,7 +64,7 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 def drive(arguments: Sequence[str]) -> int:
     """The evening, an exploration or a dry run."""
-    parser = _parser("per-source-eval.py", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
+    parser = _parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
     parser.add_argument("--corpus-path", type=Path, metavar="FOLDER", help="documents to sample, first run only")
     parser.add_argument("--cells", action="append", default=[], metavar="CELL", help="explore this cell (repeatable)")
     parser.add_argument("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
@@ -63,7 +79,7 @@ def drive(arguments: Sequence[str]) -> int:
         parser.error("--dry-run decides nothing; leave out --choose")
     if (options.reason or options.by) and not options.choose:
         parser.error("--reason and --by belong to --choose CELL")
-    version = _version(options, rehearsal=options.rehearse)
+    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
     if options.dry_run:
         return _dry_run(version)
     from runner.decide import RECOMMENDED, Choice
@@ -75,7 +91,7 @@ def drive(arguments: Sequence[str]) -> int:
         if not unattended and not (options.reason.strip() and options.by.strip()):
             raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
         choice = Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
-    print(Evening(version, options.corpus_path, options.cells, choice, _without_choice(arguments)).run())
+    answer(Evening(version, options.corpus_path, options.cells, choice, _without_choice(arguments)).run())
     return 0
 
 
@@ -85,13 +101,13 @@ def _dry_run(version: Version) -> int:
 
     verify_version(version)
     lines, recorded = describe(version)
-    print("\n".join(lines))
+    answer("\n".join(lines))
     return 0 if recorded else 1
 
 
 def labels(arguments: Sequence[str]) -> int:
     """`labels import`: answers of a judge into labels.jsonl."""
-    parser = _parser("per-source-eval.py labels", "Judges' answers by file.")
+    parser = _parser("labels", "Judges' answers by file.")
     parser.add_argument("action", choices=["import"])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="answers, one JSON object a line")
     parser.add_argument("--judge", default="", metavar="NAME", help="who judged, where the lines do not say")
@@ -101,13 +117,12 @@ def labels(arguments: Sequence[str]) -> int:
     from runner.lock import LOCK_NAME, verify_version
     from runner.prep_labels import import_answers
     from runner.preregistration import verified_preregistration
-    from runner.progress import say
     from runner.store import disk_errors, exclusive
     from runner.strict import is_date
 
     if not is_date(options.judged_on):
         raise InputError(f"--judged-on: {options.judged_on!r} is not a date (YYYY-MM-DD).")
-    version = _version(options)
+    version = newest_version(options.source, options.eval_set_path)
     added = 0
     with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
         if verify_version(version)[0] is not None or (version.folder / "decision.json").exists():
@@ -124,13 +139,13 @@ def labels(arguments: Sequence[str]) -> int:
             done = import_answers(version, path, judge=options.judge, model=options.model, judged_on=options.judged_on)
             added += done.added
             say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
-    print(f"{version.name}: {added} labels added")
+    answer(f"{version.name}: {added} labels added")
     return 0
 
 
 def render(arguments: Sequence[str]) -> int:
     """`render`: results.html again from results.json and receipt.json."""
-    parser = _parser("per-source-eval.py render", "Writes results.html from results.json and receipt.json.")
+    parser = _parser("render", "Writes results.html from results.json and receipt.json.")
     parser.add_argument("--rehearse", action="store_true", help="the rehearsal's page")
     parser.add_argument("--receipt", type=Path, help="another receipt.json")
     parser.add_argument("--output", type=Path, help="where to write the page, by default into .work")
@@ -139,56 +154,69 @@ def render(arguments: Sequence[str]) -> int:
     from runner.lock import verify_version
     from runner.rerender import check_page, write_page
 
-    version = _version(options, rehearsal=options.rehearse)
+    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
     verify_version(version)
-    answer = check_page if options.check else partial(write_page, output=options.output)
-    print(answer(version, options.receipt))
+    made = check_page if options.check else partial(write_page, output=options.output)
+    answer(str(made(version, options.receipt)))
     return 0
 
 
 def verify(arguments: Sequence[str]) -> int:
-    """`verify`: every file of a locked version against its lock."""
-    options = _parser("per-source-eval.py verify", "Checks a version against its locks.").parse_args(arguments)
+    """`verify`: every file of a locked version, or of any folder with `--lock`, against its lock."""
+    flags = {argument.partition("=")[0] for argument in arguments}
+    if "--lock" in flags or (arguments and not arguments[0].startswith("-")):
+        from runner.tools.lock_command import verify_folder
+
+        return verify_folder(arguments)
+    parser = _parser("verify", "Checks a version against its locks.", FOLDER_FORM)
+    options = parser.parse_args(arguments)
     from runner.lock import verify_version
 
-    version = _version(options)
-    for name, lock in zip(("record", "rehearsal"), verify_version(version), strict=True):
-        print(f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked"))
+    version = newest_version(options.source, options.eval_set_path)
+    locks = verify_version(version)
+    for folder, lock in zip((version.folder, version.folder / "rehearsal"), locks, strict=True):
+        if lock is None and (folder / "decision.json").exists():
+            raise IntegrityError(
+                f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
+                f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
+            )
+    for name, lock in zip(("record", "rehearsal"), locks, strict=True):
+        answer(f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked"))
     return 0
 
 
-SUBCOMMANDS = {"labels": labels, "render": render, "verify": verify}
+SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int] | str] = {
+    "labels": labels,
+    "render": render,
+    "verify": verify,
+    "lock": "runner.tools.lock_command",
+    "grade": "runner.tools.grade_command",
+    "compare": "runner.tools.compare_command",
+    "tripwire": "runner.tools.tripwire_command",
+    "doctor": "runner.tools.doctor_command",
+    "quickstart": "runner.tools.quickstart_command",
+    "mcp": "runner.tools.mcp_command",
+}
+"""A function here, or the module whose function of the subcommand's name is imported when it is called."""
 
 
-def _parser(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=program,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def subcommand(name: str) -> Callable[[Sequence[str]], int]:
+    """The function behind a subcommand; an InputError names them all where there is none of that name."""
+    found = SUBCOMMANDS.get(name)
+    if found is None:
+        raise InputError(f"{name!r} is no subcommand. There are: {', '.join(SUBCOMMANDS)}; without one, --source NAME.")
+    if not isinstance(found, str):
+        return found
+    command: Callable[[Sequence[str]], int] = getattr(importlib.import_module(found), name)
+    return command
+
+
+def _parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    """The parser of a command over versions."""
+    parser = command_parser(command, description, epilog)
     parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
     return parser
-
-
-def _version(options: argparse.Namespace, *, rehearsal: bool = False) -> Version:
-    source = source_of(options.source)
-    own = CHECKOUT / "eval-sets" / source.name
-    given: Path | None = options.eval_set_path.resolve() if options.eval_set_path else None
-    if given == own.resolve():
-        given = None  # the default spelled out: the same work folder, the same lock
-    if given and (given / "plan.yaml").exists():
-        raise InputError(f"--eval-set-path: {given} is a version; give the folder that holds it.")
-    workspace = Workspace(
-        checkout=CHECKOUT,
-        eval_set=given or own,
-        # Beside an eval set of its own, work must not mix with that of the checkout's set of the same source.
-        work=given / ".work" if given else CHECKOUT / ".work",
-        cache=Path(os.environ.get(CACHE_VARIABLE) or CHECKOUT / ".cache"),
-    )
-    return open_version(workspace, source, rehearsal=rehearsal)
 
 
 def _without_choice(arguments: Sequence[str]) -> str:

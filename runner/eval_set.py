@@ -3,6 +3,7 @@
 docs/eval-architecture.md describes every file; runner/schemas.py and runner/result_schemas.py check them.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -13,10 +14,16 @@ from runner import catalog
 from runner.canonical import file_sha256, jsonl_bytes, read_json, read_jsonl, sha256, slug, write_atomic
 from runner.catalog import SourceSpec
 from runner.errors import InputError
+from runner.given_file import display, printable
 from runner.plan import load_plan, read_yaml
 from runner.records import Judgment, Query, Span
 from runner.schemas import CellFile, CorpusHeader, CorpusRow, Label, LabelPrefix, Plan, Queries
 from runner.strict import checked
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
+"""Names the cache's folder where that is not .cache in the checkout."""
 
 DRIVER = "bin/per-source-eval.py"
 """The command that messages name."""
@@ -135,6 +142,30 @@ def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = 
         checkout=workspace.checkout,
         rehearsal=rehearsal,
     )
+
+
+def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
+    """The newest version of a source in a folder of versions, by default the checkout's own.
+
+    InputError for a source that cannot be evaluated, and where the folder is a version itself, a file, or unusable.
+    """
+    source = source_of(name)
+    own = CHECKOUT / "eval-sets" / source.name
+    try:
+        given = (folder or own).resolve()
+        if given.is_file() or (given / "plan.yaml").exists():
+            raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
+    except (OSError, RuntimeError) as error:  # too long a name, links in a circle
+        raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
+    # Beside an eval set of its own, work must not mix with that of the checkout's set of the same source.
+    beside = CHECKOUT if given == own.resolve() else given
+    workspace = Workspace(CHECKOUT, given, beside / ".work", cache_folder(CHECKOUT))
+    return open_version(workspace, source, rehearsal=rehearsal)
+
+
+def cache_folder(checkout: Path) -> Path:
+    """Where a checkout's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or checkout / ".cache")
 
 
 def load_queries(path: Path) -> tuple[Query, ...]:

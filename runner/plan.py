@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
 from runner import catalog
-from runner.canonical import digest
+from runner.canonical import digest, refuse_special
 from runner.catalog import SourceSpec
 from runner.errors import InputError, PlanError
 from runner.records import BM25Cell, Cell, DenseCell, HybridCell, parse_cell
@@ -27,7 +27,8 @@ _SETTINGS = """
 relevant_grade: 2
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
-null_gate: {draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
+significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2026}
+null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
 
@@ -61,7 +62,7 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
         else "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
     )
     lines = [
-        "schema_version: 1",
+        "schema_version: 2",
         f"source: {source.name}",
         f"version: {version}",
         f'baseline: "{cells[0]}"',
@@ -92,6 +93,7 @@ def read_plan(path: Path) -> Plan:
 
 def read_yaml(path: Path) -> object:
     """The parsed file, loaded safely; an InputError names the file, and the line where the parser knows it."""
+    refuse_special(path)
     try:
         return yaml.safe_load(path.read_bytes())
     except FileNotFoundError as error:

@@ -1,11 +1,16 @@
-"""What a person sees while a command runs: on stderr, so that stdout stays the answer."""
+"""What a person sees while a command runs: on stderr, so that stdout stays the answer.
 
+A console that is closed or full loses what is said and changes nothing else.
+"""
+
+import contextlib
+import os
 import sys
 
 
 def say(text: str) -> None:
-    """One line of progress."""
-    print(text, file=sys.stderr, flush=True)
+    """One line of progress, or an error's message."""
+    _write(text + "\n")
 
 
 def bar(label: str, done: int, total: int) -> None:
@@ -13,6 +18,16 @@ def bar(label: str, done: int, total: int) -> None:
     if sys.stderr.isatty():
         filled = 30 * done // max(total, 1)
         end = "\n" if done >= total else ""
-        print(f"\r{label} [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
+        _write(f"\r{label} [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}{end}")
     elif done >= total:
         say(f"{label} {done}/{total}")
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        # What is still buffered would fail once more when Python exits, with an exit code of its own.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -15,8 +15,9 @@ from runner import catalog
 from runner.canonical import JSON, json_bytes, rounded, sha256
 from runner.records import SCORE_UNIT
 from runner.result_schemas import Receipt, Results
+from runner.tiers import p_text, whole_percent
 
-TEMPLATE_VERSION = 1
+TEMPLATE_VERSION = 2
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -74,6 +75,9 @@ def _environment() -> Environment:
         "per_query": per_query,
         "shade": shade,
         "criterion_5": criterion_5,
+        "confirmation": confirmation,
+        "p_value": p_text,
+        "whole_percent": whole_percent,
     }
     return environment
 
@@ -133,6 +137,15 @@ def criterion_5(row: Mapping[str, JSON], rule: Mapping[str, float]) -> str:
     if recall < -rule["max_recall_loss"]:
         reasons.append(f"loses more than {rule['max_recall_loss']:g} Recall@10")
     return f"no: {' and '.join(reasons)}" if reasons else "no"
+
+
+def confirmation(row: Mapping[str, JSON]) -> str:
+    """Whether a cell is confirmed, in words, with what keeps it from being so."""
+    if row["role"] == "baseline":
+        return "is the baseline"
+    if not row["meets_criterion_5"]:
+        return "no candidate"
+    return "yes" if row["confirmed"] else f"no: {'; '.join(row['short_of'])}"
 
 
 def _inert(value: JSON) -> JSON:

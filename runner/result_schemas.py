@@ -7,11 +7,17 @@ from pydantic import Field
 from runner.schemas import Count, LabelPrefix, Plan, Provenance, Quarantined, QueryRow, Sample, Sha256, Share
 from runner.strict import Strict
 
+Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 Kind = Literal["production", "rehearsal", "exploration"]
 Role = Literal["baseline", "preregistered", "exploratory"]
 Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"]
 Verdict = Literal["pass", "fail", "insufficient"]
-Null = Literal["permuted qrels", "random retrieval"]
+Null = Literal["permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10"]
+SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
+Control = Literal["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
+GuardState = Literal["non-inferior", "inconclusive", "inferior"]
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
+"""Low and high end of an interval."""
 
 
 class MeasureResult(Strict):
@@ -34,11 +40,47 @@ class Difference(Strict):
     losses: Count
 
 
+class PairedTestResult(Strict):
+    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; two-sided, intervals at 1 - alpha.
+
+    `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T), `p_skew` (max-T with a
+    statistic that skewed differences do not mislead) and `p_holm` hold over all preregistered cells at once and are
+    null for a cell outside of that family. `p_t` is the paired t test's.
+    `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
+    absence moves it most.
+    """
+
+    p: float
+    exact: bool
+    p_t: float
+    p_adjusted: float | None
+    p_skew: float | None
+    p_holm: float | None
+    interval: Ends
+    simultaneous: Ends | None
+    cohens_d: float
+    sd: float
+    left_out: Ends
+    influential: str
+
+
+class GuardResult(Strict):
+    """Whether Recall@10 falls by more than the rule allows: one-sided bounds at 1 - alpha, and p of "it does"."""
+
+    state: GuardState
+    low: float
+    high: float
+    p: float
+
+
 class NullResult(Strict):
     """One null against the real score, all in [0, 1].
 
     `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
-    less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been.
+    less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been,
+    below which it is never given. A
+    constant list ("most retrieved", "length sorted") is one system without a distribution: sd is 0, low, median and
+    high are its mean, and p is that of flipping the signs of the differences to it.
     """
 
     name: Null
@@ -54,7 +96,7 @@ class NullResult(Strict):
 
 
 class GateVerdict(Strict):
-    """A cell's score against every null; `verdict` is "pass" only where every null's is."""
+    """A cell's score against every null; `verdict` is "pass" where no null stands against it."""
 
     cell: str
     measure: Literal["ndcg@10"]
@@ -66,15 +108,61 @@ class GateVerdict(Strict):
     verdict: Verdict
 
 
+class SingleGoldNullResult(Strict):
+    """One null of the single-gold gate: its exact expectation, and p from draws."""
+
+    name: SingleGoldNull
+    mean: float
+    delta: float
+    p: float
+    smallest_p: float
+    passed: bool
+
+
+class SingleGoldVerdict(Strict):
+    """A cell against nulls A to D, where each query's only right answer is its highest-graded document."""
+
+    measure: Literal["recall@10", "mrr@10"]
+    n_queries: Count
+    real: float
+    nulls: Annotated[list[SingleGoldNullResult], Field(min_length=1)]
+    verdict: Verdict
+    reasons: list[str]
+
+
+class ControlResult(Strict):
+    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves where that is as expected.
+
+    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
+    """
+
+    name: Control
+    expected: Literal["pass", "fail"]
+    mean: float
+    draws: Count
+    passes: Count
+    bound: Count
+    behaves: bool
+
+
 class CellResult(Strict):
-    """One row of the ranking."""
+    """One row of the ranking; `test` and `guard` are null for the baseline.
+
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run.
+    """
 
     cell: str
     role: Role
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
+    test: PairedTestResult | None
+    guard: GuardResult | None
     meets_criterion_5: bool
+    confirmed: bool
+    short_of: list[str]
     gate: GateVerdict
+    diagnosis: str
+    single_gold: list[SingleGoldVerdict]
     unjudged: Count
     bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
     provenance: Provenance
@@ -116,18 +204,31 @@ class NoiseFloor(Strict):
 
 
 class Outcome(Strict):
-    """What the rule says: the tier, the cells that meet criterion 5 best first, and the operator's sentence."""
+    """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
+
+    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`
+    is how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they
+    did. `best_gain_corrected` is the best cell's gain less what picking the best adds to it; `queries_needed` shows a
+    gain of the size asked for with 80 % power; `detectable` is the gain that these queries show with that power.
+    """
 
     tier: Tier
     candidates: list[str]
+    confirmed: list[str]
     sentence: str
+    not_shown: str
+    next_step: str
     baseline_gate: Verdict
+    false_alarm: float | None
+    best_gain_corrected: float | None
+    queries_needed: int | None
+    detectable: float | None
 
 
 class Results(Strict):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     source: str
     version: int
     kind: Kind
@@ -139,6 +240,7 @@ class Results(Strict):
     corpus: CorpusFacts
     labels: LabelFacts
     cells: list[CellResult]
+    controls: list[ControlResult]
     noise_floor: NoiseFloor | None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]
@@ -160,9 +262,10 @@ class Receipt(Strict):
 
 
 class Chosen(Strict):
-    """What goes to production."""
+    """What goes to production; `standing` is what the rule says of the cell, chosen or not."""
 
     cell: str
+    standing: Standing
     retrieval: Literal["dense", "bm25", "rerank", "rrf"]
     encoder: str
     encoder_revision: str

@@ -1,13 +1,15 @@
 """results.json: everything a version's files say, scored. No clock, host, path or price has a way in."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
 from runner.canonical import file_sha256
-from runner.decide import meets_criterion_5, outcome
+from runner.cell_results import HIGHEST_GRADE, cell_results
+from runner.comparison import Comparison, paired_differences
+from runner.controls import controls
 from runner.eval_set import (
     NOISE_FLOOR_CELL,
     Version,
@@ -18,31 +20,16 @@ from runner.eval_set import (
     load_queries,
     version_labels,
 )
-from runner.null_gate import null_gate
+from runner.evidence import Evidence
+from runner.outcome import outcome
 from runner.prep_labels import Pair, pool, unjudged
-from runner.ranking import Ints
-from runner.records import SCORE_UNIT, Query, Run, Scores
-from runner.result_schemas import (
-    CellResult,
-    CorpusFacts,
-    Difference,
-    Kind,
-    LabelFacts,
-    MeasureResult,
-    NoiseFloor,
-    Results,
-    Role,
-)
+from runner.records import SCORE_UNIT, Query
+from runner.result_schemas import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.run_files import read_run
-from runner.schemas import CellFile, Label, Plan, Provenance, QueryRow
-from runner.score import MEASURES, qrels, score
-from runner.significance import mean_intervals, paired_intervals, score_matrix
+from runner.schemas import CorpusHeader, CorpusRow, Label, Plan, QueryRow
+from runner.score import qrels, score
+from runner.significance import score_matrix
 from runner.weaknesses import declared_weaknesses
-
-COMPARED = ("ndcg@10", "recall@10", "mrr")
-"""Measures whose paired difference to the baseline is reported."""
-
-HIGHEST_GRADE = 3
 
 
 def make_results(
@@ -53,16 +40,32 @@ def make_results(
     labels = version_labels(version)
     query_ids = [query.query_id for query in queries]
     runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
-    graded = qrels(judgments(labels))
     pooled = pool(runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
-    facts = {cell: load_cell_file(version.cell_path(cell)) for cell in cells}
-    rows = _rank(_cell_results(plan, queries, runs, graded, facts, registered))
+    header, documents = load_corpus(version.corpus_path)
+    comparison = Comparison(
+        plan=plan,
+        queries=queries,
+        runs=runs,
+        qrels=qrels(judgments(labels)),
+        facts={cell: load_cell_file(version.cell_path(cell)) for cell in cells},
+        registered=registered,
+        document_lengths={document.doc_id: document.n_chars for document in documents},
+    )
+    rows = cell_results(comparison)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [_query_row(query) for query in queries]
-    noise_floor = _noise_floor(version, plan, runs, graded, query_ids)
+    evidence = Evidence(
+        cells=rows,
+        controls=_controls(comparison),
+        noise_floor=_noise_floor(version, comparison),
+        unjudged=len(missing),
+        n_queries=len(queries),
+        false_alarm=comparison.false_alarm(),
+        best_gain_corrected=comparison.best_gain_corrected(),
+    )
     return Results(
-        schema_version=1,
+        schema_version=2,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -71,150 +74,43 @@ def make_results(
         preregistration_sha256=file_sha256(version.preregistration_path),
         judge_prompt_sha256=file_sha256(version.judge_path),
         queries=query_rows,
-        corpus=_corpus_facts(version),
+        corpus=_corpus_facts(version, header, documents),
         labels=label_facts,
         cells=rows,
-        noise_floor=noise_floor,
-        outcome=outcome(plan, rows, noise_floor, unjudged=len(missing), n_queries=len(queries)),
+        controls=list(evidence.controls),
+        noise_floor=evidence.noise_floor,
+        outcome=outcome(plan, evidence),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts),
     )
 
 
-def _cell_results(
-    plan: Plan,
-    queries: Sequence[Query],
-    runs: Mapping[str, Run],
-    graded: Mapping[str, Mapping[str, int]],
-    facts: Mapping[str, CellFile],
-    registered: frozenset[str],
-) -> list[CellResult]:
-    query_ids = [query.query_id for query in queries]
-    strata = {query.query_id: query.stratum for query in queries}
-    scores = {cell: score(run, query_ids, graded, plan.relevant_grade) for cell, run in runs.items()}
-    means = {measure: _means(plan, list(scores.values()), measure) for measure in MEASURES}
-    differences = {measure: _differences(plan, scores, measure) for measure in COMPARED}
-    rows = []
-    for index, (cell, run) in enumerate(runs.items()):
-        gain, recall = differences["ndcg@10"][index], differences["recall@10"][index]
-        gate = null_gate(
-            run,
-            query_ids,
-            graded,
-            strata,
-            facts[cell].chunks_per_document,
-            draws=plan.null_gate.draws,
-            tau=plan.null_gate.tau,
-            alpha=plan.null_gate.alpha,
-            seed=plan.null_gate.seed,
-        )
-        holes = _holes(run, graded)
-        rows.append(
-            CellResult(
-                cell=cell,
-                role=_role(cell, plan, registered),
-                scores={measure: means[measure][index] for measure in MEASURES},
-                differences={measure: differences[measure][index] for measure in COMPARED},
-                meets_criterion_5=cell != plan.baseline and meets_criterion_5(gain.mean, recall.mean, plan.rule),
-                gate=gate,
-                unjudged=len(holes),
-                bounds=_bounds(run, query_ids, graded, holes, plan),
-                provenance=_provenance(facts[cell]),
-            )
-        )
-    return rows
-
-
-def _role(cell: str, plan: Plan, registered: frozenset[str]) -> Role:
-    if cell == plan.baseline:
-        return "baseline"
-    return "preregistered" if cell in registered else "exploratory"
-
-
-def _means(plan: Plan, scores: Sequence[Scores], measure: str) -> list[MeasureResult]:
-    values = score_matrix(scores, measure)
-    intervals = mean_intervals(
-        values, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
+def _controls(comparison: Comparison) -> list[ControlResult]:
+    """Made-up predictors through the same gate, over the chunks of the baseline."""
+    settings = comparison.plan.null_gate
+    return controls(
+        comparison.query_ids,
+        comparison.qrels,
+        comparison.strata,
+        comparison.facts[comparison.plan.baseline].chunks_per_document,
+        comparison.document_lengths,
+        draws=settings.draws,
+        tau=settings.tau,
+        alpha=settings.alpha,
+        seed=settings.seed,
     )
-    return [
-        MeasureResult(mean=_mean(row), low=interval.low, high=interval.high, per_query=[int(value) for value in row])
-        for row, interval in zip(values, intervals, strict=True)
-    ]
 
 
-def _mean(values: Ints) -> float:
-    return int(values.sum()) / (len(values) * SCORE_UNIT)
-
-
-def _differences(plan: Plan, scores: Mapping[str, Scores], measure: str) -> list[Difference]:
-    values = score_matrix(list(scores.values()), measure)
-    baseline = list(scores).index(plan.baseline)
-    intervals = paired_intervals(
-        values, baseline, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
-    )
-    paired = values - values[baseline]
-    return [
-        Difference(
-            mean=_mean(row),
-            low=interval.low,
-            high=interval.high,
-            wins=int((row > 0).sum()),
-            ties=int((row == 0).sum()),
-            losses=int((row < 0).sum()),
-        )
-        for row, interval in zip(paired, intervals, strict=True)
-    ]
-
-
-def _rank(rows: Sequence[CellResult]) -> list[CellResult]:
-    return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
-
-
-def _holes(run: Run, graded: Mapping[str, Mapping[str, int]]) -> list[Pair]:
-    return [
-        (query_id, hit.doc_id)
-        for query_id, hits in run.hits.items()
-        for hit in hits[:10]
-        if hit.doc_id not in graded.get(query_id, {})
-    ]
-
-
-def _bounds(
-    run: Run, query_ids: Sequence[str], graded: Mapping[str, Mapping[str, int]], holes: Sequence[Pair], plan: Plan
-) -> list[float]:
-    """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
-
-    The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
-    the ideal too, so either can be the higher.
-    """
-    filled = {query_id: dict(grades) for query_id, grades in graded.items()}
-    for query_id, doc_id in holes:
-        filled.setdefault(query_id, {})[doc_id] = HIGHEST_GRADE
-    both = score_matrix([score(run, query_ids, labels, plan.relevant_grade) for labels in (graded, filled)], "ndcg@10")
-    return [_mean(both.min(axis=0)), _mean(both.max(axis=0))]
-
-
-def _provenance(facts: CellFile) -> Provenance:
-    """The cell's file without what only the gate and explorations read."""
-    return Provenance.model_validate(facts.model_dump(exclude={"chunkers_sha256", "chunks_per_document"}))
-
-
-def _noise_floor(
-    version: Version,
-    plan: Plan,
-    runs: Mapping[str, Run],
-    graded: Mapping[str, Mapping[str, int]],
-    query_ids: Sequence[str],
-) -> NoiseFloor | None:
-    path = version.run_path(NOISE_FLOOR_CELL)
-    if plan.baseline not in runs or not path.exists():
+def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
+    path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
+    if not path.exists():
         return None
-    again = score(read_run(path, plan.baseline, query_ids), query_ids, graded, plan.relevant_grade)
-    first = score(runs[plan.baseline], query_ids, graded, plan.relevant_grade)
-    difference = _differences(plan, {plan.baseline: first, NOISE_FLOOR_CELL: again}, "ndcg@10")[1]
-    changes = score_matrix([again], "ndcg@10")[0] - score_matrix([first], "ndcg@10")[0]
+    repeated = read_run(path, plan.baseline, comparison.query_ids)
+    again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
+    values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
+    changes = values[1] - values[0]
     return NoiseFloor(
         cell=plan.baseline,
-        difference=difference,
+        difference=paired_differences(values, 0, plan)[1],
         max_change=int(np.abs(changes).max()) / SCORE_UNIT,
         queries_changed=int((changes != 0).sum()),
     )
@@ -225,8 +121,7 @@ def _query_row(query: Query) -> QueryRow:
     return QueryRow(id=fields.pop("query_id"), **fields)
 
 
-def _corpus_facts(version: Version) -> CorpusFacts:
-    header, rows = load_corpus(version.corpus_path)
+def _corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
     return CorpusFacts(
         documents=len(rows),
         n_read=header.n_read,

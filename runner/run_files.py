@@ -1,4 +1,4 @@
-"""Runs as files: the tab-separated form of the record, a strict reader of it, and TREC's form for other tools."""
+"""Runs as files: the tab-separated form of the record, and a strict reader of it."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -36,9 +36,19 @@ class Bootstrap(Strict):
     seed: Count
 
 
-class NullGate(Strict):
-    """Draws of each null, the smallest difference from a null that counts, and the p-value that must be reached."""
+class Significance(Strict):
+    """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
+    method: Literal["sign-flip max-T v1"]
+    draws: Annotated[int, Field(ge=1_000)]
+    alpha: Annotated[float, Field(gt=0, lt=0.5)]
+    seed: Count
+
+
+class NullGate(Strict):
+    """Nulls by versioned name, draws of each, the smallest difference from a null that counts, and the p-value."""
+
+    nulls: Literal["graded v1"]
     draws: Annotated[int, Field(ge=100)]
     tau: Share
     alpha: Annotated[float, Field(gt=0, lt=1)]
@@ -48,7 +58,7 @@ class NullGate(Strict):
 class Plan(Strict):
     """plan.yaml: what the operator decides before anything is judged."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     source: str
     version: Annotated[int, Field(ge=1)]
     baseline: str
@@ -58,6 +68,7 @@ class Plan(Strict):
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
     rule: Rule
     bootstrap: Bootstrap
+    significance: Significance
     null_gate: NullGate
 
 

@@ -74,6 +74,16 @@ def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
     return gains
 
 
+def single_gold(query_ids: Iterable[str], qrels: Qrels) -> dict[str, str]:
+    """Each query's highest-graded document, of equals the first by id; queries without a relevant one are left out."""
+    best = {}
+    for query_id in query_ids:
+        doc_id, grade = min(qrels.get(query_id, {}).items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
+        if grade > 0:
+            best[query_id] = doc_id
+    return best
+
+
 def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Values in [0, 1] as whole units of 1e-9."""
     return np.rint(values * SCORE_UNIT).astype(np.int64)

@@ -1,20 +1,28 @@
 """What a run says on the terminal when it is done."""
 
 from runner.result_schemas import Decision, Results
+from runner.tiers import p_text
 
 
 def ranking_table(results: Results) -> str:
-    """One line a cell, best nDCG@10 first, differences with their sign."""
+    """One line a cell, best nDCG@10 first, differences with their sign; below it what the figures do not show."""
     width = max(len(row.cell) for row in results.cells)
-    lines = [f"{'cell':<{width}}  nDCG@10  (diff)    Recall@10  (diff)    MRR"]
+    lines = [f"{'cell':<{width}}  nDCG@10  (diff)    adj. p   Recall@10  (diff)    guard         gate"]
     for row in results.cells:
         ndcg, recall = row.scores["ndcg@10"].mean, row.scores["recall@10"].mean
-        gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
-        base = row.role == "baseline"
+        gain, change = (f"{row.differences[name].mean:+.4f}" for name in ("ndcg@10", "recall@10"))
+        adjusted, guard = "", ""
+        if row.test is None or row.guard is None:
+            gain = change = "baseline"
+        else:
+            adjusted = "" if row.test.p_adjusted is None else p_text(row.test.p_adjusted)
+            guard = row.guard.state
         lines.append(
-            f"{row.cell:<{width}}  {ndcg:.4f}   {'baseline' if base else f'{gain:+.4f}':<8}  "
-            f"{recall:.4f}     {'baseline' if base else f'{change:+.4f}':<8}  {row.scores['mrr'].mean:.4f}"
+            f"{row.cell:<{width}}  {ndcg:.4f}   {gain:<8}  {adjusted:<7}  {recall:.4f}     {change:<8}  {guard:<12}  "
+            f"{row.gate.verdict}"
         )
+    lines += [f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis]
+    lines += [f"not shown: {results.outcome.not_shown}", f"next: {results.outcome.next_step}"]
     return "\n".join(lines)
 
 
@@ -23,9 +31,17 @@ def decision_sentence(decision: Decision) -> str:
     head = f"{decision.source} v{decision.version}"
     if decision.kind == "rehearsal":
         head = f"rehearsal of {head} (never counts as a decision)"
-    kept = "the baseline, " if decision.chosen.cell == decision.baseline else ""
-    found: str = decision.tier
+    chosen = decision.chosen
+    said = f"{chosen.cell} ({chosen.standing})"
+    if chosen.standing == "the baseline":
+        said = f"the baseline, {chosen.cell} ({_beside(decision)})"
+    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+
+
+def _beside(decision: Decision) -> str:
+    """What the baseline was chosen instead of."""
+    if decision.tier == "confirmed":
+        return "though a cell is confirmed"
     if decision.tier == "candidate":
-        found = "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
-    chosen = f"{head}: chosen is {kept}{decision.chosen.cell} ({found})."
-    return f"{chosen} Decided by {decision.decided_by}: {decision.reason}."
+        return "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
+    return decision.tier

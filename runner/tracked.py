@@ -1,5 +1,6 @@
-"""Whether git holds the files that a decision rests on."""
+"""What git answers, and whether it holds the files that a decision rests on."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,17 @@ def untracked(paths: Sequence[Path]) -> list[Path]:
         return []
     folder = existing[0].parent
     try:
-        root = Path(_git(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
-        listed = _git(folder, "ls-files", "--full-name", "-z", "--", *map(str, existing))
+        root = Path(os.fsdecode(git(folder, "rev-parse", "--show-toplevel").rstrip(b"\n")))
+        listed = os.fsdecode(git(folder, "ls-files", "--full-name", "-z", "--", *map(str, existing)))
     except (OSError, subprocess.SubprocessError):
         return []
     held = {root / name for name in listed.split("\0") if name}
     return [path for path in existing if path not in held]
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, check=True, timeout=20, text=True).stdout
+def git(folder: Path, *arguments: str) -> bytes:
+    """What git prints of a folder, its messages in English; raises OSError or subprocess.SubprocessError."""
+    # Looking must neither write the index nor start a monitor that a stranger's repository names.
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
+    environment = os.environ | {"LC_ALL": "C"}
+    return subprocess.run(command, capture_output=True, check=True, timeout=60, env=environment).stdout

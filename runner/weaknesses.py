@@ -1,10 +1,12 @@
 """What a result cannot claim, said from its own figures."""
 
 from collections.abc import Sequence
+from statistics import median
 
-from runner.power import DEFAULT_SD, minimum_detectable_effect
+from runner.power import minimum_detectable_effect
 from runner.result_schemas import CellResult, LabelFacts
 from runner.schemas import Plan, QueryRow
+from runner.tiers import shown
 
 
 def declared_weaknesses(
@@ -12,7 +14,9 @@ def declared_weaknesses(
 ) -> list[str]:
     """One sentence each, the most consequential first."""
     return [
-        *_power(plan, len(queries), len(cells)),
+        *_power(plan, len(queries), cells),
+        *_guard(plan, cells),
+        *_influence(queries, cells),
         *_judges(labels),
         *_query_origin(queries),
         *_truncation(cells),
@@ -26,14 +30,43 @@ def declared_weaknesses(
     ]
 
 
-def _power(plan: Plan, n_queries: int, n_cells: int) -> list[str]:
-    effect = minimum_detectable_effect(n_queries)
-    power = f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 with 80 % power (SD {DEFAULT_SD:.2f}); "
-    chance = "so a candidate may be chance, and " if effect > plan.rule.min_gain else ""
+def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]:
+    """What so few queries show, at the scatter that was measured."""
+    spread = [row.test.sd for row in cells if row.test is not None and row.test.sd]
+    if not spread:
+        return []
+    sd = median(spread)
+    effect = minimum_detectable_effect(n_queries, sd, plan.significance.alpha)
+    small = (
+        f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 in one cell with 80 % power (SD of differences "
+        f"{sd:.3f}, the median over the cells); the rule asks for {plan.rule.min_gain:g}"
+    )
+    return [f"{small}." if effect <= plan.rule.min_gain else f"{small}, so a smaller gain may be missed or be chance."]
+
+
+def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+    unsure = [row.cell for row in cells if row.guard is not None and row.guard.state == "inconclusive"]
+    if not unsure:
+        return []
     return [
-        f"{power}the rule asks for {plan.rule.min_gain:.2f}, {chance}the best of {n_cells - 1} cells looks better than "
-        "it is."
+        f"Whether Recall@10 falls by more than {plan.rule.max_recall_loss:g} is not known for {len(unsure)} of "
+        f"{len(cells) - 1} cells: the interval is wider than that."
     ]
+
+
+def _influence(queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list[str]:
+    """Candidates that one query makes."""
+    baseline = next(row for row in cells if row.test is None).scores["ndcg@10"].per_query
+    said = []
+    for row in cells:
+        if row.test is None or not row.meets_criterion_5:
+            continue
+        gains = [own - other for own, other in zip(row.scores["ndcg@10"].per_query, baseline, strict=True)]
+        without = row.test.left_out[0]
+        if shown(without) < shown(row.differences["ndcg@10"].mean) / 2:
+            best = queries[gains.index(max(gains))].id
+            said.append(f"Without query {best} the difference of {row.cell} is {without:+.4f}.")
+    return ["One query carries much of a result. " + " ".join(said)] if said else []
 
 
 def _judges(labels: LabelFacts) -> list[str]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import settings
 
 from runner import cli
-from runner.eval_set import Version
+from runner.errors import EvalError
+from runner.eval_set import CACHE_VARIABLE, CHECKOUT, Version
 from tests.small_set import begin, make_version
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 _LOOPBACK = ("127.", "localhost", "::1")
 _Result = TypeVar("_Result")
 
@@ -33,6 +33,16 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket.socket, name, _guarded_connection(getattr(socket.socket, name)))
     monkeypatch.setattr(socket, "getaddrinfo", _guarded_lookup(socket.getaddrinfo))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def called(command: Callable[[list[str]], int], *arguments: object) -> tuple[Any, str]:
+    """The exit code of a command's function, and the message of its error."""
+    try:
+        return command([str(argument) for argument in arguments]), ""
+    except EvalError as error:
+        return error.exit_code, str(error)
+    except SystemExit as stopped:
+        return stopped.code, ""
 
 
 def _guarded_connection(connect: Callable[[socket.socket, Any], _Result]) -> Callable[[socket.socket, Any], _Result]:
@@ -96,7 +106,7 @@ def command(
     tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Exit code, stdout and stderr of a command line of the source `demo`."""
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
 
     def call(*arguments: str) -> tuple[int, str, str]:
         try:

@@ -19,7 +19,7 @@ from runner.lock import verify_version
 from runner.pipeline import Evening
 from runner.prep_labels import import_answers
 from runner.store import exclusive
-from tests.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
+from tests.small_set import answers, fake_encoders, few_draws, make_version, write_corpus, write_queries
 
 CHOICE = Choice("recommended", "", "test")
 
@@ -50,7 +50,7 @@ def _prepared(folder: Path) -> Version:
 def _few_draws() -> Iterator[None]:
     """Default plans with fewer resamples and draws, which halves the time of scoring."""
     settings = plan._SETTINGS
-    plan._SETTINGS = settings.replace("resamples: 10000", "resamples: 500").replace("draws: 2000", "draws: 200")
+    plan._SETTINGS = few_draws(settings)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import cli, errors
+from runner import cli, errors, eval_set
 from runner.errors import EvalError
 from runner.preregistration import preregister
 from tests.small_set import begin, make_version, write_corpus, write_plans
@@ -25,7 +25,7 @@ def process(tmp_path, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, cli.CACHE_VARIABLE: str(tmp_path / ".cache")},
+        env={**os.environ, eval_set.CACHE_VARIABLE: str(tmp_path / ".cache")},
     )
     assert "Traceback" not in done.stderr
     return done
@@ -253,3 +253,51 @@ def test_an_interrupt_is_one_line(command, monkeypatch):
 )
 def test_the_command_that_continues_an_evening_leaves_the_choice_out(given, kept):
     assert shlex.split(cli._without_choice(given)) == (given if kept is None else kept)
+
+
+DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
+
+
+def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
+    assert cli.main(["grad", "--demo"]) == 2
+    assert "'grad' is no subcommand. There are: labels, render, verify, lock, grade" in capsys.readouterr().err
+
+
+def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):
+    def broken(arguments):
+        raise ZeroDivisionError(arguments)
+
+    monkeypatch.setitem(cli.SUBCOMMANDS, "labels", broken)
+    assert cli.main(["labels"]) == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(MemoryError(), "the memory is full"), (OSError(5, "I/O error"), "I/O error")]
+)
+def test_a_machine_that_gives_out_is_a_backend_error(monkeypatch, capsys, error, said):
+    def broken(arguments):
+        raise error
+
+    monkeypatch.setitem(cli.SUBCOMMANDS, "labels", broken)
+    assert cli.main(["labels"]) == 5
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "2>/dev/full"])
+def test_a_closed_or_full_stream_changes_no_exit_code(closed, tmp_path):
+    command = f"exec {shlex.quote(sys.executable)} {shlex.quote(str(DRIVER))} grade --input nope --pool nope {closed}"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["--snapshot", "--results"])
+def test_a_device_is_no_file_to_read(name, tmp_path, capsys):
+    golden = tmp_path / "golden.yaml"
+    golden.write_text("- {name: a, text: b, expected: [c]}\n")
+    files = {"--run": tmp_path / "run.tsv", "--snapshot": tmp_path / "s.json", "--results": tmp_path / "r.json"}
+    files[name] = "/dev/zero"
+    flags = [word for flag, path in files.items() for word in (flag, str(path))]
+    assert cli.main(["tripwire", "check", str(golden), *flags, "--tolerance", "noise"]) == 2
+    assert capsys.readouterr().err

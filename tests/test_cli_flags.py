@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from runner import cli
+from runner import cli, eval_set
 from tests.evening_process import run
 from tests.small_set import begin, make_version, write_corpus
 
@@ -61,7 +61,7 @@ def _decided(tmp_path_factory):
 
 @pytest.fixture(name="decided_command")
 def _decided_command(decided, monkeypatch, capsys):
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(decided / ".cache"))
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(decided / ".cache"))
 
     def call(*arguments):
         code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided / 'eval-sets' / 'demo'}"])

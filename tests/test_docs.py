@@ -128,7 +128,8 @@ def test_the_tree_names_every_module_and_nothing_else() -> None:
     assert len(named) == len(set(named))
     assert [name for name in named if not (CHECKOUT / name).exists()] == []
     folders = ("bin", "runner", "chunkers", "samplers")
-    modules = {path.relative_to(CHECKOUT).as_posix() for folder in folders for path in (CHECKOUT / folder).glob("*.py")}
+    found = [path for folder in folders for path in (CHECKOUT / folder).rglob("*.py")]
+    modules = {path.relative_to(CHECKOUT).as_posix() for path in found}
     assert {name for name in named if name.endswith(".py")} == {
         name for name in modules if not name.endswith("/__init__.py")
     }

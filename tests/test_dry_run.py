@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner import cli
+from runner import cli, eval_set
 from runner.canonical import file_sha256, json_bytes, write_atomic
 from runner.dry_run import RECORDED
 from runner.eval_set import append_labels
@@ -23,7 +23,7 @@ HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sent
 @pytest.fixture(name="dry_run")
 def _dry_run(tmp_path, monkeypatch, capsys):
     """Exit code and lines of a dry run, after a check that it wrote nothing."""
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
 
     def run(*arguments):
         before = tree(tmp_path)
@@ -48,7 +48,14 @@ def decided(version):
         version=1,
         kind="rehearsal" if version.rehearsal else "production",
         tier="baseline kept",
-        chosen=Chosen(cell="bm25 x whole_doc", retrieval="bm25", encoder="", encoder_revision="", chunker="whole_doc"),
+        chosen=Chosen(
+            cell="bm25 x whole_doc",
+            standing="no candidate",
+            retrieval="bm25",
+            encoder="",
+            encoder_revision="",
+            chunker="whole_doc",
+        ),
         baseline="minilm-l6-v2 x fixed_token_512_50",
         candidates=[],
         rationale="r",
@@ -147,7 +154,7 @@ def test_the_last_line_of_a_locked_decision_is_exactly_that_it_is_recorded(tmp_p
     code, lines, _ = dry_run()
     assert code == 0
     assert lines[-1] == "decision recorded"
-    assert lines[-2] == "demo v1: chosen is bm25 x whole_doc (baseline kept). Decided by me: cheap."
+    assert lines[-2] == "demo v1: chosen is bm25 x whole_doc (no candidate). Decided by me: cheap."
     assert not any("undecided" in line for line in lines)
 
 

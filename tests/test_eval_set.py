@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from runner.catalog import SOURCES
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import (
+    CACHE_VARIABLE,
+    CHECKOUT,
     Workspace,
     append_labels,
     corpus_bytes,
@@ -16,6 +18,7 @@ from runner.eval_set import (
     load_corpus,
     load_labels,
     load_queries,
+    newest_version,
     open_version,
 )
 from runner.preregistration import preregister, registered_cells
@@ -59,6 +62,23 @@ def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_pa
     (tmp_path / "set" / "v12").mkdir()  # without a plan it is no version, and hides none
     version = open_version(workspace, SOURCES["demo"])
     assert (version.number, version.folder, version.judge_path.name) == (10, tmp_path / "set" / "v10", "judge-v10.md")
+
+
+def test_a_folder_of_versions_is_worked_on_beside_it_and_the_checkouts_own_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    elsewhere = newest_version("demo", tmp_path)
+    assert (elsewhere.folder, elsewhere.work) == (tmp_path / "v1", tmp_path / ".work" / "demo" / "v1")
+    assert elsewhere.cache == tmp_path / "cache"
+    own = CHECKOUT / "eval-sets" / "demo"
+    assert newest_version("demo", own) == newest_version("demo")
+    assert newest_version("demo").work == CHECKOUT / ".work" / "demo" / "v1"
+    for wrong in (own / "v1", own / "v1" / "plan.yaml"):
+        with pytest.raises(InputError, match="is a version or a file; give the folder that holds v1/"):
+            newest_version("demo", wrong)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for wrong in (tmp_path / ("a" * 300), tmp_path / "circle"):
+        with pytest.raises(InputError, match="cannot be used"):
+            newest_version("demo", wrong)
 
 
 def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path):

@@ -63,7 +63,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
         evening(bills).run()
     assert not (bills.record / "decision.json").exists()
     answer = evening(bills, choice=CHOICE).run()
-    assert "chosen is the baseline" in answer
+    assert "chosen is bm25 x whole_doc (confirmed)" in answer
     assert str(bills.record / "results.html") in answer
     assert verify_lock(bills.record)
     assert evening(bills).run() == answer
@@ -118,7 +118,7 @@ def test_a_decision_over_other_results_is_not_locked(tmp_path):
 def test_a_recorded_decision_is_final(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match="That is final"):
-        evening(make_version(tmp_path), choice=Choice("bm25 x whole_doc", "I prefer it", "me")).run()
+        evening(make_version(tmp_path), choice=Choice("minilm-l6-v2 x fixed_token_512_50", "I prefer it", "me")).run()
 
 
 def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(tmp_path):

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from runner import cli
+from runner import cli, eval_set
 from runner.canonical import digest, json_bytes, read_json, slug
 from runner.catalog import SOURCES
 from runner.decide import Choice
@@ -49,7 +49,7 @@ def _record(locked, tmp_path):
 
 @pytest.fixture(name="command")
 def _command(tmp_path, monkeypatch):
-    monkeypatch.setenv(cli.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
     where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
     return lambda *arguments: cli.main([*arguments, *where])
 
@@ -291,9 +291,15 @@ def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, c
     before = {path: path.stat().st_mtime_ns for path in record.rglob("*")}
     assert command() == 0
     answer = capsys.readouterr().out
-    assert answer.startswith("demo v1: chosen is the baseline")
+    assert answer.startswith("demo v1: chosen is bm25 x whole_doc (confirmed)")
     assert str(record / "results.html") in answer
     assert command("--choose", "recommended") == 0
-    assert command("--choose", "bm25 x whole_doc", "--reason=r", "--by=me") == 2
+    assert command("--choose", "minilm-l6-v2 x fixed_token_512_50", "--reason=r", "--by=me") == 2
     assert "That is final" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in record.rglob("*")} == before
+
+
+def test_verify_says_that_a_decision_lost_its_lock(record, capsys):
+    (record / "lock.json").unlink()
+    assert cli.main(["verify", "--source=demo", f"--eval-set-path={record.parent}"]) == 4
+    assert "has a decision.json and no lock.json" in capsys.readouterr().err

@@ -101,7 +101,7 @@ def test_every_field_of_the_wrong_shape_is_named_at_once(path):
     assert len(found) == 5
 
 
-@pytest.mark.parametrize("fields", [{"baseline": 5}, {"sample": {"size": 0, "seed": 1}}, {"schema_version": 2}])
+@pytest.mark.parametrize("fields", [{"baseline": 5}, {"sample": {"size": 0, "seed": 1}}, {"schema_version": 1}])
 def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields):
     change(path, **fields)
     (problem,) = problems(path)
@@ -185,7 +185,7 @@ def test_the_digest_holds_the_rule_and_not_the_cells(path):
         {"pool_depth": 50},
         {"sample": {"size": 500, "seed": 1}},
         {"bootstrap": {"resamples": 10000, "confidence": 0.9, "seed": 2026}},
-        {"null_gate": {"draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
+        {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
     ],
     ids=lambda fields: next(iter(fields)),
 )

@@ -1,0 +1,110 @@
+"""The single-gold null gate against falsify-eval 0.2.0 on one bench in one process, string ids encoded anew each time.
+
+    python benchmarks/null_gate.py
+
+5,000 queries, a pool of 100,000, 50 trials, lists of 10. CPU seconds, the best of alternating rounds on either side.
+Wanted: nDCG by name 25x with draws and 200x without, an opaque function 1.5x, and 120 MB at most for a whole process
+that makes the bench and grades it all three ways.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from runner.null_gate import four_null_gate
+
+N_QUERIES, N_POOL, TRIALS, DEPTH = 5_000, 100_000, 50, 10
+ROUNDS = 2
+OWN_RUNS = 5  # in each round, since theirs takes a hundred times as long
+
+Bench = tuple[list[list[str]], list[str], list[int]]
+
+
+def make_bench() -> tuple[Bench, list[str]]:
+    """Golds drawn evenly from the pool; six rows of ten hold theirs at a random rank."""
+    rng = np.random.default_rng(2026)
+    pool = [f"document-{i:06}" for i in range(N_POOL)]
+    golds = [pool[i] for i in rng.integers(N_POOL, size=N_QUERIES)]
+    rows = [[pool[i] for i in rng.choice(N_POOL, DEPTH, replace=False)] for _ in range(N_QUERIES)]
+    for row, gold in zip(rows, golds, strict=True):
+        if rng.random() < 0.6 and gold not in row:
+            row[int(rng.integers(DEPTH))] = gold
+    return (rows, golds, [3] * N_QUERIES), pool
+
+
+def recall(retrieved: list[str], gold: str, _rel: int) -> float:
+    return 1.0 if gold in retrieved[:DEPTH] else 0.0
+
+
+def own_gates() -> dict[str, Callable[[], dict[str, Any]]]:
+    bench, pool = make_bench()
+    return {
+        "ndcg@10 by name": lambda: four_null_gate(*bench, "ndcg@10", item_pool=pool, n_trials=TRIALS),
+        "ndcg@10, no draws": lambda: four_null_gate(*bench, "ndcg@10", item_pool=pool, n_trials=TRIALS, draw=False),
+        "recall function": lambda: four_null_gate(*bench, recall, item_pool=pool, k=DEPTH, n_trials=TRIALS),
+    }
+
+
+def peer_gates() -> dict[str, Callable[[], dict[str, Any]]]:
+    import falsify_eval
+    from falsify_eval.mcp_server import METRICS
+
+    def ndcg(retrieved: list[str], gold: str, rel: int) -> float:
+        return METRICS["ndcg"](retrieved, gold, rel, DEPTH)
+
+    bench, pool = make_bench()
+    settings = {"item_pool": pool, "k": DEPTH, "n_trials": TRIALS}
+    return {
+        "ndcg@10": lambda: falsify_eval.four_null_gate(*bench, ndcg, **settings),
+        "recall function": lambda: falsify_eval.four_null_gate(*bench, recall, **settings),
+    }
+
+
+def seconds(work: Callable[[], dict[str, Any]], runs: int) -> float:
+    best = float("inf")
+    for _ in range(runs):
+        began = time.process_time()
+        work()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def peak_megabytes() -> float:
+    """What a process that makes the bench and runs every own gate needed at its worst, Python and numpy included."""
+    found = subprocess.run([sys.executable, __file__, "--memory"], check=True, capture_output=True, text=True)
+    return int(found.stdout) / 1000
+
+
+def main() -> None:
+    own, peer = own_gates(), peer_gates()
+    own_best, peer_best = dict.fromkeys(own, float("inf")), dict.fromkeys(peer, float("inf"))
+    for _ in range(ROUNDS):
+        for name, gate in peer.items():
+            peer_best[name] = min(peer_best[name], seconds(gate, 1))
+        for name, gate in own.items():
+            own_best[name] = min(own_best[name], seconds(gate, OWN_RUNS))
+    print(f"null gate: {N_QUERIES:,} queries, pool {N_POOL:,}, {TRIALS} trials, lists of {DEPTH}")
+    for name, rival, wanted in (
+        ("ndcg@10 by name", "ndcg@10", 25),
+        ("ndcg@10, no draws", "ndcg@10", 200),
+        ("recall function", "recall function", 1.5),
+    ):
+        print(
+            f"{name:18} {own_best[name]:.3f} s, falsify-eval {peer_best[rival]:.2f} s: "
+            f"{peer_best[rival] / own_best[name]:.1f}x faster (wanted {wanted})"
+        )
+    print(f"peak memory of a process with all three: {peak_megabytes():.0f} MB (wanted 120)")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--memory"]:
+        for gate in own_gates().values():
+            gate()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    else:
+        main()

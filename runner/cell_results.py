@@ -1,0 +1,173 @@
+"""The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
+
+from collections.abc import Mapping, Sequence
+
+from runner.comparison import Comparison, mean
+from runner.null_gate import four_null_gate
+from runner.prep_labels import Pair
+from runner.query_blind import diagnosis
+from runner.records import Run
+from runner.result_schemas import (
+    CellResult,
+    Difference,
+    MeasureResult,
+    Role,
+    SingleGoldNullResult,
+    SingleGoldVerdict,
+)
+from runner.schemas import CellFile, Plan, Provenance
+from runner.score import MEASURES, Qrels, score, single_gold
+from runner.significance import score_matrix
+from runner.tiers import meets_criterion_5, shortfalls
+
+COMPARED = ("ndcg@10", "recall@10", "mrr")
+"""Measures whose paired difference to the baseline is reported."""
+
+HIGHEST_GRADE = 3
+
+SINGLE_GOLD_NULLS = {
+    "A": "permuted gold",
+    "B": "uniform gold",
+    "C": "random retrieval",
+    "D": "marginal-matched gold",
+}
+
+
+def cell_results(comparison: Comparison) -> list[CellResult]:
+    """One row a cell, best mean nDCG@10 first, equal ones by name."""
+    plan = comparison.plan
+    means = {measure: comparison.means(measure) for measure in MEASURES}
+    differences = {measure: comparison.differences(measure) for measure in COMPARED}
+    rows = [
+        _row(
+            comparison,
+            cell,
+            {measure: means[measure][index] for measure in MEASURES},
+            {measure: differences[measure][index] for measure in COMPARED},
+        )
+        for index, cell in enumerate(comparison.runs)
+    ]
+    assert any(row.cell == plan.baseline for row in rows)
+    return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
+
+
+def _row(
+    comparison: Comparison, cell: str, scores: dict[str, MeasureResult], differences: dict[str, Difference]
+) -> CellResult:
+    plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
+    gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
+    test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
+    gate = comparison.gate.judge(run, comparison.facts[cell].chunks_per_document)
+    short_of = []
+    if test is not None and guard is not None:
+        judged = scores["judged@10"].mean
+        alpha = plan.significance.alpha
+        short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha)
+    holes = _holes(run, qrels)
+    return CellResult(
+        cell=cell,
+        role=_role(cell, plan, comparison.registered),
+        scores=scores,
+        differences=differences,
+        test=test,
+        guard=guard,
+        meets_criterion_5=cell != plan.baseline and meets_criterion_5(gain, recall, plan.rule),
+        confirmed=cell != plan.baseline and not short_of,
+        short_of=short_of,
+        gate=gate,
+        diagnosis=diagnosis(run, gate),
+        single_gold=single_gold_verdicts(comparison, run),
+        unjudged=len(holes),
+        bounds=_bounds(comparison, run, holes),
+        provenance=_provenance(comparison.facts[cell]),
+    )
+
+
+def _role(cell: str, plan: Plan, registered: frozenset[str]) -> Role:
+    if cell == plan.baseline:
+        return "baseline"
+    return "preregistered" if cell in registered else "exploratory"
+
+
+def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
+    """Nulls A to D, as if each query's highest-graded document (of equals the first by id) were its only right one.
+
+    Queries without a relevant document have no such document and are left out. Empty where the corpus has fewer than
+    ten documents, among which retrieving ten at random finds everything.
+    """
+    gold = single_gold(comparison.query_ids, comparison.qrels)
+    pool = sorted(comparison.document_lengths)
+    if not gold or len(pool) < 10:
+        return []
+    return [_single_gold_verdict(comparison, run, gold, pool, name) for name in ("recall@10", "mrr@10")]
+
+
+def _single_gold_verdict(
+    comparison: Comparison, run: Run, gold: Mapping[str, str], pool: Sequence[str], name: str
+) -> SingleGoldVerdict:
+    settings = comparison.plan.null_gate
+    strata = [comparison.strata[query_id] for query_id in gold]
+    found = four_null_gate(
+        [[hit.doc_id for hit in run.hits[query_id][:10]] for query_id in gold],
+        list(gold.values()),
+        [HIGHEST_GRADE] * len(gold),
+        name,
+        item_pool=pool,
+        n_trials=settings.draws,
+        tau=settings.tau,
+        seed=settings.seed,
+        strata=strata if len(set(strata)) > 1 else None,
+        alpha=settings.alpha,
+    )
+    nulls = [
+        SingleGoldNullResult.model_validate(
+            {
+                "name": title,
+                "mean": found["null_means"][letter],
+                "delta": found["deltas"][letter],
+                "p": found["p_values"][letter],
+                "smallest_p": found["smallest_p"][letter],
+                "passed": found["passes"][letter],
+            }
+        )
+        for letter, title in SINGLE_GOLD_NULLS.items()
+    ]
+    return SingleGoldVerdict.model_validate(
+        {
+            "measure": name,
+            "n_queries": len(gold),
+            "real": found["real_mean"],
+            "nulls": nulls,
+            "verdict": found["verdict"],
+            "reasons": found["reasons"],
+        }
+    )
+
+
+def _holes(run: Run, qrels: Qrels) -> list[Pair]:
+    return [
+        (query_id, hit.doc_id)
+        for query_id, hits in run.hits.items()
+        for hit in hits[:10]
+        if hit.doc_id not in qrels.get(query_id, {})
+    ]
+
+
+def _bounds(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:
+    """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
+
+    The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
+    the ideal too, so either can be the higher.
+    """
+    filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
+    for query_id, doc_id in holes:
+        filled.setdefault(query_id, {})[doc_id] = HIGHEST_GRADE
+    grade = comparison.plan.relevant_grade
+    scores = [score(run, comparison.query_ids, qrels, grade) for qrels in (comparison.qrels, filled)]
+    both = score_matrix(scores, "ndcg@10")
+    return [mean(both.min(axis=0)), mean(both.max(axis=0))]
+
+
+def _provenance(facts: CellFile) -> Provenance:
+    """The cell's file without what only the gate and explorations read."""
+    return Provenance.model_validate(facts.model_dump(exclude={"chunkers_sha256", "chunks_per_document"}))

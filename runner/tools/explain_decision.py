@@ -1,0 +1,102 @@
+"""A version's decision in words: what was chosen, by whom, on what evidence, and what the evidence does not show."""
+
+from pathlib import Path
+
+from runner.canonical import read_json
+from runner.dry_run import describe
+from runner.eval_set import Version
+from runner.lock import verify_version
+from runner.result_schemas import CellResult, Decision, Results
+from runner.strict import Model, Strict, checked
+from runner.summary import decision_sentence
+from runner.tiers import p_text
+
+
+class Explanation(Strict):
+    """What is known of a version's decision.
+
+    `outstanding` says what is missing, and is empty where a decision is recorded. `chosen` to `decided_on` are empty
+    before it is; `tier` to `weaknesses` are empty before anything was scored.
+    """
+
+    source: str
+    version: int
+    decided: bool
+    outstanding: str
+    sentence: str
+    chosen: str
+    decided_by: str
+    reason: str
+    decided_on: str
+    tier: str
+    found: str
+    evidence: list[str]
+    not_shown: str
+    next_step: str
+    weaknesses: list[str]
+
+    def lines(self) -> list[str]:
+        """The explanation as a person reads it."""
+        lines = [f"{self.sentence} Recorded on {self.decided_on}." if self.decided else self.sentence]
+        lines += [text for text in (self.found, *self.evidence) if text]
+        lines += [f"Not shown: {self.not_shown}"] if self.not_shown else []
+        chosen_already = self.decided and self.tier == "confirmed"  # whose next step is to choose
+        lines += [f"Next: {self.next_step}"] if self.next_step and not chosen_already else []
+        return lines + [f"Weakness: {weakness}" for weakness in self.weaknesses]
+
+
+def explain(version: Version) -> Explanation:
+    """The decision of a version whose locks hold (IntegrityError where they do not), or what keeps it from one."""
+    verify_version(version)
+    lines, decided = describe(version)
+    results = _read(Results, version.record / "results.json")
+    decision = _read(Decision, version.record / "decision.json") if decided else None
+    outstanding = "" if decided else lines[-1].removeprefix("undecided: ")
+    outcome = results.outcome if results is not None else None
+    return Explanation(
+        source=version.source.name,
+        version=version.number,
+        decided=decided,
+        outstanding=outstanding,
+        sentence=f"{version.name} is undecided: {outstanding}" if decision is None else decision_sentence(decision),
+        chosen=decision.chosen.cell if decision is not None else "",
+        decided_by=decision.decided_by if decision is not None else "",
+        reason=decision.reason if decision is not None else "",
+        decided_on=decision.decided_on if decision is not None else "",
+        tier=outcome.tier if outcome is not None else "",
+        found=outcome.sentence if outcome is not None else "",
+        evidence=_evidence(results, decision) if results is not None else [],
+        not_shown=outcome.not_shown if outcome is not None else "",
+        next_step=outcome.next_step if outcome is not None else "",
+        weaknesses=results.weaknesses if results is not None else [],
+    )
+
+
+def _read(model: type[Model], path: Path) -> Model | None:
+    return checked(model, read_json(path), path) if path.exists() else None
+
+
+def _evidence(results: Results, decision: Decision | None) -> list[str]:
+    """A sentence each of the baseline, of the cell chosen, and of the best of the others."""
+    best_other = next((row.cell for row in results.cells if row.test is not None), "")
+    told = {results.plan.baseline, best_other, decision.chosen.cell if decision is not None else ""}
+    return [_of_cell(row, results) for row in results.cells if row.cell in told]
+
+
+def _of_cell(row: CellResult, results: Results) -> str:
+    ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
+    said = (
+        f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({100 * results.plan.bootstrap.confidence:g} % interval "
+        f"{ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}, null gate {row.gate.verdict}"
+    )
+    if row.test is None or row.guard is None:
+        return f"{said}; the baseline."
+    low, high = row.test.simultaneous or row.test.interval
+    kind = "simultaneous " if row.test.simultaneous else ""
+    adjusted = "no adjusted p" if row.test.p_adjusted is None else f"adjusted p {p_text(row.test.p_adjusted)}"
+    level = 100 * (1 - results.plan.significance.alpha)
+    said += (
+        f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
+        f"to {high:+.4f}, {adjusted}), Recall@10 {row.guard.state}"
+    )
+    return f"{said}; confirmed." if row.confirmed else f"{said}; it {', '.join(row.short_of)}."

@@ -1,0 +1,184 @@
+"""A results.json of a few invented cells, for tests of what is said and decided about them."""
+
+import yaml
+
+from runner.catalog import SOURCES
+from runner.evidence import Evidence
+from runner.outcome import outcome
+from runner.plan import default_plan_text
+from runner.result_schemas import (
+    CellResult,
+    ControlResult,
+    CorpusFacts,
+    Difference,
+    GateVerdict,
+    GuardResult,
+    LabelFacts,
+    MeasureResult,
+    NullResult,
+    PairedTestResult,
+    Results,
+)
+from runner.schemas import ChunkHealth, Plan, Provenance, Sample
+from runner.tiers import meets_criterion_5, shortfalls
+
+PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+RULE = PLAN.rule
+SHA = "ab" * 32
+BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+BETTER = "minilm-l6-v2 x section_aware_bills_v1"
+SPARSE = "bm25 x whole_doc"
+HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
+EVEN = (0,) * 25
+SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 5
+
+CHUNKS = ChunkHealth(
+    count=9,
+    tokens_p50=400,
+    tokens_p95=510,
+    tokens_max=512,
+    duplicate_share=0.0,
+    coverage=1.0,
+    chunks_per_document_max=3,
+)
+
+
+def gate(cell, verdict):
+    null = NullResult(
+        name="permuted qrels",
+        mean=0.1,
+        sd=0.01,
+        low=0.08,
+        median=0.1,
+        high=0.12,
+        delta=0.4,
+        p=1 / 2001,
+        smallest_p=1 / 2001,
+        verdict=verdict,
+    )
+    return GateVerdict(
+        cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
+    )
+
+
+def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
+    """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
+
+    def measure(mean, per_query=EVEN):
+        return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
+
+    def difference(mean):
+        return Difference(mean=mean, low=mean - 0.05, high=mean + 0.05, wins=1, ties=0, losses=0)
+
+    registered = role == "preregistered"
+    test = PairedTestResult(
+        p=p,
+        exact=False,
+        p_t=p,
+        p_adjusted=p if registered else None,
+        p_skew=p if registered else None,
+        p_holm=p if registered else None,
+        interval=[gain - half / 2, gain + half / 2],
+        simultaneous=[gain - half, gain + half] if registered else None,
+        cohens_d=0.4,
+        sd=0.15,
+        left_out=[gain - 0.01, gain + 0.01],
+        influential="q07",
+    )
+    guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
+    is_baseline = cell == BASELINE
+    short_of = [] if is_baseline else shortfalls(gain, test.p_adjusted, test.p_skew, guard, verdict, 1.0, RULE, 0.05)
+    return CellResult(
+        cell=cell,
+        role="baseline" if is_baseline else role,
+        scores={
+            "ndcg@10": measure(0.5 + gain),
+            "recall@10": measure(0.6 + recall, EVEN if is_baseline else SCATTERED),
+            "mrr": measure(0.5),
+        },
+        differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
+        test=None if is_baseline else test,
+        guard=None if is_baseline else guarded,
+        meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
+        confirmed=not is_baseline and not short_of,
+        short_of=short_of,
+        gate=gate(cell, verdict),
+        diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
+        single_gold=[],
+        unjudged=0,
+        bounds=[0.0, 1.0],
+        provenance=Provenance(
+            schema_version=1,
+            cell=cell,
+            queries_sha256=SHA,
+            corpus_sha256=SHA,
+            run_sha256=SHA,
+            chunk_run_sha256=SHA,
+            chunks=CHUNKS,
+            encoder=None,
+            probe=None,
+            truncation=None,
+            bm25=None,
+            method="",
+        ),
+    )
+
+
+def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
+    return ControlResult(
+        name=name, expected=expected, mean=0.1, draws=draws, passes=passes, bound=bound, behaves=behaves
+    )
+
+
+def evidence(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+    return Evidence(
+        cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
+        controls=controls,
+        noise_floor=noise_floor,
+        unjudged=unjudged,
+        n_queries=25,
+        false_alarm=false_alarm,
+        best_gain_corrected=corrected,
+    )
+
+
+def results(*rows, kind="production", unjudged=0):
+    ranked = evidence(*rows, unjudged=unjudged)
+    return Results(
+        schema_version=2,
+        source="demo",
+        version=1,
+        kind=kind,
+        provisional=bool(unjudged),
+        plan=PLAN,
+        preregistration_sha256=SHA,
+        judge_prompt_sha256=SHA,
+        queries=[],
+        corpus=CorpusFacts(
+            documents=3,
+            n_read=3,
+            n_chars=3000,
+            quarantined=[],
+            strata={"s": 3},
+            sample=Sample(size=3, seed=1),
+            reader="demo",
+            archive_sha256=SHA,
+            manifest_sha256=SHA,
+        ),
+        labels=LabelFacts(
+            lines=60,
+            sha256=SHA,
+            pairs=60,
+            second_readings=0,
+            pool_pairs=60 + unjudged,
+            unjudged_pairs=unjudged,
+            judges={"me": 60},
+            models=[],
+            grades={"0": 40, "1": 10, "2": 5, "3": 5},
+        ),
+        cells=list(ranked.cells),
+        controls=list(ranked.controls),
+        noise_floor=None,
+        outcome=outcome(PLAN, ranked),
+        weaknesses=["Every pair was graded once."],
+    )
