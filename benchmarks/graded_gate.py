@@ -46,7 +46,9 @@ def compare(n_queries: int, n_documents: int) -> None:
         return [gate.judge(run, chunks[i % len(chunks)]).verdict for i, run in enumerate(runs)]
 
     gate_seconds, verdicts = fastest(all_cells)
-    control_seconds, rows = fastest(lambda: controls(list(qrels), qrels, strata, chunks[0], lengths, **SETTINGS))
+    control_seconds, rows = fastest(
+        lambda: controls(GradedGate(list(qrels), qrels, strata, lengths, **SETTINGS), chunks[0])
+    )
     their_seconds, theirs = fastest(lambda: [single_gold(run, qrels, documents) for run in runs])
     print(
         f"graded gate: {n_queries} queries, {n_documents:,} documents, {N_CELLS} cells: 5 nulls x 2,000 draws "

@@ -1,29 +1,36 @@
-"""All six measures of a run against ir_measures (pytrec_eval-terrier beneath) over the same run and qrels.
+"""The measures of a run against ir_measures (pytrec_eval-terrier beneath) over the same run and qrels.
+
+Each side reads the lists as it holds them: a Run, and a dict of scores. Ours also computes judged@10, which takes
+ir_measures as long as all the others and is not asked of it; of a deeper list ours reads the first RUN_DEPTH, as of
+every run, so that `mrr` is compared down to there alone.
 
 python benchmarks/score.py
 """
 
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import ir_measures
 import numpy as np
-from ir_measures import RR, Judged, R, nDCG
+from ir_measures import RR, R, nDCG
 
 from runner.ranking import RUN_DEPTH
 from runner.records import SCORE_UNIT, Hit, Run, Span
 from runner.score import score
 
-N_DOCUMENTS = 20_000
-N_JUDGED = 60
+N_DOCUMENTS = 100_000
+N_JUDGED = 8
 RELEVANT = 2
 MEASURES = {
     "ndcg@10": nDCG @ 10,
     "recall@10": R(rel=RELEVANT) @ 10,
     "recall@100": R(rel=RELEVANT) @ 100,
     "mrr@10": RR(rel=RELEVANT) @ 10,
-    "judged@10": Judged @ 10,
     "mrr": RR(rel=RELEVANT),
 }
+
+Result = TypeVar("Result")
 
 
 def compare(n_queries: int, depth: int) -> None:
@@ -37,15 +44,9 @@ def compare(n_queries: int, depth: int) -> None:
     run = Run("cell", {q: tuple(Hit(d, 1.0, Span(0, 1)) for d in found) for q, found in ranked.items()})
     theirs = {q: {d: float(depth - i) for i, d in enumerate(found)} for q, found in ranked.items()}
 
-    started = time.perf_counter()
-    ours = score(run, list(ranked), graded, RELEVANT)
-    our_seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    reference = {
-        (m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc(list(MEASURES.values()), graded, theirs)
-    }
-    their_seconds = time.perf_counter() - started
-
+    our_seconds, ours = fastest(lambda: score(run, list(ranked), graded, RELEVANT))
+    their_seconds, found = fastest(lambda: list(ir_measures.iter_calc(list(MEASURES.values()), graded, theirs)))
+    reference = {(metric.query_id, str(metric.measure)): metric.value for metric in found}
     gap = max(
         abs(value / SCORE_UNIT - reference[query_id, str(measure)])
         for name, measure in MEASURES.items()
@@ -58,8 +59,18 @@ def compare(n_queries: int, depth: int) -> None:
     )
 
 
+def fastest(work: Callable[[], Result]) -> tuple[float, Result]:
+    """The least CPU seconds of three runs, and what the last returned."""
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        found = work()
+        seconds.append(time.process_time() - started)
+    return min(seconds), found
+
+
 def main() -> None:
-    for n_queries, depth in ((25, 100), (3_000, 100), (3_000, 1_000)):
+    for n_queries, depth in ((25, 100), (3_000, 100)):
         compare(n_queries, depth)
 
 

@@ -8,8 +8,13 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 VENV_PYTHON = CHECKOUT / ".venv" / "bin" / "python"
 
-if VENV_PYTHON.exists() and Path(sys.prefix) != CHECKOUT / ".venv":
-    os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])  # noqa: S606  # no shell
+ONLY_ASCII = sys.getfilesystemencoding() == "ascii"
+"""As LC_ALL=C with PYTHONUTF8=0 has it, where no file could be opened whose name is not ASCII."""
+
+if ONLY_ASCII or (VENV_PYTHON.exists() and Path(sys.prefix) != CHECKOUT / ".venv"):
+    python = str(VENV_PYTHON) if VENV_PYTHON.exists() else sys.executable
+    environment = os.environ | ({"PYTHONUTF8": "1"} if ONLY_ASCII else {})
+    os.execve(python, [python, str(Path(__file__).resolve()), *sys.argv[1:]], environment)  # noqa: S606  # no shell
 
 # A file that is opened in the place of a closed stdin, stdout or stderr would take what is meant for them.
 while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:

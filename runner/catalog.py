@@ -7,6 +7,8 @@ from runner.errors import InputError
 
 ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+EXTERNAL_BASELINE = "bm25 x whole_doc"
+"""What published figures of public collections are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,10 @@ ENCODERS: dict[str, EncoderSpec] = {
 class SourceSpec:
     """One row of the roster.
 
-    `reader` names a row of samplers.registry, "" where this version reads no such documents. `trigger_order` is
-    the place in the bulk-embed order. `corpus` is the embedded corpus, a path in the checkout, or "".
-    `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or "external" (published
-    qrels, compared and never decided).
+    `reader` names a row of samplers.registry, "" where this version reads no such documents. `trigger_order` is the
+    place in the bulk-embed order, 0 for what is no source of the substrate. `corpus` is the embedded corpus, a path
+    in the checkout, or "". `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or
+    "external" (published qrels, compared and never decided).
     """
 
     name: str
@@ -157,6 +159,15 @@ SOURCES: dict[str, SourceSpec] = {
             baseline=PACKAGED_BASELINE,
             sample_size=500,
             corpus="eval-sets/demo/corpus",
+        ),
+        SourceSpec(
+            "beir",
+            0,
+            "",
+            reader="beir",
+            policy="external",
+            baseline=EXTERNAL_BASELINE,
+            sample_size=1_000_000,
         ),
     )
 }

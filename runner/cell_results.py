@@ -15,15 +15,13 @@ from runner.result_schemas import (
     SingleGoldNullResult,
     SingleGoldVerdict,
 )
-from runner.schemas import CellFile, Plan, Provenance
+from runner.schemas import CellFile, Provenance
 from runner.score import MEASURES, Qrels, score, single_gold
 from runner.significance import score_matrix
 from runner.tiers import meets_criterion_5, shortfalls
 
 COMPARED = ("ndcg@10", "recall@10", "mrr")
 """Measures whose paired difference to the baseline is reported."""
-
-HIGHEST_GRADE = 3
 
 SINGLE_GOLD_NULLS = {
     "A": "permuted gold",
@@ -59,34 +57,37 @@ def _row(
     test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
     gate = comparison.gate.judge(run, comparison.facts[cell].chunks_per_document)
     short_of = []
-    if test is not None and guard is not None:
-        judged = scores["judged@10"].mean
-        alpha = plan.significance.alpha
+    # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
+    eligible = cell != plan.baseline and not comparison.published
+    if eligible and test is not None and guard is not None:
+        judged, alpha = scores["judged@10"].mean, plan.significance.alpha
         short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha)
-    holes = _holes(run, qrels)
+    holes = holes_of(run, qrels)
     return CellResult(
         cell=cell,
-        role=_role(cell, plan, comparison.registered),
+        role=_role(cell, comparison),
         scores=scores,
         differences=differences,
         test=test,
         guard=guard,
-        meets_criterion_5=cell != plan.baseline and meets_criterion_5(gain, recall, plan.rule),
-        confirmed=cell != plan.baseline and not short_of,
+        meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
+        confirmed=eligible and not short_of,
         short_of=short_of,
         gate=gate,
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),
-        bounds=_bounds(comparison, run, holes),
+        bounds=bounds_of(comparison, run, holes),
         provenance=_provenance(comparison.facts[cell]),
     )
 
 
-def _role(cell: str, plan: Plan, registered: frozenset[str]) -> Role:
-    if cell == plan.baseline:
+def _role(cell: str, comparison: Comparison) -> Role:
+    if cell == comparison.plan.baseline:
         return "baseline"
-    return "preregistered" if cell in registered else "exploratory"
+    if comparison.published:
+        return "compared"
+    return "preregistered" if cell in comparison.registered else "exploratory"
 
 
 def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
@@ -110,7 +111,7 @@ def _single_gold_verdict(
     found = four_null_gate(
         [[hit.doc_id for hit in run.hits[query_id][:10]] for query_id in gold],
         list(gold.values()),
-        [HIGHEST_GRADE] * len(gold),
+        [comparison.highest_grade] * len(gold),
         name,
         item_pool=pool,
         n_trials=settings.draws,
@@ -144,7 +145,8 @@ def _single_gold_verdict(
     )
 
 
-def _holes(run: Run, qrels: Qrels) -> list[Pair]:
+def holes_of(run: Run, qrels: Qrels) -> list[Pair]:
+    """The hits among the first ten that nobody judged."""
     return [
         (query_id, hit.doc_id)
         for query_id, hits in run.hits.items()
@@ -153,7 +155,7 @@ def _holes(run: Run, qrels: Qrels) -> list[Pair]:
     ]
 
 
-def _bounds(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:
+def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:
     """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
 
     The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
@@ -161,7 +163,7 @@ def _bounds(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[flo
     """
     filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
     for query_id, doc_id in holes:
-        filled.setdefault(query_id, {})[doc_id] = HIGHEST_GRADE
+        filled.setdefault(query_id, {})[doc_id] = comparison.highest_grade
     grade = comparison.plan.relevant_grade
     scores = [score(run, comparison.query_ids, qrels, grade) for qrels in (comparison.qrels, filled)]
     both = score_matrix(scores, "ndcg@10")

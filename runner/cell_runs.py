@@ -16,13 +16,13 @@ from runner.encoder import Encoder
 from runner.errors import IntegrityError
 from runner.eval_set import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.ranking import Retrieval
-from runner.records import BM25Cell, Cell, Chunk, DenseCell, Document, HybridCell, Run, Side, Vectors, parse_cell
+from runner.records import BM25Cell, Chunk, DenseCell, Document, HybridCell, OwnCell, Run, Side, Vectors, parse_cell
 from runner.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import CellFile, Truncation
 from runner.store import Store
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -102,7 +102,7 @@ class CellRuns:
                 )
         return True
 
-    def _key(self, cell: Cell, noise_floor: bool) -> JSON:
+    def _key(self, cell: OwnCell, noise_floor: bool) -> JSON:
         return {
             "format": FORMAT,
             "cell": str(cell),
@@ -132,7 +132,7 @@ class CellRuns:
             "retrieve_seconds": round(finished - embedded, 3),
         }
 
-    def _retrieve(self, cell: Cell, vectors: Vectors | None, order: Order) -> Retrieval:
+    def _retrieve(self, cell: OwnCell, vectors: Vectors | None, order: Order) -> Retrieval:
         name = str(cell)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
@@ -179,7 +179,7 @@ class CellRuns:
             )
         return self._chunks[chunker]
 
-    def _facts(self, cell: Cell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str) -> CellFile:
+    def _facts(self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str) -> CellFile:
         chunks = self.chunks(cell.chunker)
         encoder = None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder)
         return CellFile(

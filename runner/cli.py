@@ -12,16 +12,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.console import answer, command_parser
 from runner.errors import BackendError, EvalError, InputError, IntegrityError
-from runner.eval_set import DRIVER, Version, newest_version
+from runner.eval_set import DRIVER, Version, collection_folder, newest_version, source_of
 from runner.progress import say
+
+if TYPE_CHECKING:
+    from runner.decide import Choice
 
 EPILOG = """\
 exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
 from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: labels, render, verify
-(a version, or any folder), lock, grade, compare, tripwire, doctor, quickstart, mcp.
+(a version, or any folder), lock, grade, compare, tripwire, matrix, case-study, doctor, quickstart, mcp.
 """
 
 DEFECT = 70
@@ -63,35 +67,83 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 
 def drive(arguments: Sequence[str]) -> int:
-    """The evening, an exploration or a dry run."""
-    parser = _parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
-    parser.add_argument("--corpus-path", type=Path, metavar="FOLDER", help="documents to sample, first run only")
-    parser.add_argument("--cells", action="append", default=[], metavar="CELL", help="explore this cell (repeatable)")
-    parser.add_argument("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
-    parser.add_argument("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
-    parser.add_argument("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
-    parser.add_argument("--reason", default="", help="why, with --choose")
-    parser.add_argument("--by", default="", metavar="NAME", help="who chooses, with --choose")
+    """The evening, an exploration, a collection, a check of the production database, or a dry run."""
+    parser = _driver_parser()
     options = parser.parse_args(arguments)
+    _check_driver_flags(parser, options)
+    if source_of(options.source).policy == "external":
+        return _evaluate_external(parser, options)
+    if options.trec_run:
+        parser.error("--trec-run belongs to an external collection (--source=beir)")
+    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    if options.dry_run:
+        return _dry_run(version)
+    if options.post_bulk:
+        from runner.post_bulk.run import post_bulk
+
+        answer(post_bulk(version, options.corpus_path))
+        return 0
+    from runner.pipeline import Evening
+
+    answer(Evening(version, options.corpus_path, options.cells, _choice(options), _without_choice(arguments)).run())
+    return 0
+
+
+def _driver_parser() -> argparse.ArgumentParser:
+    parser = _parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
+    add = parser.add_argument
+    add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), collection, or database")
+    add("--cells", action="append", default=[], metavar="CELL", help="explore this cell (repeatable)")
+    add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
+    add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
+    add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
+    add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
+    add("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
+    add("--reason", default="", help="why, with --choose")
+    add("--by", default="", metavar="NAME", help="who chooses, with --choose")
+    return parser
+
+
+def _check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.cells and (options.choose is not None or options.dry_run):
         parser.error("--cells explores; it goes with neither --choose nor --dry-run")
     if options.dry_run and options.choose is not None:
         parser.error("--dry-run decides nothing; leave out --choose")
+    if options.post_bulk and options.corpus_path is None:
+        parser.error("--post-bulk needs --corpus-path SUBSTRATE.db")
+    if options.post_bulk and (options.cells or options.choose is not None or options.dry_run):
+        parser.error("--post-bulk checks a recorded decision; of these flags it goes with --rehearse alone")
     if (options.reason or options.by) and not options.choose:
         parser.error("--reason and --by belong to --choose CELL")
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+
+
+def _choice(options: argparse.Namespace) -> "Choice | None":
+    """What the operator chooses; None without --choose."""
+    if options.choose is None:
+        return None
+    from runner.decide import RECOMMENDED, Choice
+
+    if options.choose != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
+        raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
+    return Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
+
+
+def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """A public collection with published judgments: compared, never decided."""
+    for flag in ("cells", "rehearse", "choose", "reason", "by", "post-bulk"):
+        if getattr(options, flag.replace("-", "_")):
+            parser.error(
+                f"--{flag}: an external collection is compared and never decided; cells stand in its plan.yaml"
+            )
+    folder = options.eval_set_path
+    if folder is None and options.corpus_path is not None:
+        folder = collection_folder(source_of(options.source), options.corpus_path)
+    version = newest_version(options.source, folder)
     if options.dry_run:
         return _dry_run(version)
-    from runner.decide import RECOMMENDED, Choice
-    from runner.pipeline import Evening
+    from runner.external import ExternalEvaluation
 
-    choice = None
-    if options.choose is not None:
-        unattended = options.choose == RECOMMENDED
-        if not unattended and not (options.reason.strip() and options.by.strip()):
-            raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
-        choice = Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
-    answer(Evening(version, options.corpus_path, options.cells, choice, _without_choice(arguments)).run())
+    answer(ExternalEvaluation(version, options.corpus_path, options.trec_run).run())
     return 0
 
 
@@ -170,7 +222,7 @@ def verify(arguments: Sequence[str]) -> int:
         return verify_folder(arguments)
     parser = _parser("verify", "Checks a version against its locks.", FOLDER_FORM)
     options = parser.parse_args(arguments)
-    from runner.lock import verify_version
+    from runner.lock import report_folders, verify_lock, verify_version
 
     version = newest_version(options.source, options.eval_set_path)
     locks = verify_version(version)
@@ -180,8 +232,16 @@ def verify(arguments: Sequence[str]) -> int:
                 f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
                 f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
             )
+    reports = [
+        (report, verify_lock(report))
+        for folder in (version.folder, version.folder / "rehearsal")
+        for report in report_folders(folder)
+    ]
     for name, lock in zip(("record", "rehearsal"), locks, strict=True):
         answer(f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked"))
+    for report, lock in reports:
+        assert lock is not None  # verify_lock refuses a report without one
+        answer(f"{version.name} {report.relative_to(version.folder)}: {len(lock.files)} files as locked")
     return 0
 
 
@@ -193,6 +253,8 @@ SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int] | str] = {
     "grade": "runner.tools.grade_command",
     "compare": "runner.tools.compare_command",
     "tripwire": "runner.tools.tripwire_command",
+    "matrix": "runner.tools.matrix_command",
+    "case-study": "runner.tools.case_study_command",
     "doctor": "runner.tools.doctor_command",
     "quickstart": "runner.tools.quickstart_command",
     "mcp": "runner.tools.mcp_command",
@@ -207,7 +269,7 @@ def subcommand(name: str) -> Callable[[Sequence[str]], int]:
         raise InputError(f"{name!r} is no subcommand. There are: {', '.join(SUBCOMMANDS)}; without one, --source NAME.")
     if not isinstance(found, str):
         return found
-    command: Callable[[Sequence[str]], int] = getattr(importlib.import_module(found), name)
+    command: Callable[[Sequence[str]], int] = getattr(importlib.import_module(found), name.replace("-", "_"))
     return command
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from runner.distractors.scale import scale_result
+from runner.distractors.schemas import ScaleResult
 from runner.graded_gate import GradedGate
 from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Query, Run, Scores
@@ -14,12 +16,16 @@ from runner.selection import corrected_gain, false_alarm_probability
 from runner.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
 from runner.significance import mean_intervals, paired_intervals, score_matrix
 
+HIGHEST_GRADE = 3
+"""The judges' best grade."""
+
 
 @dataclass(frozen=True)
 class Comparison:
     """The runs of a version and all that judges them; `registered` cells form the tested family.
 
     `facts` are the cells' own files; `document_lengths` are the characters of every document of the corpus.
+    `published` qrels are taken as they are: what they do not judge keeps no cell from anything.
     """
 
     plan: Plan
@@ -29,6 +35,7 @@ class Comparison:
     facts: Mapping[str, CellFile]
     registered: frozenset[str]
     document_lengths: Mapping[str, int]
+    published: bool = False
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -45,6 +52,13 @@ class Comparison:
         """Every cell's per-query scores."""
         grade = self.plan.relevant_grade
         return {cell: score(run, self.query_ids, self.qrels, grade) for cell, run in self.runs.items()}
+
+    @cached_property
+    def highest_grade(self) -> int:
+        """What a perfect document is graded: published qrels say it themselves."""
+        if not self.published:
+            return HIGHEST_GRADE
+        return max((grade for grades in self.qrels.values() for grade in grades.values()), default=HIGHEST_GRADE)
 
     @property
     def challengers(self) -> list[str]:
@@ -125,6 +139,20 @@ class Comparison:
         gains = self.paired(self.challengers, "ndcg@10")
         return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
 
+    def scale(self) -> ScaleResult:
+        """What fewer and more distractors would make of the scores and of the cells' order."""
+        bootstrap = self.plan.bootstrap
+        return scale_result(
+            self.runs,
+            self.query_ids,
+            self.qrels,
+            len(self.document_lengths),
+            baseline=self.plan.baseline,
+            seed=bootstrap.seed,
+            resamples=bootstrap.resamples,
+            confidence=bootstrap.confidence,
+        )
+
     def means(self, measure: str) -> list[MeasureResult]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""
         bootstrap = self.plan.bootstrap
@@ -148,23 +176,24 @@ def mean(values: Ints) -> float:
     return int(values.sum()) / (len(values) * SCORE_UNIT)
 
 
+def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
+    """Over a row of differences, one a query."""
+    return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
+
+
 def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
     """Each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
     bootstrap = plan.bootstrap
     intervals = paired_intervals(
         values, baseline, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
     )
-    return [
-        Difference(
-            mean=mean(row),
-            low=interval.low,
-            high=interval.high,
-            wins=int((row > 0).sum()),
-            ties=int((row == 0).sum()),
-            losses=int((row < 0).sum()),
+    found = []
+    for row, interval in zip(values - values[baseline], intervals, strict=True):
+        wins, ties, losses = wins_ties_losses(row)
+        found.append(
+            Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
         )
-        for row, interval in zip(values - values[baseline], intervals, strict=True)
-    ]
+    return found
 
 
 def _test_result(test: PairedTest, query_ids: Sequence[str], *, adjusted: bool) -> PairedTestResult:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from runner.graded_gate import GradedGate
-from runner.null_systems import ROWS_AT_ONCE, draw_documents, generator_for, greatest
-from runner.qrels_table import DEPTH, QrelsTable, document_column
+from runner.graded_nulls import ROWS_AT_ONCE, draw_documents, generator_for, greatest
+from runner.qrels_table import DEPTH, QrelsTable
 from runner.ranking import Ints
 from runner.result_schemas import Control, ControlResult
-from runner.score import Qrels, units
+from runner.score import units
 
 DRAWS = 200
 """Runs of a random predictor: of one alone nothing follows, since it may pass by chance."""
@@ -18,38 +18,25 @@ DRAWS = 200
 _CHANCE = 0.001
 
 
-def controls(
-    query_ids: Sequence[str],
-    qrels: Qrels,
-    strata: Mapping[str, str],
-    document_chunks: Mapping[str, int],
-    document_lengths: Mapping[str, int],
-    *,
-    draws: int,
-    tau: float,
-    alpha: float,
-    seed: int,
-) -> list[ControlResult]:
-    """Six predictors through the graded gate: the oracle must pass, the five that ignore the query must not.
+def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlResult]:
+    """Six predictors through the gate of an eval set: the oracle must pass, the five that ignore the query must not.
 
     "oracle" returns the documents by grade; "constant" the one document that serves all queries best; "popularity"
     the ten with the greatest sum of grades; "source-prior" those ten of the query's own stratum (strata of one query
     taken together, as for the permuted qrels); "random" ten of the corpus; "marginal-matched" ten by their share of
     the summed grades. "random" and "marginal-matched" are drawn DRAWS times and may pass as often as chance lets
-    them: more passes than `bound` have a probability of at most 0.001. "insufficient" is not a pass. The arguments
-    are those of graded_gate.
+    them: more passes than `bound` have a probability of at most 0.001. "insufficient" is not a pass.
     """
-    gate = GradedGate(query_ids, qrels, strata, document_lengths, draws=draws, tau=tau, alpha=alpha, seed=seed)
-    table = gate.table
-    everybody = np.arange(len(query_ids))
-    corpus = document_column(table, dict.fromkeys(document_lengths, 1))
-    summed = _summed_grades(table, everybody)
+    table, n_queries = gate.table, len(gate.table.query_ids)
+    everybody = np.arange(n_queries)
+    evenly = np.bincount(gate.corpus, minlength=len(table.numbers))
+    graded = _summed_grades(table, everybody)
     predictors: dict[Control, Iterable[Ints]] = {
-        "oracle": [_oracle(table, np.flatnonzero(corpus))],
-        "constant": [_rankings([_best_document(table)] * len(query_ids))],
+        "oracle": [_oracle(table, gate.corpus)],
+        "constant": [_rankings([_best_document(table)] * n_queries)],
         "popularity": [_source_prior(table, [everybody])],
-        "random": _drawn(corpus, len(query_ids), generator_for(seed, "random control")),
-        "marginal-matched": _drawn(summed, len(query_ids), generator_for(seed, "marginal-matched control")),
+        "random": _drawn(evenly, n_queries, generator_for(gate.seed, "random control")),
+        "marginal-matched": _drawn(graded, n_queries, generator_for(gate.seed, "marginal-matched control")),
         "source-prior": [_source_prior(table, gate.groups)],
     }
     return [_result(gate, name, runs, document_chunks) for name, runs in predictors.items()]

@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.canonical import json_bytes, sha256, write_atomic
 from runner.errors import InputError, Outstanding
@@ -14,6 +14,12 @@ from runner.eval_set import DRIVER, Version, corpus_bytes, load_corpus
 from runner.progress import say
 from runner.records import Document, Section, Span
 from runner.schemas import CorpusHeader, CorpusRow, Plan, Quarantined
+
+if TYPE_CHECKING:
+    from samplers.beir import Collection
+
+EXTERNAL_READER = "beir"
+"""The reader of a collection, which is three files with the documents in one of them."""
 
 
 def archive_path(version: Version) -> Path:
@@ -38,7 +44,7 @@ def corpus_documents(version: Version, plan: Plan, corpus_path: Path | None) -> 
     documents = _from_archive(archive_path(version), header)
     if documents is None:
         documents = _from_folder(version, header, rows, corpus_path)
-        _write_archive(archive_path(version), documents)
+        write_archive(archive_path(version), documents)
     return documents
 
 
@@ -61,7 +67,7 @@ def _draw(version: Version, plan: Plan, corpus_path: Path) -> tuple[Document, ..
         n_read=len(reading.documents),
         n_documents=len(documents),
         quarantined=[Quarantined(file=str(name), reason=reason) for name, reason in reading.quarantined],
-        archive_sha256=_write_archive(archive_path(version), documents),
+        archive_sha256=write_archive(archive_path(version), documents),
     )
     # The manifest comes after the archive that it names, so that its presence means both are there.
     write_atomic(version.corpus_path, corpus_bytes(header, (manifest_row(document) for document in documents)))
@@ -83,14 +89,12 @@ def manifest_row(document: Document) -> CorpusRow:
 def _from_folder(
     version: Version, header: CorpusHeader, rows: Iterable[CorpusRow], corpus_path: Path | None
 ) -> tuple[Document, ...]:
-    from samplers.folder import read_folder
-
     if corpus_path is None:
         raise InputError(
             f"The documents of {version.name} are not here: {archive_path(version)} is "
             "missing. Put the archive back, or give the folder that they were drawn from with --corpus-path."
         )
-    found = {document.doc_id: document for document in read_folder(corpus_path, header.reader).documents}
+    found = {document.doc_id: document for document in _read(corpus_path, header.reader)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
     changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
     if missing or changed:
@@ -103,7 +107,24 @@ def _from_folder(
     return tuple(found[row.doc_id] for row in rows)
 
 
-def _write_archive(path: Path, documents: Iterable[Document]) -> str:
+def _read(folder: Path, reader: str) -> tuple[Document, ...]:
+    if reader == EXTERNAL_READER:
+        return read_external(folder).documents
+    from samplers.folder import read_folder
+
+    return read_folder(folder, reader).documents
+
+
+def read_external(folder: Path) -> "Collection":
+    """The collection in a folder, its titles held against the room that chunkers have for them."""
+    from chunkers.contexts import TITLE_TOKENS
+    from chunkers.tokens import count_tokens
+    from samplers.beir import read_collection
+
+    return read_collection(folder, title_fits=lambda title: count_tokens(title) <= TITLE_TOKENS)
+
+
+def write_archive(path: Path, documents: Iterable[Document]) -> str:
     """The SHA-256 of the uncompressed archive: compressed bytes differ between library versions."""
     import zstandard
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from runner import catalog
 from runner.canonical import json_bytes, sha256
+from runner.decision_schemas import Chosen, Decision, Standing
 from runner.errors import InputError
 from runner.records import BM25Cell, HybridCell, parse_cell
-from runner.result_schemas import Chosen, Decision, Results, Standing
+from runner.result_schemas import Results
+from runner.tiers import gain_text
 
 AUTOMATIC = "criterion 6"
 """Who decides where no cell is a candidate."""
@@ -53,8 +55,8 @@ def decide(results: Results, results_sha256: str, choice: Choice | None, *, toda
     names = [row.cell for row in results.cells]
     if chosen not in names:
         raise InputError(f"--choose: {chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
-    if results.kind == "exploration":
-        raise InputError("An exploration decides nothing.")
+    if results.kind == "exploration" or results.kind == "external":
+        raise InputError("An exploration decides nothing, nor does a public collection.")
     return Decision(
         schema_version=1,
         source=results.source,
@@ -119,7 +121,7 @@ def _rationale(results: Results, chosen: str) -> str:
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     said = f"{chosen}: nDCG@10 {ndcg.mean:.4f} ({ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}"
     if chosen != results.plan.baseline:
-        said += f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline"
+        said += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
         said += "; confirmed" if row.confirmed else f"; not confirmed: it {', '.join(row.short_of)}"
     return (
         f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries. "

@@ -6,13 +6,15 @@ contains the words of the first.
 
 from runner.canonical import read_json
 from runner.catalog import ENCODERS
-from runner.eval_set import Version, load_corpus, load_queries, version_labels
+from runner.decision_schemas import Decision
+from runner.eval_set import Version, load_corpus, load_queries
+from runner.labels import version_labels
 from runner.lock import LOCK_NAME
 from runner.plan import MIN_QUERIES, default_plan_text
 from runner.power import DEFAULT_SD, minimum_detectable_effect
 from runner.prep_labels import pool, unjudged
 from runner.records import BM25Cell, parse_cell
-from runner.result_schemas import Decision, Results
+from runner.result_schemas import Results
 from runner.run_files import read_run
 from runner.schemas import Plan
 from runner.strict import checked
@@ -59,6 +61,8 @@ def _plan_lines(plan: Plan) -> list[str]:
 
 def _missing(version: Version, plan: Plan | None) -> str:
     """The first thing that keeps the version from a decision."""
+    if version.source.policy == "external":
+        return "a collection is compared and never decided"
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)

@@ -89,7 +89,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
     margin = float((paraphrase - np.maximum(stranger.max(axis=0), stranger.max(axis=1))).min())
     if margin <= 0:
         raise _failed(
-            encoder, "paraphrases", f"a stranger is closer to a sentence than its paraphrase by {-margin:.4f}"
+            encoder, "paraphrases", f"a stranger is as close to a sentence as its paraphrase (margin {margin:.1e})"
         )
     figures: dict[str, JSON] = {
         "encoder": encoder.spec.name,

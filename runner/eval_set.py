@@ -1,23 +1,25 @@
 """One version of a source's eval set on disk: where its files lie, and how each is read and written.
 
-docs/eval-architecture.md describes every file; runner/schemas.py and runner/result_schemas.py check them.
+docs/eval-architecture.md describes every file; runner/schemas.py, result_schemas.py and decision_schemas.py check them.
 """
 
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import catalog
-from runner.canonical import file_sha256, jsonl_bytes, read_json, read_jsonl, sha256, slug, write_atomic
+from runner.canonical import jsonl_bytes, read_json, read_jsonl, slug
 from runner.catalog import SourceSpec
 from runner.errors import InputError
 from runner.given_file import display, printable
-from runner.plan import load_plan, read_yaml
-from runner.records import Judgment, Query, Span
-from runner.schemas import CellFile, CorpusHeader, CorpusRow, Label, LabelPrefix, Plan, Queries
+from runner.plain_yaml import read_yaml
+from runner.plan import load_plan
+from runner.records import Query
+from runner.schemas import CellFile, CorpusHeader, CorpusRow, Plan, Queries
 from runner.strict import checked
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -97,6 +99,20 @@ class Version:
         return self.folder / f"judge-v{self.number}.md"
 
     @property
+    def collection_path(self) -> Path:
+        """collection.json of an external collection."""
+        return self.folder / "collection.json"
+
+    @property
+    def qrels_path(self) -> Path:
+        """qrels.txt, an external collection's judgments as TREC has them."""
+        return self.folder / "qrels.txt"
+
+    def trec_path(self, cell: str) -> Path:
+        """trec/<cell>.run, a run as TREC has it."""
+        return self.record / "trec" / f"{slug(cell)}.run"
+
+    @property
     def preregistration_path(self) -> Path:
         """preregistration.json."""
         return self.folder / "preregistration.json"
@@ -147,9 +163,15 @@ def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = 
 def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
     """The newest version of a source in a folder of versions, by default the checkout's own.
 
-    InputError for a source that cannot be evaluated, and where the folder is a version itself, a file, or unusable.
+    InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
+    for an external collection without a folder, since there are many of them.
     """
     source = source_of(name)
+    if source.policy == "external" and folder is None:
+        raise InputError(
+            f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
+            f"{_evaluated_collections(source)}."
+        )
     own = CHECKOUT / "eval-sets" / source.name
     try:
         given = (folder or own).resolve()
@@ -163,6 +185,20 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     return open_version(workspace, source, rehearsal=rehearsal)
 
 
+def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
+    """Where a collection is evaluated by default: outside git, since its queries are somebody else's text."""
+    try:
+        name = slug(corpus_path.resolve().name)
+    except (OSError, RuntimeError) as error:  # too long a name, links in a circle
+        raise InputError(f"{printable(str(error))}: cannot be used. Give the folder of a collection.") from error
+    return CHECKOUT / ".work" / source.name / (name or "collection")
+
+
+def _evaluated_collections(source: SourceSpec) -> str:
+    found = sorted(path.parents[1] for path in (CHECKOUT / ".work" / source.name).glob("*/v1/results.json"))
+    return f"evaluated so far: {', '.join(map(str, found))}" if found else "none is evaluated so far"
+
+
 def cache_folder(checkout: Path) -> Path:
     """Where a checkout's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
     return Path(os.environ.get(CACHE_VARIABLE) or checkout / ".cache")
@@ -172,8 +208,10 @@ def load_queries(path: Path) -> tuple[Query, ...]:
     """The queries in file order; an InputError names duplicate ids and texts."""
     rows = checked(Queries, read_yaml(path), path).queries
     for field in ("id", "text"):
-        values = [" ".join(getattr(row, field).casefold().split()) for row in rows]
-        if repeated := sorted({value for value in values if values.count(value) > 1}):
+        # A published set may ask the same twice; who writes queries should not.
+        written = [row for row in rows if field == "id" or row.origin != "harvested"]
+        values = [row.id if field == "id" else " ".join(row.text.casefold().split()) for row in written]
+        if repeated := sorted(value for value, count in Counter(values).items() if count > 1):
             raise InputError(f"{path}: the same {field} twice: {', '.join(map(repr, repeated))}.")
     return tuple(
         Query(row.id, row.text, row.kind, row.origin, row.source_document, row.stratum, row.note) for row in rows
@@ -200,81 +238,9 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
     return jsonl_bytes([header.model_dump(), *(row.model_dump() for row in ordered)])
 
 
-def load_labels(path: Path) -> tuple[Label, ...]:
-    """Every row of labels.jsonl in file order, () where there is no file; a repeated key is an InputError."""
-    if not path.exists():
-        return ()
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        raise InputError(f"{path} ends in the middle of a line; restore it from git.")
-    labels: dict[tuple[str, str, str, int], Label] = {}
-    for number, row in read_jsonl(path):
-        label = checked(Label, row, f"{path}:{number}")
-        if label.key in labels:
-            raise InputError(f"{path}:{number}: query {label.query_id} and {label.doc_id} are labelled twice.")
-        labels[label.key] = label
-    return tuple(labels.values())
-
-
-def version_labels(version: Version) -> tuple[Label, ...]:
-    """The labels of a version; an InputError for a query, document or judge prompt that the version does not have."""
-    labels = load_labels(version.labels_path)
-    if not labels:
-        return ()
-    queries = {query.query_id for query in load_queries(version.queries_path)}
-    documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-    prompt = file_sha256(version.judge_path)
-    for number, label in enumerate(labels, start=1):
-        problem = ""
-        if label.query_id not in queries:
-            problem = f"there is no query {label.query_id!r}"
-        elif label.doc_id not in documents:
-            problem = f"there is no document {label.doc_id!r} in the sample"
-        elif label.prompt_sha256 != prompt:
-            problem = f"it was judged by another prompt than {version.judge_path.name}"
-        if problem:
-            raise InputError(
-                f"{version.labels_path}: label {number} is not one of {version.name}: {problem}. Restore the file from "
-                "git."
-            )
-    return labels
-
-
-def append_labels(path: Path, labels: Sequence[Label]) -> None:
-    """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
-    before = path.read_bytes() if path.exists() else b""
-    write_atomic(path, before + jsonl_bytes(label.model_dump() for label in labels))
-
-
-def judgments(labels: Iterable[Label]) -> tuple[Judgment, ...]:
-    """The labels as records."""
-    return tuple(
-        Judgment(
-            label.query_id,
-            label.doc_id,
-            label.grade,
-            label.judge,
-            label.round,
-            label.batch,
-            label.model,
-            label.reason,
-            label.prompt_sha256,
-            label.evidence_sha256,
-            tuple(Span(start, end) for start, end in label.spans),
-        )
-        for label in labels
-    )
-
-
 def load_cell_file(path: Path) -> CellFile:
     """cells/<cell>.json."""
     return checked(CellFile, read_json(path), path)
-
-
-def label_prefix(path: Path) -> LabelPrefix:
-    """How many lines labels.jsonl has and their digest, so that results name exactly what they were scored with."""
-    content = path.read_bytes() if path.exists() else b""
-    return LabelPrefix(lines=content.count(b"\n"), sha256=sha256(content))
 
 
 def source_of(name: str) -> SourceSpec:

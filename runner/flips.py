@@ -11,7 +11,7 @@ from runner.ranking import Ints
 Floats = NDArray[np.float64]
 
 _WHOLE = 1 << 53
-_FLIPS_AT_ONCE = 1 << 21
+_FLIPS_AT_ONCE = 1 << 16
 
 
 class Flipped(NamedTuple):
@@ -45,7 +45,7 @@ def flipped(values: Ints, *, draws: int, seed: int) -> Flipped:
 def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
     """Blocks of rows (draws, n_queries) of 0 and 1, equally likely, `draws` rows in all; 1 flips a query's sign.
 
-    A block holds at most _FLIPS_AT_ONCE flips, 16 MB, so that memory does not grow with queries times draws.
+    A block holds at most _FLIPS_AT_ONCE flips, half a megabyte, which stays in the processor's cache.
     """
     generator = np.random.default_rng(np.random.PCG64(seed))
     rows, words = max(1, _FLIPS_AT_ONCE // n_queries), -(-n_queries // 64)

@@ -18,6 +18,7 @@ LONGEST_LINE = 4096
 """Characters of the longest line, and of the longest path, that is printed whole."""
 
 _ESCAPED = str.maketrans({"\a": "/a", "\b": "/b", "\t": "/t", "\n": "/n", "\v": "/v", "\f": "/f", "\r": "/r"})
+_GZIP_MARK = b"\x1f\x8b"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -79,6 +80,8 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
         if len(line) > MAX_LINE:
             raise InputError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes. Write one row a line.")
         if number == 1:
+            if line.startswith(_GZIP_MARK):
+                raise InputError(f"{name} is compressed (gzip). Unpack it first.")
             if line.startswith(_WIDE_MARKS):
                 raise InputError(f"{name}: this is UTF-16, as PowerShell's > writes it. Save the file as UTF-8.")
             line = line.removeprefix(codecs.BOM_UTF8)

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.null_systems import (
+from runner.graded_nulls import (
     generator_for,
     greatest,
     most_retrieved,
-    own_and_permuted,
     permutation_groups,
     permutations,
+    permuted_totals,
     random_totals,
     shuffled_totals,
     shuffles,
@@ -63,7 +63,7 @@ class GradedGate:
 
     Unjudged documents count 0. `strata` names each query's stratum; `document_lengths` holds every document of the
     corpus, in characters. ValueError for no queries and for less than one draw. Controls are made from `table`, the
-    qrels, and `groups`, the positions of the queries that exchange them.
+    qrels; `groups`, the positions of the queries that exchange them; and `corpus`, the numbers of its documents.
     """
 
     def __init__(
@@ -82,8 +82,9 @@ class GradedGate:
             raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
         self.table = qrels_table(query_ids, qrels, document_lengths)
         self.groups = permutation_groups([strata[query_id] for query_id in query_ids])
-        self.alpha = alpha
-        self._draws, self._tau, self._seed = draws, tau, seed
+        self.corpus = np.flatnonzero(document_column(self.table, dict.fromkeys(document_lengths, 1)))
+        self.alpha, self.seed = alpha, seed
+        self._draws, self._tau = draws, tau
         self._whole = len(query_ids) * SCORE_UNIT
         self._assigned = permutations(self.groups, draws, generator_for(seed, "permuted qrels"))
         self._least_permuted = 1 / _assignments(self.table, self.groups)
@@ -99,8 +100,8 @@ class GradedGate:
         corpus does not have, and where no document has a chunk.
         """
         rankings = self.table.rankings(run)
-        own, permuted = own_and_permuted(self.table, rankings, self._assigned)
-        nulls = list(self._nulls(rankings, own, permuted, document_chunks))
+        own = self.table.own_scores(rankings)
+        nulls = list(self._nulls(rankings, own, document_chunks))
         return GateVerdict(
             cell=run.cell,
             measure="ndcg@10",
@@ -115,15 +116,17 @@ class GradedGate:
     def trial(self, rankings: Ints, document_chunks: Mapping[str, int]) -> tuple[float, bool]:
         """The mean nDCG@10 of rankings (queries, places) of the table's documents, and whether they pass.
 
-        Nothing is looked at beyond the first null that keeps them from passing.
+        Nothing is looked at beyond the first null that keeps them from passing, and no null where their mean is below
+        tau: no null's mean is below 0, so none can be beaten by tau.
         """
-        own, permuted = own_and_permuted(self.table, rankings, self._assigned)
-        nulls = self._nulls(rankings, own, permuted, document_chunks)
-        return int(own.sum()) / self._whole, not any(map(_stands_against, nulls))
+        own = self.table.own_scores(rankings)
+        real = int(own.sum()) / self._whole
+        if shown(real) < self._tau:
+            return real, False
+        return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
-    def _nulls(
-        self, rankings: Ints, own: Ints, permuted: Ints, document_chunks: Mapping[str, int]
-    ) -> Iterator[NullResult]:
+    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullResult]:
+        permuted = permuted_totals(self.table, rankings, self._assigned)
         yield self._drawn("permuted qrels", own, permuted, self._least_permuted, self._tau)
         nothing_relevant = 0.0 if self.table.ideal.any() else 1.0
         yield self._drawn("random retrieval", own, self._random_totals(document_chunks), nothing_relevant, self._tau)
@@ -134,7 +137,7 @@ class GradedGate:
 
     @cached_property
     def _shuffles(self) -> NDArray[np.int8]:
-        generator = generator_for(self._seed, "shuffled top 10")
+        generator = generator_for(self.seed, "shuffled top 10")
         return shuffles(len(self.table.query_ids), self._draws, generator)
 
     def _random_totals(self, document_chunks: Mapping[str, int]) -> Ints:
@@ -143,7 +146,7 @@ class GradedGate:
             raise ValueError("no document of the corpus has a chunk, so none can be drawn")
         key = weights.tobytes()
         if key not in self._random:
-            generator = generator_for(self._seed, "random retrieval")
+            generator = generator_for(self.seed, "random retrieval")
             self._random[key] = random_totals(self.table, weights, self._draws, generator)
         return self._random[key]
 
@@ -214,8 +217,8 @@ def _assignments(table: QrelsTable, groups: Sequence[Ints]) -> int:
 
 def _orders(table: QrelsTable, rankings: Ints) -> int:
     """How many different orders of grades the rankings' documents have, over all queries."""
-    lists = (ranking[ranking >= 0] for ranking in rankings)
-    return math.prod(_arrangements(table.grades_for(query, found).tolist()) for query, found in enumerate(lists))
+    graded = zip(table.own_grades(rankings), rankings >= 0, strict=True)
+    return math.prod(_arrangements(grades[found].tolist()) for grades, found in graded)
 
 
 def _arrangements(items: Iterable[Hashable]) -> int:

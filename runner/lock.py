@@ -1,16 +1,24 @@
 """The lock of a record: SHA-256 of every file of it, written last, verified by every command."""
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from runner.canonical import digest, file_sha256, json_bytes, read_json, sha256, slug, write_atomic
+from runner.decision_schemas import Lock
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import NOISE_FLOOR_CELL, Version
 from runner.plan import read_plan
-from runner.result_schemas import Lock, Results
+from runner.result_schemas import Results
 from runner.strict import checked
 
 LOCK_NAME = "lock.json"
+
+REPORTS = "post-bulk"
+"""In a record, the folder of its reports on the production database, named by their day, each with its own lock."""
+
+_REPORT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
 _CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("cells", ".json"))
 _FILES = (
     "corpus.jsonl",
@@ -36,10 +44,15 @@ def locked_files(record: Path) -> list[str]:
     return sorted(name for name in (*_FILES, *prompts, *runs) if (record / name).is_file())
 
 
+def lock_over(folder: Path, names: Iterable[str]) -> Lock:
+    """The lock over files of the folder as they are, by their POSIX paths relative to it; nothing is written."""
+    files = {name: file_sha256(folder / name) for name in names}
+    return Lock(schema_version=1, files=files, root_sha256=digest(files))
+
+
 def write_lock(record: Path) -> Lock:
     """The lock over the record's files as they are, created exclusively: an existing lock is an IntegrityError."""
-    files = {name: file_sha256(record / name) for name in locked_files(record)}
-    lock = Lock(schema_version=1, files=files, root_sha256=digest(files))
+    lock = lock_over(record, locked_files(record))
     path = record / LOCK_NAME
     partial = path.with_name(f".{LOCK_NAME}.{os.getpid()}")
     write_atomic(partial, json_bytes(lock.model_dump()))
@@ -53,12 +66,16 @@ def write_lock(record: Path) -> Lock:
 
 
 def verify_lock(record: Path) -> Lock | None:
-    """The record's lock after checking every file against it, None where nothing is locked yet.
+    """The lock of a record or of a report after checking every file against it, None where no record is locked yet.
 
-    An IntegrityError names each file that is missing or changed, both digests, and the way out.
+    An IntegrityError names each file that is missing or changed, both digests, and the way out. A report is made with
+    its lock, so one without it is an IntegrityError too, as is any file in its folder that the lock does not name, but
+    for hidden ones.
     """
     path = record / LOCK_NAME
     if not path.exists():
+        if _is_report(record):
+            raise IntegrityError(f"{record} has lost its {LOCK_NAME}. {_way_out(record)}")
         return None
     try:
         lock = checked(Lock, read_json(path), path)
@@ -72,13 +89,35 @@ def verify_lock(record: Path) -> Lock | None:
             problems.append(f"{file}: missing")
         elif (found := file_sha256(file)) != expected:
             problems.append(f"{file}: changed (locked {expected[:16]}, found {found[:16]})")
+    if _is_report(record):
+        problems += [f"{file}: not in the report's lock; move it away" for file in _strangers(record, lock)]
     if problems:
+        what = "A report" if _is_report(record) else "A frozen eval set"
         listed = "\n  ".join(problems)
-        raise IntegrityError(f"A frozen eval set changed:\n  {listed}\n{_way_out(record)}")
+        raise IntegrityError(f"{what} changed:\n  {listed}\n{_way_out(record)}")
     return lock
 
 
+def report_folders(record: Path) -> list[Path]:
+    """The record's reports on the production database, oldest first; `verify_lock` holds each to its lock."""
+    named = [(match, path) for path in (record / REPORTS).glob("*") if (match := _REPORT.fullmatch(path.name))]
+    return [path for _, path in sorted(named, key=lambda pair: (pair[0][1], int(pair[0][2] or 1)))]
+
+
+def _is_report(folder: Path) -> bool:
+    return folder.parent.name == REPORTS and _REPORT.fullmatch(folder.name) is not None
+
+
+def _strangers(folder: Path, lock: Lock) -> list[Path]:
+    """What lies in the folder, hidden files aside, and is neither its lock nor named in it."""
+    own = {LOCK_NAME, *lock.files}
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(p for p in files if not p.name.startswith(".") and p.relative_to(folder).as_posix() not in own)
+
+
 def _way_out(record: Path) -> str:
+    if _is_report(record):
+        return f"Restore it (git checkout -- {record}), or delete it and make a new report with --post-bulk."
     return (
         f"Restore it (git checkout -- {record}); a change of queries, labels or rule belongs in the next version, "
         "with a new baseline run."

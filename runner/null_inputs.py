@@ -189,7 +189,7 @@ def _sorted(items: Iterable[Hashable]) -> list[Hashable]:
     """In their own order, by type and text where they have none."""
     listed = list(items)
     try:
-        return sorted(listed)  # type: ignore[type-var]
+        return sorted(listed)  # type: ignore[type-var]  # ids need have no order: that is the TypeError
     except TypeError:
         return sorted(listed, key=lambda item: (type(item).__name__, repr(item)))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from runner.evidence import Evidence, baseline_of, best_of, detectable, queries_to_show, to_confirm
 from runner.result_schemas import CellResult, ControlResult, Outcome, PairedTestResult, Tier
 from runner.schemas import Plan
-from runner.tiers import p_text, shown, whole_percent
+from runner.tiers import gain_text, p_text, shown, whole_percent
 
 
 def outcome(plan: Plan, evidence: Evidence) -> Outcome:
@@ -24,8 +24,8 @@ def outcome(plan: Plan, evidence: Evidence) -> Outcome:
     confirmed = [row for row in candidates if row.confirmed]
     open_cells = [row for row in evidence.cells if _may_gain(row, plan)]
     tier: Tier
-    if blocked := _blocked(plan, evidence):
-        tier, sentences = "no decision", blocked
+    if barred := blocked(plan, evidence):
+        tier, sentences = "no decision", barred
     elif confirmed:
         tier, sentences = "confirmed", _confirmed(plan, evidence, confirmed)
     elif candidates:
@@ -54,7 +54,8 @@ Sentences = tuple[str, str, str]
 """What was found, what it does not show, what to do next."""
 
 
-def _blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
+def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
+    """Why nothing can be said from these figures; None where something can."""
     nothing = "How any cell compares with another: that takes figures that can be relied on."
     if evidence.unjudged:
         pairs = "1 pair of the pool is" if evidence.unjudged == 1 else f"{evidence.unjudged} pairs of the pool are"
@@ -73,7 +74,7 @@ def _blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
     floor = evidence.noise_floor
     if floor is not None and abs(shown(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
-            f"No decision: the baseline embedded once more differs from itself by {floor.difference.mean:+.4f} "
+            f"No decision: the baseline embedded once more differs from itself by {gain_text(floor.difference.mean)} "
             f"nDCG@10, and {plan.rule.min_gain:g} is all that the rule asks a cell to gain."
         )
         return found, nothing, "Find out why the encoder does not repeat its vectors, then run again."
@@ -118,14 +119,16 @@ def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) 
     found = (
         f"{named} gains {_gain(best, plan)} over the baseline on {evidence.n_queries} queries, adjusted p "
         f"{p_text(test.p_adjusted)}. It loses at most {plan.rule.max_recall_loss:g} Recall@10 (lower bound of the "
-        f"difference {guard.low:+.4f}) and passes the null gate."
+        f"difference {gain_text(guard.low)}) and passes the null gate."
     )
     not_shown = [_optimism(evidence, best)]
     if shown(_interval(test)[0]) < plan.rule.min_gain:
         not_shown.append(f"That its gain is {plan.rule.min_gain:g} or more: beyond chance is that there is one.")
     if top is not None and not top.confirmed:
         gain = top.differences["ndcg@10"].mean
-        not_shown.append(f"What {top.cell} is worth: it gains {gain:+.4f} but is not confirmed, as it {_lacks(top)}.")
+        not_shown.append(
+            f"What {top.cell} is worth: it gains {gain_text(gain)} but is not confirmed, as it {_lacks(top)}."
+        )
     not_shown.append("Cost, latency and the production database: they are no part of the rule.")
     return found, " ".join(filter(None, not_shown)), "Choose it, or keep the baseline and say why."
 
@@ -155,7 +158,7 @@ def _inconclusive(plan: Plan, evidence: Evidence, open_cells: Sequence[CellResul
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
-        f"{best.differences['recall@10'].mean:+.4f} Recall@10."
+        f"{gain_text(best.differences['recall@10'].mean)} Recall@10."
     )
     return found, not_shown, to_confirm(plan, evidence, best)
 
@@ -185,8 +188,8 @@ def _gain(row: CellResult, plan: Plan) -> str:
     low, high = _interval(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
     return (
-        f"{row.differences['ndcg@10'].mean:+.4f} nDCG@10 "
-        f"({kind}{100 * (1 - plan.significance.alpha):g} % interval {low:+.4f} to {high:+.4f})"
+        f"{gain_text(row.differences['ndcg@10'].mean)} nDCG@10 "
+        f"({kind}{100 * (1 - plan.significance.alpha):g} % interval {gain_text(low)} to {gain_text(high)})"
     )
 
 
@@ -200,7 +203,7 @@ def _optimism(evidence: Evidence, row: CellResult) -> str:
     expected = evidence.best_gain_corrected
     if expected is None or len(evidence.cells) < 3 or row != best_of(evidence):
         return ""
-    left = f"about {expected:+.4f}" if shown(expected) > 0 else f"nothing ({expected:+.4f})"
+    left = f"about {gain_text(expected)}" if shown(expected) > 0 else f"nothing ({gain_text(expected)})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(evidence.cells) - 1} adds, {left} "
         "is to be expected."

@@ -13,9 +13,11 @@ from runner.canonical import digest, file_sha256, json_bytes, read_json, write_a
 from runner.cell_runs import CellRuns, chunkers_sha256
 from runner.corpus import corpus_documents
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
+from runner.decision_schemas import Decision, Receipt
 from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_queries, version_labels
+from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
+from runner.labels import version_labels
 from runner.local_encoder import encoder_for
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
@@ -27,7 +29,7 @@ from runner.reading_pack import write_reading_pack
 from runner.receipt import CellTimes, make_receipt, remember_times
 from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
-from runner.result_schemas import Decision, Kind, Receipt, Results
+from runner.result_schemas import Kind, Results
 from runner.results import make_results
 from runner.run_files import read_run
 from runner.schemas import Plan, Preregistration

@@ -6,16 +6,16 @@ Criterion numbers are those of the per-source evaluation spec.
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
 from runner import catalog
-from runner.canonical import digest, refuse_special
+from runner.canonical import digest
 from runner.catalog import SourceSpec
 from runner.errors import InputError, PlanError
-from runner.records import BM25Cell, Cell, DenseCell, HybridCell, parse_cell
+from runner.plain_yaml import read_yaml
+from runner.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.schemas import Plan, PlanDigest
 from runner.strict import problems
 
@@ -24,7 +24,6 @@ MIN_QUERIES = 25
 MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
 
 _SETTINGS = """
-relevant_grade: 2
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
 significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2026}
@@ -32,8 +31,20 @@ null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
 
+EXTERNAL_CELLS = (
+    *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
+    *(f"minilm-l6-v2 x {chunker}" for chunker in ("whole_doc", "fixed_token_256_25")),
+    "minilm-static-384 x whole_doc",
+    "bm25>minilm-l6-v2 x whole_doc",
+    "rrf(bm25,minilm-l6-v2) x whole_doc",
+)
+"""Whole documents, as published figures have them, and one chunked cell; the first is the baseline."""
+
+
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`."""
+    if source.policy == "external":
+        return list(EXTERNAL_CELLS)
     structural = source.structural_chunker
     fixed = "fixed_token_512_50"
     if rehearsal or source.baseline == catalog.PACKAGED_BASELINE:
@@ -56,11 +67,13 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
 def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration."""
     cells = default_cells(source, rehearsal=rehearsal)
-    head = (
-        "# A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision.\n"
-        if rehearsal
-        else "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
-    )
+    external = source.policy == "external"
+    if external:
+        head = "# What is compared with the first cell; edit it and run again. Nothing is decided.\n"
+    elif rehearsal:
+        head = "# A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision.\n"
+    else:
+        head = "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
     lines = [
         "schema_version: 2",
         f"source: {source.name}",
@@ -69,7 +82,8 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
         "cells:",
         *(f'  - "{cell}"' for cell in cells),
         f"sample: {{size: {source.sample_size}, seed: 2026}}",
-        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal else 'production']}",
+        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
+        f"relevant_grade: {1 if external else 2}",
     ]
     return head + "\n".join(lines) + _SETTINGS
 
@@ -89,17 +103,6 @@ def read_plan(path: Path) -> Plan:
         return Plan.model_validate(read_yaml(path))
     except ValidationError as error:
         raise PlanError(str(path), problems(error)) from error
-
-
-def read_yaml(path: Path) -> object:
-    """The parsed file, loaded safely; an InputError names the file, and the line where the parser knows it."""
-    refuse_special(path)
-    try:
-        return yaml.safe_load(path.read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
 
 
 def plan_digest(plan: Plan) -> PlanDigest:
@@ -123,7 +126,7 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
 
 
 def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    cells: list[Cell] = []
+    cells: list[OwnCell] = []
     problems = []
     for text in plan.cells:
         try:
@@ -141,14 +144,17 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 
 
-def check_cell(cell: Cell) -> None:
+def check_cell(cell: OwnCell) -> None:
     """Nothing for a cell that can be run; an InputError says which part of it does not exist."""
     find_chunker(cell.chunker)
     if not isinstance(cell, BM25Cell):
         catalog.encoder(cell.encoder)
 
 
-def _criteria_problems(plan: Plan, cells: Sequence[Cell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
+def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
+    if source.policy == "external":
+        return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
     dense = [cell for cell in cells if isinstance(cell, DenseCell)]
     problems = []
     if len(dense) < MIN_DENSE_CELLS:

@@ -8,7 +8,8 @@ from typing import Any
 
 from runner.canonical import digest, file_sha256, json_line, jsonl_bytes, read_jsonl, write_atomic
 from runner.errors import InputError
-from runner.eval_set import DRIVER, Version, append_labels, load_corpus, load_labels, load_queries
+from runner.eval_set import DRIVER, Version, load_corpus, load_queries
+from runner.labels import append_labels, load_labels
 from runner.records import Document, Query, Run, Span
 from runner.schemas import Answer, Label
 from runner.strict import checked

@@ -1,13 +1,26 @@
 """The JSON Schema blocks of docs/eval-architecture.md, written anew: `python -m runner.print_schemas`."""
 
+import argparse
 import json
 import re
 import sys
 from pathlib import Path
 
 from runner.canonical import JSON, write_atomic
-from runner.result_schemas import Decision, Lock, Receipt, Results
-from runner.schemas import Answer, CellFile, CorpusHeader, CorpusRow, Label, Plan, Preregistration, Queries
+from runner.decision_schemas import Decision, Lock, Receipt
+from runner.post_bulk.schemas import PostBulk
+from runner.result_schemas import Results
+from runner.schemas import (
+    Answer,
+    CellFile,
+    CollectionFile,
+    CorpusHeader,
+    CorpusRow,
+    Label,
+    Plan,
+    Preregistration,
+    Queries,
+)
 from runner.strict import Strict
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "eval-architecture.md"
@@ -19,6 +32,7 @@ SCHEMAS: dict[str, type[Strict]] = {
     "queries.yaml": Queries,
     "corpus.jsonl, first row": CorpusHeader,
     "corpus.jsonl, further rows": CorpusRow,
+    "collection.json": CollectionFile,
     "labels.jsonl, each row": Label,
     "answer file, each row": Answer,
     "cells/<cell>.json": CellFile,
@@ -26,6 +40,7 @@ SCHEMAS: dict[str, type[Strict]] = {
     "receipt.json": Receipt,
     "decision.json": Decision,
     "lock.json": Lock,
+    "post_bulk.json": PostBulk,
 }
 """Every file of an eval set by the name that the document gives it, in its order."""
 
@@ -62,6 +77,7 @@ def _laid_out(value: JSON, indent: int = 0) -> str:
 
 def main() -> int:
     """0; the document is rewritten where a block is not current."""
+    argparse.ArgumentParser(description=__doc__, allow_abbrev=False).parse_args()
     before = DOCUMENT.read_text(encoding="utf-8")
     after = with_schemas(before)
     if after != before:

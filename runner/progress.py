@@ -7,10 +7,12 @@ import contextlib
 import os
 import sys
 
+from runner.given_file import printable
+
 
 def say(text: str) -> None:
-    """One line of progress, or an error's message."""
-    _write(text + "\n")
+    """A line of progress, or an error's message; what a terminal would obey is spelled out."""
+    _write("".join(f"{printable(line, len(line))}\n" for line in text.split("\n")))
 
 
 def bar(label: str, done: int, total: int) -> None:

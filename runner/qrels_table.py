@@ -54,18 +54,35 @@ class QrelsTable:
 
     def scores(self, rankings: Ints) -> Ints:
         """nDCG@10 of every ranking under every query's qrels (rankings, queries), in units of 1e-9."""
-        row, place = np.nonzero(rankings >= 0)
-        found = rankings[row, place]
-        n_pairs = self.starts[found + 1] - self.starts[found]
-        hit = np.repeat(np.arange(len(found)), n_pairs)
-        pair = np.arange(len(hit)) + np.repeat(self.starts[found] - np.cumsum(n_pairs) + n_pairs, n_pairs)
+        row, place, pair = self._pairs(rankings)
         n_queries = len(self.query_ids)
         gains = np.bincount(
-            row[hit] * n_queries + self.queries[pair],
-            weights=self.grades[pair] * DISCOUNTS[place[hit]],
+            row * n_queries + self.queries[pair],
+            weights=self.grades[pair] * DISCOUNTS[place],
             minlength=len(rankings) * n_queries,
         )
         return normalised(gains.reshape(len(rankings), n_queries).astype(np.float64, copy=False), self.ideal)
+
+    def own_scores(self, rankings: Ints) -> Ints:
+        """nDCG@10 of each query's ranking (queries, 10) under its own qrels (queries,), in units of 1e-9."""
+        return normalised(discounted(self.own_grades(rankings)), self.ideal)
+
+    def own_grades(self, rankings: Ints) -> Ints:
+        """The grades of each query's ranking (queries, places) for that query; 0 as for `grades_for`."""
+        row, place, pair = self._pairs(rankings)
+        own = self.queries[pair] == row
+        grades = np.zeros(rankings.shape, np.int64)
+        grades[row[own], place[own]] = self.grades[pair[own]]
+        return grades
+
+    def _pairs(self, rankings: Ints) -> tuple[Ints, Ints, Ints]:
+        """By ranking and place, the rows of the table that are of the document there: ranking, place, row."""
+        ranking, place = np.nonzero(rankings >= 0)
+        found = rankings[ranking, place]
+        n_pairs = self.starts[found + 1] - self.starts[found]
+        hit = np.repeat(np.arange(len(found)), n_pairs)
+        pair = np.arange(len(hit)) + np.repeat(self.starts[found] - np.cumsum(n_pairs) + n_pairs, n_pairs)
+        return ranking[hit], place[hit], pair
 
 
 def qrels_table(query_ids: Sequence[str], qrels: Qrels, doc_ids: Iterable[str]) -> QrelsTable:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runner.records import Run
 from runner.result_schemas import GateVerdict, Null, NullResult
 from runner.score import DISCOUNTS
-from runner.tiers import p_text, shown
+from runner.tiers import gain_text, p_text, shown
 
 _MANY = 0.5
 
@@ -29,24 +29,41 @@ _LIKELY_WHERE_WORSE: dict[Null, str] = {
     "shuffled top 10": "scores may be sorted worst first",
 }
 
+NOTHING_FOUND = (
+    "no query gets a relevant document among its first ten: scores may be sorted worst first, or the index may hold "
+    "vectors under the ids of other documents"
+)
+
 
 def diagnosis(run: Run, gate: GateVerdict) -> str:
     """A sentence on the run and on what the gate says of it; "" where nothing is wrong.
 
-    It names first what the run shows by itself, whether the gate passes or not: the same documents for half of the
-    queries or more. Else it names what the most telling failure points at; then every null that failed, or where
-    none did, those that could not decide.
+    It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
     """
-    alike = _sameness(run)
-    failed = [null for null in gate.nulls if null.verdict == "fail"]
-    parts = [alike]
+    failed = _failed(gate)
+    parts = [cause(run, gate)]
     if failed:
-        figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {null.delta:+.4f})" for null in failed)
-        parts = [alike or _cause(_most_telling(failed, gate.alpha), gate.alpha), f"the run fails {figures}"]
+        figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {gain_text(null.delta)})" for null in failed)
+        parts.append(f"the run fails {figures}")
     elif gate.verdict == "insufficient":
         parts.append(_undecided(gate))
     said = "; ".join(filter(None, parts))
     return f"{said}." if said else ""
+
+
+def cause(run: Run, gate: GateVerdict) -> str:
+    """What the run shows, else what the most telling failure points at, in a clause; "" where there is neither.
+
+    A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
+    """
+    failed = _failed(gate)
+    if (alike := _sameness(run)) or not failed:
+        return alike
+    return _likely(_most_telling(failed, gate.alpha), gate.alpha) if gate.real else NOTHING_FOUND
+
+
+def _failed(gate: GateVerdict) -> list[NullResult]:
+    return [null for null in gate.nulls if null.verdict == "fail"]
 
 
 def _sameness(run: Run) -> str:
@@ -75,7 +92,7 @@ def _is_worse(null: NullResult, alpha: float) -> bool:
     return shown(null.p) >= 1 - alpha and shown(null.delta) < 0
 
 
-def _cause(null: NullResult, alpha: float) -> str:
+def _likely(null: NullResult, alpha: float) -> str:
     worse = _is_worse(null, alpha)
     how = "better than" if worse else "as well as" if shown(null.p) > alpha else "almost as well as"
     likely = _LIKELY_WHERE_WORSE.get(null.name) if worse else None

@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from runner import __version__
 from runner.canonical import json_bytes, read_json, write_atomic
+from runner.decision_schemas import Receipt
 from runner.errors import InputError
 from runner.eval_set import Version
-from runner.result_schemas import Receipt
 
 LIBRARIES = ("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch")
 

@@ -123,7 +123,7 @@ class Vectors:
 
 
 _NAME = r"[a-z0-9][a-z0-9._-]*"
-_BM25_NAME = r"bm25(?:-okapi)?"
+_BM25_NAME = r"bm25(?:-okapi|-plain)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class DenseCell:
 
 @dataclass(frozen=True, slots=True)
 class BM25Cell:
-    """A sparse cell; `variant` is bm25 (bm25s, Lucene) or bm25-okapi (rank-bm25)."""
+    """A sparse cell; `variant` is a row of runner.bm25.BM25_VARIANTS."""
 
     variant: str
     chunker: str
@@ -162,11 +162,28 @@ class HybridCell:
         return f"{arms} x {self.chunker}"
 
 
-Cell = DenseCell | BM25Cell | HybridCell
+IMPORTED = "trec"
+"""What the name of an imported cell begins with."""
 
 
-def parse_cell(text: str) -> Cell:
-    """The cell that a string names; `parse_cell(str(cell)) == cell`."""
+@dataclass(frozen=True, slots=True)
+class ImportedCell:
+    """Another system's ranking of documents, taken from a TREC run file; `name` is the file's tag as a slug."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{IMPORTED}:{self.name}"
+
+
+OwnCell = DenseCell | BM25Cell | HybridCell
+"""A cell that this tool can run."""
+
+Cell = OwnCell | ImportedCell
+
+
+def parse_cell(text: str) -> OwnCell:
+    """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
     retriever, separator, chunker = text.strip().rpartition(" x ")
     if separator and re.fullmatch(_NAME, chunker):
         if re.fullmatch(_BM25_NAME, retriever):

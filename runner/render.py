@@ -13,11 +13,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from runner import catalog
 from runner.canonical import JSON, json_bytes, rounded, sha256
+from runner.decision_schemas import Receipt
+from runner.distractors.chart import chart
+from runner.eval_set import DRIVER
 from runner.records import SCORE_UNIT
-from runner.result_schemas import Receipt, Results
+from runner.result_schemas import Results
 from runner.tiers import p_text, whole_percent
 
-TEMPLATE_VERSION = 2
+TEMPLATE_VERSION = 3
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -26,8 +29,6 @@ LONGEST_TEXT = 2_000
 """Characters shown of any one text; the page says how many there were."""
 
 SHADES = 5
-
-DRIVER = "bin/per-source-eval.py"
 
 # Control characters, invisible and direction-changing format characters and tag characters: a name that holds them
 # could reorder or hide what stands beside it.
@@ -44,30 +45,36 @@ def page(results: Results, receipt: Receipt | None) -> bytes:
     from it do not differ. Text from documents, queries and labels is shown, never interpreted.
     """
     stored = rounded(results.model_dump())
-    environment = _environment()
-    style = environment.get_template("_style.css.j2").render()
-    html = environment.get_template("results.html.j2").render(
-        results=_inert(stored),
-        receipt=None if receipt is None else _inert(rounded(receipt.model_dump())),
+    return rendered(
+        "results.html.j2",
+        results=inert(stored),
+        receipt=None if receipt is None else inert(rounded(receipt.model_dump())),
         results_sha256=sha256(json_bytes(stored)),
-        plan_lines=yaml.safe_dump(_inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
-        commands=_inert(_commands(results)),
-        style_sha256=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        plan_lines=yaml.safe_dump(inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
+        commands=inert(_commands(results)),
         template_version=TEMPLATE_VERSION,
     )
-    return (html + "\n").encode()
+
+
+def rendered(template: str, **values: JSON) -> bytes:
+    """A page as UTF-8: the template of that name with `values`, and with the digest of the one style it permits."""
+    templates = _environment()
+    style = templates.get_template("_style.css.j2").render().encode()
+    digest = base64.b64encode(hashlib.sha256(style).digest()).decode()
+    return (templates.get_template(template).render(style_sha256=digest, **values) + "\n").encode()
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    """The templates of every page, with the filters that they share."""
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "places": places,
         "signed": signed,
         "percent": percent,
@@ -77,9 +84,10 @@ def _environment() -> Environment:
         "criterion_5": criterion_5,
         "confirmation": confirmation,
         "p_value": p_text,
+        "scale_chart": chart,
         "whole_percent": whole_percent,
     }
-    return environment
+    return made
 
 
 def places(value: float, digits: int = 4) -> str:
@@ -148,15 +156,15 @@ def confirmation(row: Mapping[str, JSON]) -> str:
     return "yes" if row["confirmed"] else f"no: {'; '.join(row['short_of'])}"
 
 
-def _inert(value: JSON) -> JSON:
+def inert(value: JSON) -> JSON:
     """The same structure with every text, keys included, cut to LONGEST_TEXT and its unseen characters spelled out."""
     if isinstance(value, str):
         shown = value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters in all)"
         return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
     if isinstance(value, dict):
-        return {_inert(key): _inert(item) for key, item in value.items()}
+        return {inert(key): inert(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_inert(item) for item in value]
+        return [inert(item) for item in value]
     return value
 
 
@@ -171,6 +179,13 @@ def _commands(results: Results) -> list[str]:
     if results.kind == "exploration":
         cells = [row.cell for row in results.cells if row.role != "baseline"]
         return [" \\\n    ".join([run, *(f"--cells {shlex.quote(cell)}" for cell in cells)])]
+    if results.collection is not None:
+        place = "--eval-set-path FOLDER"
+        imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)
+        return [
+            f"{run} --corpus-path {shlex.quote(results.collection.name)} {place}{imported}",
+            f"{DRIVER} render {source} {place} --check",
+        ]
     if results.provisional:
         return [run]
     return [run, f"{DRIVER} verify {source}", f"{DRIVER} render {source}{rehearse} --check"]

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from runner.canonical import read_json, write_atomic
+from runner.decision_schemas import Receipt
 from runner.errors import BackendError, InputError, IntegrityError
 from runner.eval_set import Version
 from runner.render import page
-from runner.result_schemas import Receipt, Results
+from runner.result_schemas import Results
 from runner.strict import checked
 
 

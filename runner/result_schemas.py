@@ -1,23 +1,33 @@
-"""The shape of what scoring and deciding write: results.json, receipt.json, decision.json and lock.json."""
+"""The shape of what scoring writes: results.json."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.schemas import Count, LabelPrefix, Plan, Provenance, Quarantined, QueryRow, Sample, Sha256, Share
+from runner.distractors.schemas import ScaleResult
+from runner.schemas import (
+    CollectionFacts,
+    Count,
+    LabelPrefix,
+    Plan,
+    Provenance,
+    Quarantined,
+    QueryRow,
+    Sample,
+    Sha256,
+    Share,
+)
 from runner.strict import Strict
 
-Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
-Kind = Literal["production", "rehearsal", "exploration"]
-Role = Literal["baseline", "preregistered", "exploratory"]
-Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"]
+Kind = Literal["production", "rehearsal", "exploration", "external"]
+Role = Literal["baseline", "preregistered", "exploratory", "compared"]
+Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision", "compared"]
 Verdict = Literal["pass", "fail", "insufficient"]
 Null = Literal["permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10"]
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
 Control = Literal["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
 GuardState = Literal["non-inferior", "inconclusive", "inferior"]
-Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
-"""Low and high end of an interval."""
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]  # low and high end of an interval
 
 
 class MeasureResult(Strict):
@@ -226,73 +236,27 @@ class Outcome(Strict):
 
 
 class Results(Strict):
-    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it."""
+    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it.
 
-    schema_version: Literal[2]
+    External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
+    `scale` says what other numbers of documents would do.
+    """
+
+    schema_version: Literal[3]
     source: str
     version: int
     kind: Kind
     provisional: bool
     plan: Plan
-    preregistration_sha256: Sha256
-    judge_prompt_sha256: Sha256
+    preregistration_sha256: Sha256 | None
+    judge_prompt_sha256: Sha256 | None
     queries: list[QueryRow]
+    collection: CollectionFacts | None
     corpus: CorpusFacts
     labels: LabelFacts
     cells: list[CellResult]
     controls: list[ControlResult]
     noise_floor: NoiseFloor | None
+    scale: ScaleResult
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]
-
-
-class Receipt(Strict):
-    """receipt.json: what was measured while running; it differs from machine to machine."""
-
-    schema_version: Literal[1]
-    finished_on: str
-    tool_version: str
-    python: str
-    platform: str
-    cpu_count: int
-    libraries: dict[str, Annotated[str, Field(min_length=1)]]
-    seconds: dict[str, float]
-    cells: dict[str, dict[str, float]]
-    usd: float
-
-
-class Chosen(Strict):
-    """What goes to production; `standing` is what the rule says of the cell, chosen or not."""
-
-    cell: str
-    standing: Standing
-    retrieval: Literal["dense", "bm25", "rerank", "rrf"]
-    encoder: str
-    encoder_revision: str
-    chunker: str
-
-
-class Decision(Strict):
-    """decision.json."""
-
-    schema_version: Literal[1]
-    source: str
-    version: int
-    kind: Literal["production", "rehearsal"]
-    tier: Tier
-    chosen: Chosen
-    baseline: str
-    candidates: list[str]
-    rationale: str
-    decided_by: str
-    reason: str
-    decided_on: str
-    results_sha256: Sha256
-
-
-class Lock(Strict):
-    """lock.json: SHA-256 of every file of a record, and of that table."""
-
-    schema_version: Literal[1]
-    files: dict[str, Sha256]
-    root_sha256: Sha256

@@ -7,20 +7,12 @@ from dataclasses import asdict
 import numpy as np
 
 from runner.canonical import file_sha256
-from runner.cell_results import HIGHEST_GRADE, cell_results
-from runner.comparison import Comparison, paired_differences
+from runner.cell_results import cell_results
+from runner.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.controls import controls
-from runner.eval_set import (
-    NOISE_FLOOR_CELL,
-    Version,
-    judgments,
-    label_prefix,
-    load_cell_file,
-    load_corpus,
-    load_queries,
-    version_labels,
-)
+from runner.eval_set import NOISE_FLOOR_CELL, Version, load_cell_file, load_corpus, load_queries
 from runner.evidence import Evidence
+from runner.labels import judgments, label_prefix, version_labels
 from runner.outcome import outcome
 from runner.prep_labels import Pair, pool, unjudged
 from runner.records import SCORE_UNIT, Query
@@ -54,10 +46,10 @@ def make_results(
     )
     rows = cell_results(comparison)
     label_facts = _label_facts(version, labels, pooled, missing)
-    query_rows = [_query_row(query) for query in queries]
+    query_rows = [query_row(query) for query in queries]
     evidence = Evidence(
         cells=rows,
-        controls=_controls(comparison),
+        controls=control_results(comparison),
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
         n_queries=len(queries),
@@ -65,7 +57,7 @@ def make_results(
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     return Results(
-        schema_version=2,
+        schema_version=3,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -74,30 +66,21 @@ def make_results(
         preregistration_sha256=file_sha256(version.preregistration_path),
         judge_prompt_sha256=file_sha256(version.judge_path),
         queries=query_rows,
-        corpus=_corpus_facts(version, header, documents),
+        collection=None,
+        corpus=corpus_facts(version, header, documents),
         labels=label_facts,
         cells=rows,
         controls=list(evidence.controls),
         noise_floor=evidence.noise_floor,
+        scale=comparison.scale(),
         outcome=outcome(plan, evidence),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts),
     )
 
 
-def _controls(comparison: Comparison) -> list[ControlResult]:
+def control_results(comparison: Comparison) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    settings = comparison.plan.null_gate
-    return controls(
-        comparison.query_ids,
-        comparison.qrels,
-        comparison.strata,
-        comparison.facts[comparison.plan.baseline].chunks_per_document,
-        comparison.document_lengths,
-        draws=settings.draws,
-        tau=settings.tau,
-        alpha=settings.alpha,
-        seed=settings.seed,
-    )
+    return controls(comparison.gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
@@ -116,12 +99,14 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     )
 
 
-def _query_row(query: Query) -> QueryRow:
+def query_row(query: Query) -> QueryRow:
+    """A query as results.json has it."""
     fields = asdict(query)
     return QueryRow(id=fields.pop("query_id"), **fields)
 
 
-def _corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
+def corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
+    """What the manifest says of the corpus."""
     return CorpusFacts(
         documents=len(rows),
         n_read=header.n_read,

@@ -95,15 +95,34 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, query in zip(query_ids, query_vectors, strict=True):
         arms = [_documents(table, run, query_id) for run in (sparse, dense)]
-        documents, scores = reciprocal_ranks(arms)
-        order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
-        rows = _in_rounds(query, table, chunk_vectors, documents[order])
+        documents, scores = fused_ranking(arms)
+        rows = _in_rounds(query, table, chunk_vectors, documents)
         hits[query_id] = tuple(
             Hit(chunks[row].doc_id, score / SCORE_UNIT, chunks[row].span)
-            for row, score in zip(rows[: len(order)].tolist(), scores[order].tolist(), strict=True)
+            for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
         )
         reading[query_id] = read_down(chunks, table, rows)
     return Retrieval(Run(cell, hits), reading)
+
+
+def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
+    """The first RUN_DEPTH documents by summed reciprocal rank with their scores, as `fused_ranking` has them."""
+    ids = sorted({doc_id for ranking in rankings for doc_id in ranking})
+    numbers = {doc_id: number for number, doc_id in enumerate(ids)}
+    documents, scores = fused_ranking(
+        [np.array([numbers[doc_id] for doc_id in ranking], np.int64) for ranking in rankings]
+    )
+    return [(ids[document], score) for document, score in zip(documents.tolist(), scores.tolist(), strict=True)]
+
+
+def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """The first RUN_DEPTH documents by summed reciprocal rank, and their scores in whole steps of 1e-9.
+
+    Documents are numbers that ascend with doc_id, since these settle ties.
+    """
+    documents, scores = reciprocal_ranks(rankings)
+    order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
+    return documents[order], scores[order]
 
 
 def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -1,6 +1,7 @@
 """The shape of what people and the stages before scoring write: an unknown field or a missing value is an error.
 
-docs/eval-architecture.md prints them all, and a test holds committed files to them. result_schemas.py has the rest.
+docs/eval-architecture.md prints them all, and a test holds committed files to them. result_schemas.py and
+decision_schemas.py have the rest.
 """
 
 from typing import Annotated, Any, Literal
@@ -132,6 +133,33 @@ class CorpusHeader(Strict):
     archive_sha256: Sha256
 
 
+class CollectionFacts(Strict):
+    """What an external collection held, and the digests of its files.
+
+    `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
+    `queries_unjudged` belong to other splits and were left out.
+    """
+
+    schema_version: Literal[1]
+    name: Annotated[str, Field(min_length=1)]
+    split: str
+    documents: Count
+    empty_documents: Count
+    queries: Count
+    queries_unjudged: Count
+    judged_pairs: Count
+    missing_documents: Count
+    corpus_sha256: Sha256
+    queries_sha256: Sha256
+    qrels_sha256: Sha256
+
+
+class CollectionFile(CollectionFacts):
+    """collection.json: the facts, and the digests of what the collection became, by file name."""
+
+    made: dict[str, Sha256]
+
+
 class CorpusRow(Strict):
     """A further row of corpus.jsonl: one sampled document, without its text."""
 
@@ -207,25 +235,49 @@ class ChunkHealth(Strict):
     chunks_per_document_max: Count
 
 
+class ImportedRun(Strict):
+    """A TREC run file that became a cell, and what was done where it and the collection differ.
+
+    `queries_missing` of the collection score 0; `queries_left_out` and `documents_left_out` (hits of documents that
+    are in the collection but not in the sample) were not scored; `queries_contradicted` have ranks that contradict
+    the scores, by which they were ordered; `ties` are hits whose place the document id decided.
+    """
+
+    file_sha256: Sha256
+    tag: str
+    queries_missing: Count
+    queries_left_out: Count
+    queries_contradicted: Count
+    documents_left_out: Count
+    ties: Count
+
+
 class Provenance(Strict):
-    """Where a cell's run comes from; `encoder`, `probe` and `bm25` are what their backends say of themselves."""
+    """Where a cell's run comes from; `encoder`, `probe` and `bm25` are what their backends say of themselves.
+
+    An imported run has neither chunks nor a backend, and `imported` in their place.
+    """
 
     schema_version: Literal[1]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256
     run_sha256: Sha256
-    chunk_run_sha256: Sha256
-    chunks: ChunkHealth
+    chunk_run_sha256: Sha256 | None
+    chunks: ChunkHealth | None
     encoder: dict[str, Any] | None
     probe: dict[str, Any] | None
     truncation: Truncation | None
     bm25: dict[str, Any] | None
+    imported: ImportedRun | None = None
     method: str
 
 
 class CellFile(Provenance):
-    """cells/<cell>.json: the provenance, the digest of the chunkers' source, and the chunks of every document."""
+    """cells/<cell>.json: the provenance, the digest of the chunkers' source, and the chunks of every document.
 
-    chunkers_sha256: Sha256
+    An imported run counts one chunk a document.
+    """
+
+    chunkers_sha256: Sha256 | None
     chunks_per_document: dict[str, Count]

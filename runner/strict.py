@@ -3,7 +3,7 @@
 import reprlib
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -21,10 +21,24 @@ Model = TypeVar("Model", bound=Strict)
 
 def checked(model: type[Model], value: object, where: str | Path) -> Model:
     """`value` as a `model`; an InputError names the place and every field that is wrong."""
+    _check_schema_version(model, value, where)
     try:
         return model.model_validate(value)
     except ValidationError as error:
         raise InputError(f"{where}: {'; '.join(problems(error))}.") from error
+
+
+def _check_schema_version(model: type[Strict], value: object, where: str | Path) -> None:
+    """Nothing but for a file of another release, of which every field may be wrong; then one InputError."""
+    field = model.model_fields.get("schema_version")
+    found = value.get("schema_version") if isinstance(value, dict) else None
+    if field is None or not isinstance(found, int) or found in get_args(field.annotation):
+        return
+    expected = " or ".join(map(str, get_args(field.annotation)))
+    raise InputError(
+        f"{where} is of schema version {found}, and this release reads {expected}. Make it again with this release, or "
+        "read it with the one that wrote it."
+    )
 
 
 def problems(error: ValidationError) -> list[str]:

@@ -1,7 +1,8 @@
 """What a run says on the terminal when it is done."""
 
-from runner.result_schemas import Decision, Results
-from runner.tiers import p_text
+from runner.decision_schemas import Decision
+from runner.result_schemas import Results
+from runner.tiers import gain_text, p_text
 
 
 def ranking_table(results: Results) -> str:
@@ -10,7 +11,7 @@ def ranking_table(results: Results) -> str:
     lines = [f"{'cell':<{width}}  nDCG@10  (diff)    adj. p   Recall@10  (diff)    guard         gate"]
     for row in results.cells:
         ndcg, recall = row.scores["ndcg@10"].mean, row.scores["recall@10"].mean
-        gain, change = (f"{row.differences[name].mean:+.4f}" for name in ("ndcg@10", "recall@10"))
+        gain, change = (f"{gain_text(row.differences[name].mean)}" for name in ("ndcg@10", "recall@10"))
         adjusted, guard = "", ""
         if row.test is None or row.guard is None:
             gain = change = "baseline"

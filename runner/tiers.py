@@ -1,5 +1,8 @@
 """Candidate and confirmed, cell by cell: criterion 5 on point estimates, and what a gain needs to hold up."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 from runner.result_schemas import GuardState, Verdict
 from runner.schemas import Rule
 
@@ -22,6 +25,23 @@ def whole_percent(share: float) -> str:
     if 0 < share < 0.005:
         return "less than 1 %"
     return "more than 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+Side = Literal["above", "below", "not told apart"]
+"""Where a cell stands to the baseline, once every cell compared was allowed for."""
+
+
+def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
+    """A side where the simultaneous interval lies wholly on it, and skewed differences do not explain that."""
+    low, high = map(shown, simultaneous)
+    if shown(p_skew) > alpha or low <= 0 <= high:
+        return "not told apart"
+    return "above" if low > 0 else "below"
+
+
+def gain_text(value: float) -> str:
+    """A difference at four places with its sign; none is printed as -0.0000."""
+    return f"{shown(value) + 0.0:+.4f}"
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:

@@ -5,8 +5,8 @@ from statistics import median
 
 from runner.power import minimum_detectable_effect
 from runner.result_schemas import CellResult, LabelFacts
-from runner.schemas import Plan, QueryRow
-from runner.tiers import shown
+from runner.schemas import CollectionFacts, CorpusHeader, Plan, QueryRow
+from runner.tiers import gain_text, shown
 
 
 def declared_weaknesses(
@@ -14,7 +14,7 @@ def declared_weaknesses(
 ) -> list[str]:
     """One sentence each, the most consequential first."""
     return [
-        *_power(plan, len(queries), cells),
+        *_power(plan, len(queries), cells, plan.rule.min_gain),
         *_guard(plan, cells),
         *_influence(queries, cells),
         *_judges(labels),
@@ -26,12 +26,36 @@ def declared_weaknesses(
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
         "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
-        "index) was not measured.",
+        "index) was not measured here; --post-bulk does.",
     ]
 
 
-def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]:
-    """What so few queries show, at the scatter that was measured."""
+def external_weaknesses(
+    plan: Plan, facts: CollectionFacts, header: CorpusHeader, cells: Sequence[CellResult]
+) -> list[str]:
+    """What a comparison on published qrels cannot claim, the most consequential first."""
+    said = [
+        f"This is one collection. {facts.judged_pairs / facts.queries:.1f} documents a query are judged; every other "
+        "counts as not relevant, so a system that finds what no judge saw is rated too low."
+    ]
+    if header.n_documents < header.n_read:
+        said.append(
+            f"Only {header.n_documents:,} of {header.n_read:,} documents are in the sample, the judged ones among "
+            "them: fewer compete, so the scores flatter every system."
+        )
+    if facts.missing_documents:
+        said.append(f"{facts.missing_documents} judged documents are not in the corpus; nothing can find them.")
+    return [
+        *said,
+        "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
+        *_truncation(cells),
+        *_power(plan, facts.queries, cells, None),
+        "Scores are of documents: a document ranks by its best chunk.",
+    ]
+
+
+def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float | None) -> list[str]:
+    """What so few queries show, at the scatter that was measured, beside the gain that a rule asks for."""
     spread = [row.test.sd for row in cells if row.test is not None and row.test.sd]
     if not spread:
         return []
@@ -39,9 +63,12 @@ def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]
     effect = minimum_detectable_effect(n_queries, sd, plan.significance.alpha)
     small = (
         f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 in one cell with 80 % power (SD of differences "
-        f"{sd:.3f}, the median over the cells); the rule asks for {plan.rule.min_gain:g}"
+        f"{sd:.3f}, the median over the cells)"
     )
-    return [f"{small}." if effect <= plan.rule.min_gain else f"{small}, so a smaller gain may be missed or be chance."]
+    if asked is None:
+        return [f"{small}; a smaller one may be missed or be chance."]
+    small += f"; the rule asks for {asked:g}"
+    return [f"{small}." if effect <= asked else f"{small}, so a smaller gain may be missed or be chance."]
 
 
 def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
@@ -65,7 +92,7 @@ def _influence(queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list
         without = row.test.left_out[0]
         if shown(without) < shown(row.differences["ndcg@10"].mean) / 2:
             best = queries[gains.index(max(gains))].id
-            said.append(f"Without query {best} the difference of {row.cell} is {without:+.4f}.")
+            said.append(f"Without query {best} the difference of {row.cell} is {gain_text(without)}.")
     return ["One query carries much of a result. " + " ".join(said)] if said else []
 
 

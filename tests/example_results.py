@@ -3,6 +3,7 @@
 import yaml
 
 from runner.catalog import SOURCES
+from runner.distractors.schemas import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 from runner.evidence import Evidence
 from runner.outcome import outcome
 from runner.plan import default_plan_text
@@ -142,10 +143,26 @@ def evidence(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61,
     )
 
 
+def scale(*cells):
+    """All cells alike, now and among ten times as many documents."""
+    points = [
+        ScalePoint(factor=factor, mean=0.5, low=0.4, high=0.6, at_most=0.5, rank=1, side_stays=None)
+        for factor in (1.0, 10.0)
+    ]
+    return ScaleResult(
+        baseline=BASELINE,
+        documents=3,
+        distractors=[2, 2],
+        factors=[ScaleFactor(factor=factor, tau=None, best=cells[0], best_stays=1.0) for factor in (1.0, 10.0)],
+        cells=[ScaleCell(cell=cell, centre=-3.0, scale=0.5, points=points, back_test=None) for cell in cells],
+        sentences=[],
+    )
+
+
 def results(*rows, kind="production", unjudged=0):
     ranked = evidence(*rows, unjudged=unjudged)
     return Results(
-        schema_version=2,
+        schema_version=3,
         source="demo",
         version=1,
         kind=kind,
@@ -154,6 +171,7 @@ def results(*rows, kind="production", unjudged=0):
         preregistration_sha256=SHA,
         judge_prompt_sha256=SHA,
         queries=[],
+        collection=None,
         corpus=CorpusFacts(
             documents=3,
             n_read=3,
@@ -179,6 +197,7 @@ def results(*rows, kind="production", unjudged=0):
         cells=list(ranked.cells),
         controls=list(ranked.controls),
         noise_floor=None,
+        scale=scale(*(row.cell for row in ranked.cells)),
         outcome=outcome(PLAN, ranked),
         weaknesses=["Every pair was graded once."],
     )

@@ -12,7 +12,7 @@ import yaml
 from runner.catalog import SOURCES, EncoderSpec, encoder
 from runner.corpus import corpus_documents
 from runner.encoder import PARAPHRASES, Encoder
-from runner.eval_set import Version, Workspace, open_version
+from runner.eval_set import CHECKOUT, Version, Workspace, open_version
 from runner.plan import default_plan_text
 
 # Number, short title, what it is for, and what it orders: one line each becomes a section.
@@ -232,7 +232,7 @@ def make_version(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     """
     eval_set = tmp_path / "eval-sets" / "demo"
     workspace = Workspace(
-        checkout=Path(__file__).resolve().parents[1],
+        checkout=CHECKOUT,
         eval_set=eval_set,
         work=eval_set / ".work",
         cache=tmp_path / ".cache",
@@ -313,6 +313,13 @@ def _direction(word: str):
 def fake_encoders(name: str) -> Encoder:
     """What `local_encoder.encoder_for` is for real weights."""
     return SmallEncoder(name)
+
+
+def unscored(version: Version) -> Version:
+    """A version whose evening is over, left with what it is scored from: no results, no decision, no lock."""
+    for name in ("lock.json", "decision.json", "results.json", "results.html", "receipt.json"):
+        (version.record / name).unlink()
+    return version
 
 
 def answers(version: Version) -> list[Path]:

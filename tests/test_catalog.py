@@ -1,13 +1,13 @@
 import re
-from pathlib import Path
 
 import pytest
 
 from chunkers.registry import CHUNKERS
 from runner import catalog
 from runner.catalog import ENCODERS, REFUSED, SOURCES
+from runner.corpus import EXTERNAL_READER
 from runner.errors import InputError
-from runner.eval_set import source_of
+from runner.eval_set import CHECKOUT, source_of
 from runner.records import DenseCell, parse_cell
 from samplers.registry import READERS
 
@@ -17,12 +17,16 @@ def test_every_row_stands_under_its_own_name():
     assert all(name == spec.name for name, spec in ENCODERS.items())
 
 
+EXTERNAL = [spec for spec in SOURCES.values() if spec.policy == "external"]
+EVALUATED = [spec for spec in SOURCES.values() if spec.policy != "external"]
+
+
 def test_the_roster_holds_each_place_of_the_bulk_order_once():
-    assert sorted(spec.trigger_order for spec in SOURCES.values()) == list(range(len(SOURCES)))
+    assert sorted(spec.trigger_order for spec in EVALUATED) == list(range(len(EVALUATED)))
 
 
 def test_every_baseline_is_a_dense_cell_of_known_parts():
-    for spec in SOURCES.values():
+    for spec in EVALUATED:
         cell = parse_cell(spec.baseline)
         assert isinstance(cell, DenseCell)
         assert catalog.encoder(cell.encoder).name == cell.encoder
@@ -30,7 +34,7 @@ def test_every_baseline_is_a_dense_cell_of_known_parts():
 
 
 def test_every_source_that_is_read_has_a_reader_and_a_structural_chunker():
-    read = [spec for spec in SOURCES.values() if spec.reader]
+    read = [spec for spec in EVALUATED if spec.reader]
     assert {spec.name for spec in read} == {"bills", "demo"}
     for spec in read:
         assert spec.reader in READERS
@@ -38,10 +42,19 @@ def test_every_source_that_is_read_has_a_reader_and_a_structural_chunker():
         assert spec.predicted_best in CHUNKERS
 
 
+def test_a_public_collection_is_compared_with_bm25_and_belongs_to_no_bulk_order():
+    (beir,) = EXTERNAL
+    assert (beir.name, beir.baseline, beir.reader, beir.trigger_order) == (
+        "beir",
+        "bm25 x whole_doc",
+        EXTERNAL_READER,
+        0,
+    )
+
+
 def test_an_embedded_corpus_is_part_of_the_checkout():
-    checkout = Path(__file__).resolve().parents[1]
     for spec in SOURCES.values():
-        assert not spec.corpus or list((checkout / spec.corpus).glob("*.xml"))
+        assert not spec.corpus or list((CHECKOUT / spec.corpus).glob("*.xml"))
 
 
 def test_every_usable_encoder_is_pinned_to_a_commit():

@@ -4,16 +4,15 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from runner import cli, errors, eval_set
 from runner.errors import EvalError
+from runner.eval_set import CHECKOUT
 from runner.preregistration import preregister
 from tests.small_set import begin, make_version, write_corpus, write_plans
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "Outstanding": 3}
 CODES |= {"IntegrityError": 4, "BackendError": 5}
 
@@ -290,6 +289,15 @@ def test_a_closed_or_full_stream_changes_no_exit_code(closed, tmp_path):
     done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_argument_in_utf_8_is_one_under_an_environment_of_ascii_too(tmp_path):
+    (tmp_path / "bändel.jsonl").write_text("[]\n")
+    arguments = [sys.executable, str(DRIVER), "grade", "--input", "bändel.jsonl", "--pool", "nope"]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(list(map(os.fsencode, arguments)), cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == 2
+    assert "bändel.jsonl:1: a list is not a JSON object" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("name", ["--snapshot", "--results"])

@@ -6,15 +6,14 @@ import pytest
 from runner import graded_gate
 from runner.controls import DRAWS, controls, most_by_chance
 from runner.graded_gate import GradedGate
-from tests.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, graded, in_one_stratum
+from tests.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded
 
 NAMES = ["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
 
 
 def controls_of(qrels, strata=None, docs=DOCS, **settings):
-    strata = strata or in_one_stratum(qrels)
     chunks, lengths = ({d: table[d] for d in docs} for table in (CHUNKS, LENGTHS))
-    return {row.name: row for row in controls(list(qrels), qrels, strata, chunks, lengths, **SETTINGS | settings)}
+    return {row.name: row for row in controls(gate_of(qrels, strata, lengths, **settings), chunks)}
 
 
 def misbehaving(found):
@@ -93,9 +92,8 @@ def test_a_corpus_of_fewer_than_ten_documents_is_judged_by_its_order():
 
 def test_a_gate_that_never_permutes_lets_the_source_prior_pass_and_that_is_seen(monkeypatch):
     qrels, strata = two_strata()
-    honest = graded_gate.own_and_permuted
     none = np.zeros(SETTINGS["draws"], np.int64)
-    monkeypatch.setattr(graded_gate, "own_and_permuted", lambda *given: (honest(*given)[0], none))
+    monkeypatch.setattr(graded_gate, "permuted_totals", lambda *_: none)
     assert misbehaving(controls_of(qrels, strata)) == {"source-prior"}
 
 

@@ -4,18 +4,17 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
 
 from runner.catalog import SOURCES
-from runner.eval_set import Workspace, load_corpus, load_labels, load_queries, open_version
+from runner.eval_set import CHECKOUT, Workspace, load_corpus, load_queries, open_version
+from runner.labels import load_labels
 from runner.plan import default_plan_text
 from runner.preregistration import preregister
 from tests.small_set import answers, make_version, write_corpus, write_queries
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 INPUTS = {
     "corpus.jsonl",
     "judge-v1.md",

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from runner import cli
+from runner.eval_set import CHECKOUT
 from runner.print_schemas import SCHEMAS, with_schemas
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
 PIP_FLAGS = {"--index-url", "--strict"}

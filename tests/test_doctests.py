@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+from runner.eval_set import CHECKOUT
+
 PROMPT = re.compile(r"^\s*>>> ", re.MULTILINE)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LIBRARY = CHECKOUT / "docs" / "library.md"

@@ -1,22 +1,21 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from runner import cli, eval_set
 from runner.canonical import file_sha256, json_bytes, write_atomic
+from runner.decision_schemas import Chosen, Decision
 from runner.dry_run import RECORDED
-from runner.eval_set import append_labels
+from runner.eval_set import CHECKOUT
+from runner.labels import append_labels
 from runner.lock import write_lock
 from runner.records import Hit, Run, Span
-from runner.result_schemas import Chosen, Decision
 from runner.run_files import run_bytes
 from tests.small_set import begin, make_version, query_rows, write_plans, write_queries
 from tests.test_eval_set import label
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
 
 

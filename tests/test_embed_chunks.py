@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from runner.embed_chunks import embed, plan_batches, probed
 from runner.errors import BackendError
+from runner.eval_set import CHECKOUT
 from runner.store import PIECES, Store
 from tests.fake_encoder import TEXTS, WORDS, FakeEncoder
 
@@ -249,7 +249,7 @@ embed(Store(Path(sys.argv[1])), FakeEncoder(seconds=0.004), TEXTS, "document")
 
 def _child(store, fatal):
     return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), Path(__file__).parents[1]],
+        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), CHECKOUT],
         stdout=subprocess.PIPE,
     )
 

@@ -11,16 +11,13 @@ from runner.eval_set import (
     CACHE_VARIABLE,
     CHECKOUT,
     Workspace,
-    append_labels,
     corpus_bytes,
-    judgments,
-    label_prefix,
     load_corpus,
-    load_labels,
     load_queries,
     newest_version,
     open_version,
 )
+from runner.labels import append_labels, judgments, label_prefix, load_labels
 from runner.preregistration import preregister, registered_cells
 from runner.records import Query, Span
 from runner.schemas import Label

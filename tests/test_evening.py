@@ -8,7 +8,8 @@ import pytest
 
 from runner.decide import Choice
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import Version, load_labels
+from runner.eval_set import Version
+from runner.labels import load_labels
 from runner.lock import verify_lock
 from runner.pipeline import Evening
 from runner.prep_labels import import_answers

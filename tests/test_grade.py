@@ -11,6 +11,7 @@ import pytest
 import pytrec_eval
 
 from runner import cli
+from runner.eval_set import CHECKOUT
 from runner.rank_measures import parse_measure
 from runner.records import Hit, Run
 from runner.tools import grade_command
@@ -20,7 +21,7 @@ from runner.tools.sample_bench import predicted, sample_bench, source_prior
 from runner.tools.signs import ASCII, ASCII_VARIABLE, Signs
 from runner.trec import WHOLE, TrecRun, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
 
-SCRIPT = Path(__file__).resolve().parents[1] / "bin" / "per-source-eval.py"
+SCRIPT = CHECKOUT / "bin" / "per-source-eval.py"
 BAD_ROW = {"retrieved": ["c", "b"], "gold": "a"}
 
 
@@ -234,7 +235,7 @@ def test_flags_that_make_no_sense_are_a_usage_error(capsys, arguments):
         (["--tau", "5"], "tau must be in [0, 1], got 5.0"),
         (["--seed", "-1"], "seed must be a non-negative integer, got -1"),
         (["--n-trials", "0"], "n_trials must be a positive integer, got 0"),
-        (["--n-trials", "9999999"], "--n-trials 9999999 is more than would fit into memory; give at most 1,000,000."),
+        (["--n-trials", "9999999"], "9,999,999 draws of each null would not fit into memory; give --n-trials 1000000"),
     ],
 )
 def test_settings_that_cannot_be_are_exit_2(falsify_bench, capsys, arguments, complaint):
@@ -461,7 +462,7 @@ def test_what_was_written_for_trec_eval_is_what_is_graded(tmp_path):
 def test_draws_are_bounded_before_anything_is_drawn(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(grade_command, "_MOST_DRAWS", 100)
     arguments = files(tmp_path, *collection(n_queries=5))
-    for more in (["--n-trials", "21"], []):
+    for more, said in ((["--n-trials", "21"], "21 draws"), ([], "1,000 draws")):
         code, _, err = graded(capsys, *arguments, *more)
         assert code == 2
-        assert "give at most 20." in err
+        assert f"{said} of each null would not fit into memory; give --n-trials 20 or fewer." in err

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.graded_gate import graded_gate
+from runner.graded_gate import GradedGate, graded_gate
 from runner.records import Run
 from runner.score import score
 from tests.graded_sets import (
@@ -290,9 +290,10 @@ def test_a_prepared_gate_says_of_every_run_what_a_gate_of_its_own_says():
     assert gate.judge(run, even).nulls[1] != gate.judge(run, CHUNKS).nulls[1]
 
 
-def test_passing_is_judged_alike_with_and_without_the_figures():
+@pytest.mark.parametrize("tau", [0.0, 0.05, 0.1])
+def test_passing_is_judged_alike_with_and_without_the_figures(tau):
     qrels = graded(15)
-    gate, passed = gate_of(qrels, tau=0.0), []
+    gate, passed = gate_of(qrels, tau=tau), []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         run = run_of({q: [d for d in sorted(grades) if rng.random() < 0.1 * (seed % 3)] for q, grades in qrels.items()})
@@ -301,6 +302,16 @@ def test_passing_is_judged_alike_with_and_without_the_figures():
         passed.append(passes)
         assert (mean, passes) == (found.real, found.verdict == "pass")
     assert 0 < sum(passed) < 40
+
+
+def test_a_run_that_scores_less_than_tau_is_refused_without_a_draw(monkeypatch):
+    qrels = graded(15)
+    gate = gate_of(qrels, tau=0.5)
+    monkeypatch.setattr(GradedGate, "_nulls", lambda *_: pytest.fail("a null was looked at"))
+    run = run_of({q: sorted(grades)[:1] if q < "q05" else [] for q, grades in qrels.items()})
+    mean, passes = gate.trial(gate.table.rankings(run), CHUNKS)
+    assert 0 < mean < 0.5
+    assert not passes
 
 
 def test_wrong_arguments_are_named():

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import zipfile
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +13,11 @@ from runner import catalog, packaged_weights, weights
 from runner.embed_chunks import embed, probed
 from runner.encoder import probe
 from runner.errors import BackendError, InputError
+from runner.eval_set import CHECKOUT
 from runner.local_encoder import StaticEncoder, TransformerEncoder, encoder_for
 from runner.store import Store
 from runner.weights import verified_folder
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 TEXTS = [
     "SEC. 2. The Secretary shall make grants to States for rural bridges.",
     "No funds may be used to close a post office.",

@@ -23,12 +23,12 @@ from mcp_types import CallToolResult
 from runner import __version__, cli
 from runner.canonical import rounded
 from runner.errors import BackendError, InputError
+from runner.eval_set import CHECKOUT
 from runner.null_gate import four_null_gate
 from runner.tools import mcp_server, mcp_tools
 from runner.tools.mcp_server import make_server
 from runner.tools.mcp_tools import TOOLS, Answer, Tool, checked_arguments, work
 from runner.tools.sample_bench import sample_bench
-from tests.conftest import CHECKOUT
 from tests.evening_process import run as run_evening
 
 COMMAND = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "mcp"]

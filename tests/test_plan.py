@@ -13,7 +13,6 @@ from runner.plan import (
     load_plan,
     plan_digest,
     query_count_problem,
-    read_yaml,
 )
 from runner.records import parse_cell
 
@@ -153,20 +152,6 @@ def test_a_rehearsal_may_have_another_baseline_and_a_shallower_pool(tmp_path):
 def test_a_plan_that_is_no_mapping_is_refused(path, content):
     path.write_bytes(content)
     assert problems(path)[0].startswith("the whole: ")
-
-
-@pytest.mark.parametrize(
-    "content", [b"cells: [", b"a: \x00", b"\xff\xfe\x00", b"a: !!python/object:os.system x", b"a: b: c"]
-)
-def test_a_file_that_is_not_plain_yaml_is_named(path, content):
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=f"{path} is not YAML: "):
-        read_yaml(path)
-
-
-def test_a_missing_plan_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"plan\.yaml does not exist"):
-        read_yaml(tmp_path / "plan.yaml")
 
 
 def test_the_digest_holds_the_rule_and_not_the_cells(path):

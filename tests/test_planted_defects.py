@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +16,10 @@ from runner.catalog import SOURCES
 from runner.decide import Choice
 from runner.encoder import _FILLER, PARAPHRASES
 from runner.errors import BackendError, NegativeVerdict
-from runner.eval_set import Workspace, open_version
+from runner.eval_set import CHECKOUT, Workspace, open_version
 from runner.pipeline import Evening
-from tests.small_set import _TOPICS, LOOSE, SmallEncoder, _words
+from tests.small_set import _TOPICS, LOOSE, SmallEncoder, _words, unscored
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 INPUTS = ("corpus.jsonl", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json", "queries.yaml")
 CHOICE = Choice("recommended", "", "test")
 PROBED = {sentence for pair in PARAPHRASES for sentence in pair}
@@ -83,10 +81,7 @@ def _healthy(tmp_path_factory):
 def _version(healthy, tmp_path):
     """The healthy evening's runs, not yet scored and decided."""
     shutil.copytree(healthy, tmp_path, dirs_exist_ok=True)
-    version = demo_copy(tmp_path)
-    for name in ("lock.json", "decision.json", "results.json", "results.html", "receipt.json"):
-        (version.record / name).unlink()
-    return version
+    return unscored(demo_copy(tmp_path))
 
 
 def test_without_a_defect_every_cell_and_every_control_behaves(healthy):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from runner.canonical import digest, file_sha256, json_line, sha256
 from runner.corpus import corpus_documents
 from runner.errors import InputError
-from runner.eval_set import load_corpus, load_labels, load_queries
+from runner.eval_set import load_corpus, load_queries
+from runner.labels import load_labels
 from runner.prep_labels import (
     BATCH_PAIRS,
     EVIDENCE_CHARS,

@@ -93,7 +93,7 @@ def test_rankings_turned_upside_down_are_named_whether_cut_before_or_after():
     )
     worst = run_of({q: sorted(DOCS[:60], key=lambda d: grades.get(d, 0)) for q, grades in qrels.items()})
     assert said_of(worst, qrels).startswith(
-        "rankings fit other queries' judgments better than their own: scores may be sorted worst first; "
+        "no query gets a relevant document among its first ten: scores may be sorted worst first, or "
     )
 
 
@@ -125,3 +125,9 @@ def test_a_short_list_is_named_by_its_length():
     qrels = graded(25)
     assert said_of(run_of(dict.fromkeys(qrels, DOCS[:3])), qrels).startswith("every query gets the same 3 documents")
     assert said_of(run_of(dict.fromkeys(qrels, DOCS[:1])), qrels).startswith("every query gets the same document:")
+
+
+def test_a_run_that_finds_nothing_is_not_said_to_fit_other_queries_better():
+    qrels = graded(25)
+    strangers = run_of({query_id: [d for d in DOCS if d not in grades][:10] for query_id, grades in qrels.items()})
+    assert said_of(strangers, qrels).startswith("no query gets a relevant document among its first ten")

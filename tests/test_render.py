@@ -17,12 +17,14 @@ from pydantic import ValidationError
 
 from runner import catalog
 from runner.canonical import json_bytes, rounded, sha256
+from runner.decision_schemas import Receipt
 from runner.plan import default_cells
 from runner.records import BM25Cell, HybridCell, parse_cell
 from runner.render import LONGEST_TEXT, TEMPLATE_VERSION, TEMPLATES, criterion_5, figure, page, percent, places, signed
-from runner.result_schemas import Receipt, Results
+from runner.result_schemas import Results
 from runner.schemas import Rule
 from runner.tiers import meets_criterion_5
+from tests.example_results import scale
 
 NEEDS = (
     "Which bills create a grant program for repairing rural bridges?",
@@ -69,6 +71,7 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "cell": name,
+        "imported": None,
         "queries_sha256": sha256("queries"),
         "corpus_sha256": sha256("corpus"),
         "run_sha256": sha256(f"{name} run"),
@@ -220,7 +223,7 @@ def synthetic_results(
     }
     kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
     return {
-        "schema_version": 2,
+        "schema_version": 3,
         "source": source,
         "version": 1,
         "kind": kind,
@@ -228,6 +231,7 @@ def synthetic_results(
         "plan": plan,
         "preregistration_sha256": sha256("preregistration"),
         "judge_prompt_sha256": sha256("judge"),
+        "collection": None,
         "queries": [
             {
                 "id": f"q{number:02d}",
@@ -277,6 +281,7 @@ def synthetic_results(
                 "behaves": True,
             },
         ],
+        "scale": scale(*(row["cell"] for row in rows)).model_dump(),
         "noise_floor": {
             "cell": cells[0],
             "difference": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},

@@ -8,14 +8,15 @@ import pytest
 
 from runner.canonical import file_sha256, json_bytes
 from runner.errors import NegativeVerdict, Outstanding
-from runner.eval_set import NOISE_FLOOR_CELL, append_labels, load_queries
+from runner.eval_set import NOISE_FLOOR_CELL, load_queries
+from runner.labels import append_labels
 from runner.pipeline import Evening
 from runner.prep_labels import import_answers
 from runner.records import Hit, Run, Span
 from runner.results import make_results
 from runner.run_files import run_bytes
 from tests.evening_process import CHOICE, run
-from tests.small_set import answers, fake_encoders, make_version
+from tests.small_set import answers, fake_encoders, make_version, unscored
 from tests.test_eval_set import label
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -37,10 +38,7 @@ def _evening(tmp_path_factory):
 def _version(evening, tmp_path):
     """A version whose evening is over, without lock, decision and results."""
     shutil.copytree(evening, tmp_path, dirs_exist_ok=True)
-    version = make_version(tmp_path)
-    for name in ("lock.json", "decision.json", "results.json", "results.html", "receipt.json"):
-        (version.record / name).unlink()
-    return version
+    return unscored(make_version(tmp_path))
 
 
 def put(version, name, found):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from chunkers import tokens
 from chunkers.tokens import MAX_BLANK_RUN, PATTERN, count_tokens, encoding, ranks_path, read_ranks, tokenize
 from runner.errors import BackendError
+from runner.eval_set import CHECKOUT
 
 TEXTS = st.text(
     st.one_of(
@@ -123,7 +124,7 @@ def test_a_missing_package_is_named(unloaded: None, monkeypatch: pytest.MonkeyPa
 
 def test_importing_the_registry_loads_no_tokenizer() -> None:
     code = "import sys, chunkers.registry; assert not {'tiktoken', 'torch', 'lxml', 'scipy'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=CHECKOUT)
 
 
 @pytest.mark.parametrize(

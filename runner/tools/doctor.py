@@ -100,12 +100,10 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             slow=True,
         ),
     ]
-    return [*machine, *(Check(name, did, _CODE, answer) for name, did, answer in (*_PARTS, *_DEFECTS))]
+    return [*machine, *(Check(name, did, _CODE, answer) for name, did, answer in _WORK)]
 
 
-_Row = tuple[str, str, Callable[[], str]]
-
-_PARTS: tuple[_Row, ...] = (
+_WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("bill reader", "read twelve bills of two sentences", parts.reads_bills),
     ("chunkers", "cut the bills with every chunker", parts.chunks_documents),
     ("bm25", "asked twelve questions, each of which one bill answers", parts.retrieves),
@@ -113,8 +111,6 @@ _PARTS: tuple[_Row, ...] = (
     ("run files", "wrote a run, read it back, and read it cut short", parts.round_trips_runs),
     ("gate", "graded an oracle and a plausible engine, which must pass", defects.good_systems_pass),
     ("graded gate", "graded BM25 over the bills, which must pass", defects.bm25_passes),
-)
-_DEFECTS: tuple[_Row, ...] = (
     *(
         (f"planted: {name}", f"graded {what}, which must fail", partial(defects.cheater_fails, name))
         for name, what in (

@@ -22,6 +22,7 @@ _MOST_PASSES = 4
 """Of _DRAWS random predictors; more than these pass a gate that holds at 5 % each once in 400 times."""
 
 _PLACES_MOVED = 5
+_GRADED: dict[str, Any] = {"draws": 400, "tau": 0.05, "alpha": 0.05, "seed": 2026}
 
 
 def good_systems_pass() -> str:
@@ -64,9 +65,11 @@ def bm25_passes() -> str:
 def graded_controls_behave() -> str:
     """What the graded gate says of the six predictors that every run is checked with."""
     from runner.controls import controls
+    from runner.graded_gate import GradedGate
 
     tiny = tiny_set()
-    found = controls(list(tiny.queries), tiny.qrels, tiny.strata, *_sizes(), draws=400, tau=0.05, alpha=0.05, seed=2026)
+    chunks, lengths = _sizes()
+    found = controls(GradedGate(list(tiny.queries), tiny.qrels, tiny.strata, lengths, **_GRADED), chunks)
     wrong = [f"{c.name} passes {c.passes} of {c.draws} times, expected to {c.expected}" for c in found if not c.behaves]
     if wrong:
         raise NegativeVerdict("; ".join(wrong))
@@ -181,9 +184,7 @@ def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateVerdict":
     from runner.graded_gate import graded_gate
 
     tiny = tiny_set()
-    return graded_gate(
-        run, list(tiny.queries), qrels, tiny.strata, *_sizes(), draws=400, tau=0.05, alpha=0.05, seed=2026
-    )
+    return graded_gate(run, list(tiny.queries), qrels, tiny.strata, *_sizes(), **_GRADED)
 
 
 def _sizes() -> tuple[dict[str, int], dict[str, int]]:

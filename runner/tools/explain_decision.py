@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from runner.canonical import read_json
+from runner.decision_schemas import Decision
 from runner.dry_run import describe
 from runner.eval_set import Version
 from runner.lock import verify_version
-from runner.result_schemas import CellResult, Decision, Results
+from runner.result_schemas import CellResult, Results
 from runner.strict import Model, Strict, checked
 from runner.summary import decision_sentence
 from runner.tiers import p_text

@@ -19,7 +19,7 @@ from runner.given_file import display, printable
 from runner.schemas import Count, Sha256
 from runner.strict import Strict, checked
 from runner.tools.folder_files import file_entry, files_below, name_inside
-from runner.tools.git_state import git_state
+from runner.tracked import git_state
 
 SKIP_PREFIXES = (".fuse_hidden",)
 SKIP_SUFFIXES = (".db-wal", ".db-shm")

@@ -127,7 +127,7 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
 
     n_trials = options.settings.get("n_trials", TRIALS)
     if n_trials > most:
-        raise InputError(f"--n-trials {n_trials} is more than would fit into memory; give at most {most:,}.")
+        raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
 
 
 def _named(options: argparse.Namespace) -> str:

@@ -15,7 +15,7 @@ from pydantic import Field
 from runner.canonical import read_json
 from runner.errors import BackendError, InputError
 from runner.given_file import display, printable, quoted
-from runner.plan import read_yaml
+from runner.plain_yaml import read_yaml
 from runner.records import SCORE_UNIT
 from runner.schemas import Share
 from runner.strict import Strict, checked

@@ -14,7 +14,8 @@ ROWS_AT_ONCE = 1 << 16
 """Lists that are drawn in one go; each takes some 400 bytes meanwhile."""
 
 _KEYS_AT_ONCE = 1 << 22
-_SCORES_AT_ONCE = 1 << 21
+_SCORES_AT_ONCE = 1 << 17
+"""A megabyte, which stays in the processor's cache."""
 
 
 def generator_for(seed: int, stream: str) -> np.random.Generator:
@@ -50,16 +51,14 @@ def permutations(groups: Sequence[Ints], draws: int, generator: np.random.Genera
     return assigned
 
 
-def own_and_permuted(table: QrelsTable, rankings: Ints, assigned: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """nDCG@10 of each query's ranking (queries,), and sums over the queries (draws,) under the qrels assigned."""
-    own = np.zeros(len(rankings), np.int64)
+def permuted_totals(table: QrelsTable, rankings: Ints, assigned: NDArray[np.int32]) -> Ints:
+    """Sums over the queries (draws,) of nDCG@10 under the qrels assigned."""
     totals = np.zeros(assigned.shape[1], np.int64)
     turn = max(1, _SCORES_AT_ONCE // len(rankings))
     for start in range(0, len(rankings), turn):
         for query, scores in enumerate(table.scores(rankings[start : start + turn]), start):
-            own[query] = scores[query]
             totals += scores.take(assigned[query])
-    return own, totals
+    return totals
 
 
 def random_totals(table: QrelsTable, weights: Ints, draws: int, generator: np.random.Generator) -> Ints:
@@ -87,12 +86,14 @@ def shuffled_totals(table: QrelsTable, rankings: Ints, shuffles: NDArray[np.int8
     Of an order of ten places a ranking of fewer documents takes those of its own places, in their order.
     """
     totals = np.zeros(shuffles.shape[2], np.int64)
-    for query, ranking in enumerate(rankings):
-        grades = table.grades_for(query, ranking[ranking >= 0])
-        orders = shuffles[query, : len(grades)]
+    lengths = (rankings >= 0).sum(axis=1).tolist()
+    for query, grades in enumerate(table.own_grades(rankings)):
+        orders = shuffles[query]
+        if lengths[query] < DEPTH:
+            orders = orders[: lengths[query]].argsort(axis=0).argsort(axis=0)
         gains = np.zeros(len(totals))
         for place in np.flatnonzero(grades).tolist():
-            gains += grades[place] * DISCOUNTS[(orders < orders[place]).sum(axis=0)]
+            gains += grades[place] * DISCOUNTS[orders[place]]
         totals += normalised(gains, table.ideal[query])
     return totals
 
@@ -119,23 +120,42 @@ def draw_documents(weights: Ints, rows: int, generator: np.random.Generator) -> 
     exponential race among the documents they do not have, which is that law again.
     """
     candidates = np.flatnonzero(weights > 0)
+    if not len(candidates):
+        return np.empty((rows, 0), np.int64)
     weights = weights[candidates]
-    depth = min(DEPTH, len(candidates))
-    places = np.full((depth, rows), -1, np.int32)
-    if depth:
-        tickets = np.repeat(np.arange(len(weights), dtype=np.int32), weights)
-        filled = np.zeros(rows, np.int64)
-        for turn, drawn in enumerate(tickets[generator.integers(len(tickets), size=(_TICKETS, rows))]):
-            fresh = np.flatnonzero((places[:turn] != drawn).all(axis=0) & (filled < depth))
-            places[filled[fresh], fresh] = drawn[fresh]
-            filled[fresh] += 1
-    documents = np.ascontiguousarray(places.T)
-    short = np.flatnonzero((documents < 0).any(axis=1))
-    rows_at_once = max(1, _KEYS_AT_ONCE // max(1, len(weights)))
+    documents = _by_ticket(weights, rows, generator)
+    short = np.flatnonzero(documents[:, -1] < 0)
+    rows_at_once = max(1, _KEYS_AT_ONCE // len(weights))
     for start in range(0, len(short), rows_at_once):
         part = short[start : start + rows_at_once]
         documents[part] = _raced(documents[part], weights, generator)
     return candidates[documents]
+
+
+def _by_ticket(weights: Ints, rows: int, generator: np.random.Generator) -> NDArray[np.int32]:
+    """Rows of ten places or as many as there are weights, in order of the draws; -1 where these did not suffice."""
+    tickets = np.repeat(np.arange(len(weights), dtype=np.int32), weights)
+    drawn = generator.integers(len(tickets), size=(_TICKETS, rows))
+    depth = min(DEPTH, len(weights))
+    places = np.full((depth, rows), -1, np.int32)
+    places[:_TICKETS] = tickets[drawn[:depth]]
+    repeats = np.zeros(rows, bool)
+    for turn in range(1, depth):
+        repeats |= (places[:turn] == places[turn]).any(axis=0)
+    again = np.flatnonzero(repeats)
+    places[:, again] = _without_repeats(tickets[drawn[:, again]], depth)
+    return np.ascontiguousarray(places.T)
+
+
+def _without_repeats(drawn: NDArray[np.int32], depth: int) -> NDArray[np.int32]:
+    """The first `depth` different ones of each column's draws (turns, columns), -1 where there are fewer."""
+    places = np.full((depth, drawn.shape[1]), -1, np.int32)
+    filled = np.zeros(drawn.shape[1], np.int64)
+    for turn, found in enumerate(drawn):
+        fresh = np.flatnonzero((places[:turn] != found).all(axis=0) & (filled < depth))
+        places[filled[fresh], fresh] = found[fresh]
+        filled[fresh] += 1
+    return places
 
 
 def _raced(documents: NDArray[np.int32], weights: Ints, generator: np.random.Generator) -> NDArray[np.int64]:

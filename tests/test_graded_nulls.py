@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import null_systems
-from runner.null_systems import (
+from runner import graded_nulls
+from runner.graded_nulls import (
     draw_documents,
     generator_for,
     greatest,
     most_retrieved,
-    own_and_permuted,
     permutation_groups,
     permutations,
+    permuted_totals,
     random_totals,
     shuffled_totals,
     shuffles,
@@ -54,6 +54,9 @@ def test_scores_are_those_of_every_run_under_every_qrels(drawn):
     for row, name in enumerate(names):
         swapped = Run("cell", dict.fromkeys(names, run.hits[name]))
         assert crossed[row].tolist() == list(score(swapped, names, qrels, 2).values["ndcg@10"])
+    assert table.own_scores(rankings).tolist() == crossed.diagonal().tolist()
+    for query, (ranking, grades) in enumerate(zip(rankings, table.own_grades(rankings), strict=True)):
+        assert grades.tolist() == table.grades_for(query, ranking).tolist()
 
 
 def test_a_document_that_is_neither_judged_nor_in_the_corpus_is_an_error():
@@ -94,10 +97,9 @@ def test_permuted_totals_are_sums_over_the_assigned_qrels_in_blocks_of_any_size(
     assigned = permutations(permutation_groups("aaabbbb"), 40, rng())
     crossed = table.scores(rankings)
     totals = [sum(crossed[row, column] for row, column in enumerate(draw)) for draw in assigned.T.tolist()]
-    expected = [crossed.diagonal().tolist(), totals]
-    assert [part.tolist() for part in own_and_permuted(table, rankings, assigned)] == expected
-    monkeypatch.setattr(null_systems, "_SCORES_AT_ONCE", 15)
-    assert [part.tolist() for part in own_and_permuted(table, rankings, assigned)] == expected
+    assert permuted_totals(table, rankings, assigned).tolist() == totals
+    monkeypatch.setattr(graded_nulls, "_SCORES_AT_ONCE", 15)
+    assert permuted_totals(table, rankings, assigned).tolist() == totals
 
 
 def test_shuffled_totals_follow_the_enumeration_of_all_orders():
@@ -134,7 +136,7 @@ def test_documents_are_drawn_by_weight_without_replacement(weights):
 def test_the_race_and_the_tickets_follow_one_law(monkeypatch):
     weights = np.array([1, 2, 3, 4, 10, 20, 2, 2, 2, 2, 2, 2, 6])
     tickets = draw_documents(weights, 40_000, rng(3))
-    monkeypatch.setattr(null_systems, "_TICKETS", 1)
+    monkeypatch.setattr(graded_nulls, "_TICKETS", 1)
     raced = draw_documents(weights, 40_000, rng(4))
     for place in (1, 4, 9):
         shares = [np.bincount(drawn[:, place], minlength=13) / 40_000 for drawn in (tickets, raced)]
@@ -151,7 +153,7 @@ def test_random_retrieval_averages_to_the_exact_expectation_under_equal_weights(
     qrels = {"q1": {DOCS[0]: 3}, "q2": {DOCS[5]: 2, DOCS[6]: 1}}
     table = table_of(qrels)
     weights = document_column(table, dict.fromkeys(DOCS[:50], 4))
-    monkeypatch.setattr(null_systems, "ROWS_AT_ONCE", 40_000)
+    monkeypatch.setattr(graded_nulls, "ROWS_AT_ONCE", 40_000)
     totals = random_totals(table, weights, 40_000, rng())
     discounts = sum(1 / math.log2(rank + 1) for rank in range(1, 11))
     expected = discounts / 50 * (3 / 3 + 3 / (2 + 1 / math.log2(3)))

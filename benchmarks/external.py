@@ -1,0 +1,197 @@
+"""External collections: scores against ir_measures, all statistics of a large one, and published values on SciFact.
+
+    python benchmarks/external.py
+
+SciFact is read from PSE_SHARED (bench/scifact) and goes through the command's own stages in a folder that is thrown
+away. Vectors are taken from the cache and not made here: `bin/per-source-eval.py --source=beir --corpus-path FOLDER`
+makes them. Ends with 1 where a value of docs/matrix/published.yaml is missed by more than its tolerance.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+from corpus import CHECKOUT
+from score import compare
+
+from runner.canonical import JSON, digest
+from runner.cell_results import cell_results
+from runner.chunk_corpus import chunk_corpus
+from runner.comparison import Comparison
+from runner.corpus import read_external
+from runner.embed_chunks import embed
+from runner.errors import BackendError
+from runner.eval_set import cache_folder, newest_version, source_of
+from runner.external import ExternalEvaluation
+from runner.local_encoder import encoder_for
+from runner.plan import default_plan_text
+from runner.ranking import RUN_DEPTH
+from runner.records import Hit, ImportedCell, Query, Run, Side, Span
+from runner.results import control_results
+from runner.schemas import CellFile, Plan
+from runner.store import MANIFEST, Store
+from runner.tools.matrix_published import load_published
+
+N_QUERIES, DEPTH, N_DOCUMENTS = 3_000, 1_000, 100_000
+BM25 = ("bm25 x whole_doc", "bm25-plain x whole_doc")
+ENCODERS = ("minilm-l6-v2", "mpnet-base-v2")
+SPAN = Span(0, 1)
+
+
+def main() -> None:
+    compare(N_QUERIES, DEPTH)
+    for n_cells in (2, 8):
+        seconds = statistics_seconds(made_up(n_cells))
+        print(
+            f"all statistics: {N_QUERIES:,} queries, {N_DOCUMENTS:,} documents, {n_cells} cells: "
+            f"{sum(seconds.values()):.1f} s ({', '.join(f'{name} {value:.1f}' for name, value in seconds.items())})"
+        )
+    folder = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared")) / "bench" / "scifact"
+    if not folder.is_dir():
+        print(f"NOT MEASURED: SciFact is not at {folder}; set PSE_SHARED to the folder that has bench/scifact")
+        return
+    if missed := against_published(scifact_values(folder)):
+        raise SystemExit(f"missed by more than its tolerance: {', '.join(missed)}")
+
+
+def made_up(n_cells: int) -> Comparison:
+    """Imported runs of which each is a little better than the one before, over five to ten judged documents a query."""
+    rng = np.random.default_rng(1)
+    documents = [f"d{i:06}" for i in range(N_DOCUMENTS)]
+    queries = [Query(f"q{i}", "text", "published", "harvested") for i in range(N_QUERIES)]
+    qrels = {query.query_id: judgments(documents, rng) for query in queries}
+    cells = [str(ImportedCell(f"engine-{i}")) for i in range(n_cells)]
+    plan = Plan.model_validate(yaml.safe_load(default_plan_text(source_of("beir"), rehearsal=False)))
+    return Comparison(
+        plan=plan.model_copy(update={"cells": cells, "baseline": cells[0]}),
+        queries=queries,
+        runs={cell: engine(cell, 0.1 * i, documents, qrels, rng) for i, cell in enumerate(cells)},
+        qrels=qrels,
+        facts={cell: cell_file(cell, documents) for cell in cells},
+        registered=frozenset(cells),
+        document_lengths=dict(zip(documents, rng.integers(200, 9_000, N_DOCUMENTS).tolist(), strict=True)),
+        published=True,
+    )
+
+
+def judgments(documents: Sequence[str], rng: np.random.Generator) -> dict[str, int]:
+    judged = rng.choice(len(documents), rng.integers(5, 11), replace=False)
+    grades = rng.choice(4, len(judged), p=[0.5, 0.2, 0.2, 0.1])
+    return {documents[i]: grade for i, grade in zip(judged.tolist(), grades.tolist(), strict=True)}
+
+
+def engine(
+    cell: str, skill: float, documents: Sequence[str], qrels: Mapping[str, Mapping[str, int]], rng: np.random.Generator
+) -> Run:
+    """DEPTH documents a query, the better graded ones earlier, of which an import keeps RUN_DEPTH."""
+    hits = {}
+    for query_id, grades in qrels.items():
+        scores = {documents[i]: value for i, value in enumerate(rng.normal(size=DEPTH).tolist(), rng.integers(90_000))}
+        scores |= {doc_id: 1.5 + rng.normal() + skill * grade for doc_id, grade in grades.items()}
+        ranked = sorted(scores, key=lambda doc_id: -scores[doc_id])[:RUN_DEPTH]
+        hits[query_id] = tuple(Hit(doc_id, scores[doc_id], SPAN) for doc_id in ranked)
+    return Run(cell, hits)
+
+
+def cell_file(cell: str, documents: Sequence[str]) -> CellFile:
+    return CellFile(
+        schema_version=1,
+        cell=cell,
+        queries_sha256="0" * 64,
+        corpus_sha256="0" * 64,
+        run_sha256="0" * 64,
+        chunk_run_sha256=None,
+        chunks=None,
+        encoder=None,
+        probe=None,
+        truncation=None,
+        bm25=None,
+        method="made up",
+        chunkers_sha256=None,
+        chunks_per_document=dict.fromkeys(documents, 1),
+    )
+
+
+def statistics_seconds(comparison: Comparison) -> dict[str, float]:
+    """Seconds of each part of what a page says of its cells."""
+    parts: dict[str, Callable[[], object]] = {
+        "scores": lambda: comparison.scores,
+        "tests and guards": lambda: (comparison.tests, comparison.guards),
+        "intervals and null gates": lambda: cell_results(comparison),
+        "controls": lambda: control_results(comparison),
+        "false alarms and winner's curse": lambda: (comparison.false_alarm(), comparison.best_gain_corrected()),
+    }
+    seconds = {}
+    for name, part in parts.items():
+        started = time.perf_counter()
+        part()
+        seconds[name] = time.perf_counter() - started
+    return seconds
+
+
+class KeptVectors(Store):
+    """The store, from which vectors are only taken: LookupError where there are none."""
+
+    def ensure(self, stage: str, inputs: JSON, build: Callable[[Path], None]) -> Path:
+        """As the store's, but that it never waits for another process that is making them."""
+        folder = self.root / stage / digest({"stage": stage, "inputs": inputs})
+        if stage == "vectors" and not (folder / MANIFEST).exists():
+            raise LookupError(f"no vectors in {folder}")
+        return super().ensure(stage, inputs, build)
+
+
+def scifact_values(folder: Path) -> dict[str, float]:
+    """nDCG@10 of the cells that can be had without embedding."""
+    collection = read_external(folder)
+    by_id = {document.doc_id: document for document in collection.documents}
+    readings = [chunk.reading(by_id[chunk.doc_id]) for chunk in chunk_corpus(collection.documents, "whole_doc")]
+    texts: dict[Side, list[str]] = {"document": readings, "query": list(collection.queries.values())}
+    cells = [*BM25, *(f"{encoder} x whole_doc" for encoder in ENCODERS if is_kept(encoder, texts))]
+    with tempfile.TemporaryDirectory() as scratch:
+        version = newest_version("beir", Path(scratch))
+        plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False)) | {"cells": cells}
+        path = version.plan_path(rehearsal=False)
+        path.parent.mkdir()
+        path.write_text(yaml.safe_dump(plan), encoding="utf-8")
+        ExternalEvaluation(version, folder).run()
+        results = json.loads((version.record / "results.json").read_bytes())
+    return {row["cell"]: row["scores"]["ndcg@10"]["mean"] for row in results["cells"]}
+
+
+def is_kept(encoder: str, texts: Mapping[Side, Sequence[str]]) -> bool:
+    try:
+        for side, given in texts.items():
+            embed(KeptVectors(cache_folder(CHECKOUT)), encoder_for(encoder), given, side)
+    except (LookupError, BackendError) as error:
+        print(f"NOT MEASURED: {encoder} x whole_doc: {error}")
+        return False
+    return True
+
+
+def against_published(values: Mapping[str, float]) -> list[str]:
+    """Every published nDCG@10 that has a tolerance, beside ours; the names of those that ours misses."""
+    missed = []
+    for row in load_published(CHECKOUT / "docs" / "matrix" / "published.yaml").values:
+        if row.tolerance is None or row.measure != "ndcg@10" or row.system not in values:
+            continue
+        difference = values[row.system] - row.value
+        agrees = abs(difference) <= row.tolerance
+        print(
+            f"SciFact, {row.system}: nDCG@10 {values[row.system]:.5f}, {row.source} {row.value:.5f}, difference "
+            f"{difference:+.5f} {'within' if agrees else 'NOT WITHIN'} {row.tolerance}"
+        )
+        if not agrees:
+            missed.append(f"{row.system} ({row.source})")
+    return missed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""post-bulk.html: one self-contained page, a pure function of post_bulk.json, its receipt and the templates."""
+
+import shlex
+
+from runner.canonical import json_bytes, rounded, sha256
+from runner.decision_schemas import Receipt
+from runner.eval_set import DRIVER
+from runner.post_bulk.schemas import PostBulk
+from runner.post_bulk.verdict import verdict
+from runner.render import inert, rendered
+
+TEMPLATE_VERSION = 1
+"""Raised with every change of a template or of this module that changes the page; the page names it."""
+
+
+def post_bulk_page(found: PostBulk, receipt: Receipt) -> bytes:
+    """UTF-8 HTML without script, network or clock; what substrate and record hold is shown, never interpreted."""
+    stored = rounded(found.model_dump())
+    return rendered(
+        "post_bulk.html.j2",
+        found=inert(stored),
+        verdict=inert(verdict(found)),
+        receipt=inert(rounded(receipt.model_dump())),
+        found_sha256=sha256(json_bytes(stored)),
+        commands=inert(_commands(found)),
+        template_version=TEMPLATE_VERSION,
+    )
+
+
+def _commands(found: PostBulk) -> list[str]:
+    source = f"--source={shlex.quote(found.source)}"
+    rehearse = " --rehearse" if found.kind == "rehearsal" else ""
+    return [
+        f"{DRIVER} {source}{rehearse} --post-bulk --corpus-path SUBSTRATE.db",
+        f"{DRIVER} verify {source}",
+    ]
