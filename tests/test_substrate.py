@@ -22,6 +22,7 @@ from runner.substrate.findings import Finding
 from runner.substrate.full_text import tokenizer_finding
 from runner.substrate.search import Search, index_recall, search_runs
 from runner.substrate.texts import Texts, coverage
+from tests import substrate_builder
 from tests.substrate_builder import (
     FAULTS,
     MODEL,
@@ -593,3 +594,17 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(healthy, tmp_path, d
     path.write_bytes(content[: data.draw(st.integers(1, len(content)) | st.just(len(content)))])
     with suppress(InputError):
         read_all(path)
+
+
+def test_a_document_of_the_same_id_in_another_case_is_another_document(tmp_path, monkeypatch):
+    """A column may compare without case; ids never do."""
+    plain = substrate_builder.schema
+    monkeypatch.setattr(
+        substrate_builder,
+        "schema",
+        lambda *given: plain(*given).replace("document_id TEXT", "document_id TEXT COLLATE NOCASE"),
+    )
+    path = made(tmp_path / "s.db")
+    edit(path, "UPDATE bills_chunks SET document_id = upper(document_id) WHERE chunk_id = 1")
+    found = {finding.name for finding in checks(path).faults}
+    assert "missing chunks" in found

@@ -119,7 +119,7 @@ def indexes(substrate: Substrate, doc_ids: Sequence[str], *, restricted: bool) -
     if not restricted:
         return Indexes(substrate, places, None)
     rows = substrate.rows(
-        "SELECT chunk_id FROM {chunks} WHERE document_id IN (SELECT value FROM json_each(?))",
+        "SELECT chunk_id FROM {chunks} WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?))",
         (json_array(ids.values()),),
     )
     return Indexes(substrate, places, frozenset(chunk_id for (chunk_id,) in rows))

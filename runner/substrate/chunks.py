@@ -85,7 +85,7 @@ def _stored(substrate: Substrate, doc_ids: Sequence[str]) -> Iterable[Stored]:
     owners = {document_id: doc_id for doc_id, document_id in substrate.ids_of(doc_ids).items()}
     rows = substrate.rows(
         "SELECT chunk_id, document_id, char_start, char_end, context FROM {chunks} "
-        "WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        "WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
         (json_array(owners),),
     )
     for chunk_id, document_id, start, end, context in rows:

@@ -77,7 +77,8 @@ class Substrate:
         known = {
             row[0]
             for row in self.rows(
-                "SELECT DISTINCT document_id FROM {chunks} WHERE document_id IN (SELECT value FROM json_each(?))",
+                "SELECT DISTINCT document_id FROM {chunks} "
+                "WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?))",
                 (json_array(doc_ids),),
             )
         }

@@ -34,7 +34,7 @@ def read_texts(substrate: Substrate, documents: Sequence[Document]) -> Texts:
     texts = Texts(defaultdict(list), {})
     rows = substrate.rows(
         "SELECT chunk_id, document_id, char_start, char_end, text FROM {chunks} "
-        "WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        "WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
         (json_array(by_id),),
     )
     for chunk_id, document_id, start, end, text in rows:
