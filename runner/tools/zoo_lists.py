@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from runner.ranking import RUN_DEPTH, rank
+from runner.ranking import RUN_DEPTH
 from runner.records import Hit, Run
-from runner.retrieve import reciprocal_ranks
+from runner.retrieve import fused_ids
 from runner.score import DISCOUNTS, Qrels
 from runner.tools.zoo_vectors import Whole, nearest, nearly_constant_vectors, text_hash_vectors, token_hash_vectors
 from runner.trec import WHOLE
@@ -203,14 +203,8 @@ def token_hash(material: Material) -> Lists:
 
 def half_hybrid(material: Material) -> Lists:
     """The engine's lists fused with those of the text hash, by reciprocal rank."""
-    numbers = {doc_id: number for number, doc_id in enumerate(material.doc_ids)}
-    lists = []
-    for arms in zip(_engine(material), text_hash(material), strict=True):
-        rankings = [np.array([numbers[doc_id] for doc_id in arm], np.int64) for arm in arms]
-        documents, scores = reciprocal_ranks(rankings)
-        order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
-        lists.append([material.doc_ids[number] for number in documents[order].tolist()])
-    return lists
+    arms = zip(_engine(material), text_hash(material), strict=True)
+    return [[doc_id for doc_id, _ in fused_ids(pair)] for pair in arms]
 
 
 def _engine(material: Material) -> Lists:
