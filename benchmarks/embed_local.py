@@ -16,7 +16,7 @@ from chunkers.registry import chunker
 from runner.embed_chunks import embed, probed
 from runner.local_encoder import TransformerEncoder, encoder_for
 from runner.store import Store
-from samplers.folder import read_folder
+from samplers.reading import read_corpus
 
 N_CHUNKS = 64
 ROUNDS = 3
@@ -27,7 +27,7 @@ def chunk_texts(folder: Path, name: str, n: int) -> list[str]:
     """At most n distinct chunks, evenly spread over the folder's documents."""
     split = chunker(name)
     texts = [
-        chunk.reading(document) for document in read_folder(folder, "bills").documents for chunk in split(document)
+        chunk.reading(document) for document in read_corpus(folder, "bills").documents for chunk in split(document)
     ]
     distinct = list(dict.fromkeys(texts))
     return distinct[:: -(-len(distinct) // n)]

@@ -19,7 +19,7 @@ PATH_TOKENS = 96
 SEPARATOR = " > "
 ELLIPSIS = "…"
 
-_DESIGNATION = re.compile(r"(?:(?:§+|[^\W\d]+\.?)\s+)?(?:\d[\w–-]*|[IVXLCDM]+\b|[A-Z]\b|\([^\s()]+\))")
+_DESIGNATION = re.compile(r"(?:(?:§+|[^\W\d]+\.?)\s+)?(?:\d[\w–-]*(?:\.\d[\w–-]*)*|[IVXLCDM]+\b|[A-Z]\b|\([^\s()]+\))")
 
 
 @lru_cache(maxsize=4096)
@@ -46,7 +46,8 @@ def title_context(title: str) -> str:
     return shortened(title, TITLE_TOKENS)
 
 
-def path_context(title: str, labels: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def path_context(title: str, labels: tuple[str, ...]) -> str:
     """The title and the headings from the outermost to the innermost, within PATH_TOKENS.
 
     Empty headings and those that repeat the one before are left out.

@@ -13,7 +13,8 @@ from runner.records import Document
 class Node:
     """A section and what it holds; the root is the document itself, with kind and label "".
 
-    `start` and `end` leave out white space at the ends. `holds_sections` marks containers.
+    `start` and `end` leave out white space at the ends; `starts` and `ends` are those of the children.
+    `holds_sections` marks containers.
     """
 
     start: int
@@ -22,6 +23,14 @@ class Node:
     label: str
     holds_sections: bool
     children: list["Node"] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def add(self, child: "Node") -> None:
+        """Hold a child that comes after those held already."""
+        self.children.append(child)
+        self.starts.append(child.start)
+        self.ends.append(child.end)
 
     def holds(self, piece: Piece) -> bool:
         """Whether the piece lies in this section."""
@@ -29,9 +38,7 @@ class Node:
 
     def touched(self, piece: Piece) -> Sequence["Node"]:
         """The children that have characters in common with the piece, in text order."""
-        first = bisect_right(self.children, piece[0], key=lambda child: child.end)
-        last = bisect_left(self.children, piece[1], key=lambda child: child.start)
-        return self.children[first:last]
+        return self.children[bisect_right(self.ends, piece[0]) : bisect_left(self.starts, piece[1])]
 
     def parts(self, text: str) -> Iterator["Node | Piece"]:
         """The children in text order and the text between, before and after them; white space is left out."""
@@ -60,7 +67,7 @@ def outline(document: Document, containers: frozenset[str], sections: frozenset[
         while path[-1] is not root and path[-1].end <= body[0]:
             path.pop()
         node = Node(*body, section.kind, section.label, holds_sections=section.kind in containers)
-        path[-1].children.append(node)
+        path[-1].add(node)
         if section.kind in containers or section.kind in sections:
             for outer in path:
                 outer.holds_sections = True
@@ -86,4 +93,4 @@ def heading_path(root: Node, title: str, piece: Piece) -> str:
         whole = piece[0] <= node.start and node.end <= piece[1]
         if len(touched) > 1 and (node.holds_sections or not whole):
             labels.append(label_range([child.label for child in touched]))
-        return path_context(title, labels)
+        return path_context(title, tuple(labels))

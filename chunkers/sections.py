@@ -43,12 +43,19 @@ class _Splitter:
         self.rules = rules
         self.tokens: Tokenized = tokenize(document.text)
         self.root = outline(document, rules.containers, rules.sections)
+        self._contexts: dict[Piece, str] = {}
 
     def context(self, piece: Piece) -> str:
-        return heading_path(self.root, self.title, piece)
+        if piece not in self._contexts:  # sizes are asked for again and again while pieces are joined
+            self._contexts[piece] = heading_path(self.root, self.title, piece)
+        return self._contexts[piece]
 
     def size(self, piece: Piece) -> int:
         return count_tokens(self.context(piece)) + self.tokens.count(*piece)
+
+    def fits(self, piece: Piece, limit: int) -> bool:
+        """Whether a chunk of the piece stays within the limit; a text that is too long by itself needs no context."""
+        return self.tokens.count(*piece) <= limit and self.size(piece) <= limit
 
     def is_small(self, piece: Piece) -> bool:
         return self.tokens.count(*piece) < self.rules.small
@@ -101,7 +108,7 @@ class _Splitter:
             end = node.end
             index += 1
             if self.is_small((start, end)):
-                while index < len(run) and self.size((start, run[index][0].end)) <= self.rules.merged:
+                while index < len(run) and self.fits((start, run[index][0].end), self.rules.merged):
                     end = run[index][0].end
                     index += 1
             if end == node.end:
@@ -111,7 +118,7 @@ class _Splitter:
 
     def split(self, node: Node, start: int) -> list[Piece]:
         """A section in pieces that fit: at its parts, theirs, and so on, then at breaks of the text."""
-        if self.size((start, node.end)) <= self.rules.largest:
+        if self.fits((start, node.end), self.rules.largest):
             return [(start, node.end)]
         pieces = self.cut((start, node.start)) if start < node.start else []
         for part in node.parts(self.text):
@@ -126,7 +133,7 @@ class _Splitter:
         result = pieces[:1]
         for piece in pieces[1:]:
             joined = result[-1][0], piece[1]
-            if self.size(joined) <= self.rules.largest:
+            if self.fits(joined, self.rules.largest):
                 result[-1] = joined
             else:
                 result.append(piece)

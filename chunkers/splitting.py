@@ -27,11 +27,14 @@ _BREAKS = (
 
 def trimmed(text: str, piece: Piece) -> Piece | None:
     """The piece without white space at its ends; None for white space alone."""
-    stretch = text[piece[0] : piece[1]]
+    start, end = piece
+    if start < end and not text[start].isspace() and not text[end - 1].isspace():
+        return piece
+    stretch = text[start:end]
     body = stretch.strip()
     if not body:
         return None
-    start = piece[0] + len(stretch) - len(stretch.lstrip())
+    start += len(stretch) - len(stretch.lstrip())
     return start, start + len(body)
 
 

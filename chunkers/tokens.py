@@ -68,15 +68,15 @@ class Tokenized:
 
     def before(self, start: int | Offsets) -> Offsets:
         """How many tokens end at or before each character offset."""
-        return np.asarray(np.searchsorted(self.ceil, start, side="right") - 1)
+        return np.asarray(self.ceil.searchsorted(start, side="right") - 1)
 
     def through(self, end: int | Offsets) -> Offsets:
         """How many tokens begin before each character offset."""
-        return np.asarray(np.searchsorted(self.floor, end, side="left"))
+        return np.asarray(self.floor.searchsorted(end, side="left"))
 
     def count(self, start: int, end: int) -> int:
         """Tokens that have a part in text[start:end], those cut by either end included."""
-        return int(self.through(end) - self.before(start))
+        return int(self.floor.searchsorted(end)) - int(self.ceil.searchsorted(start, side="right")) + 1
 
 
 def ranks_path() -> Path:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from runner.errors import InputError
 
@@ -108,42 +109,86 @@ ENCODERS: dict[str, EncoderSpec] = {
 
 
 @dataclass(frozen=True, slots=True)
+class ImportedDecision:
+    """A decision that was made elsewhere and whose artefacts are not in this repository."""
+
+    version: int
+    cell: str
+    ndcg: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """One row of the roster.
 
-    `reader` names a row of samplers.registry, "" where this version reads no such documents. `trigger_order` is the
-    place in the bulk-embed order, 0 for what is no source of the substrate. `corpus` is the embedded corpus, a path
-    in the checkout, or "". `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or
-    "external" (published qrels, compared and never decided).
+    `reader` names a row of samplers.registry. `trigger_order` is the place in the bulk-embed order, 0 for what is no
+    source of the substrate. `corpus` is the embedded corpus, a path in the checkout, or "". `policy` is "evaluate",
+    "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
+    decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own. `note`
+    says what an operator should know before anything else.
     """
 
     name: str
     trigger_order: int
     structural_chunker: str
-    reader: str = ""
+    reader: str
     citation_heavy: bool = False
     policy: str = "evaluate"
+    reuses: str = ""
+    imported: ImportedDecision | None = None
+    note: str = ""
     predicted_best: str = ""
     baseline: str = ARCTIC_BASELINE
     sample_size: int = 750
     corpus: str = ""
 
 
+def _row(name: str, trigger_order: int, chunker: str, **more: Any) -> SourceSpec:  # noqa: ANN401  # SourceSpec's fields
+    """A source of the substrate: it has a reader of its own, and where nothing is said its own chunker is predicted."""
+    return SourceSpec(name, trigger_order, chunker, **{"reader": name, "predicted_best": chunker, **more})
+
+
 SOURCES: dict[str, SourceSpec] = {
     spec.name: spec
     for spec in (
-        SourceSpec("crs_reports", 1, "markdown_header_v1", policy="baseline", predicted_best="markdown_header_v1"),
-        SourceSpec("federal_register", 2, "section_aware_fr_v1", predicted_best="section_aware_fr_v1"),
-        SourceSpec("bills", 3, "section_aware_bills_v1", reader="bills", predicted_best="section_aware_bills_v1"),
-        SourceSpec("us_code", 4, "usc_uslm_section_v1", citation_heavy=True, predicted_best="usc_uslm_section_v1"),
-        SourceSpec("public_laws", 5, "usc_uslm_section_v1", citation_heavy=True, predicted_best="usc_uslm_section_v1"),
-        SourceSpec("hearing_transcripts", 6, "speaker_turn_v1", predicted_best="speaker_turn_v1"),
-        SourceSpec("congressional_record", 7, "speaker_turn_v1", predicted_best="speaker_turn_v1"),
-        SourceSpec("committee_reports", 8, "section_aware_committee_v1", predicted_best="section_aware_committee_v1"),
-        SourceSpec("ecfr_and_cfr", 9, "section_aware_fr_v1", predicted_best="section_aware_fr_v1"),
-        SourceSpec("gao_reports", 10, "recursive_v1", policy="baseline", predicted_best="fixed_token_512_50"),
-        SourceSpec("cbo_cost_estimates", 11, "recursive_v1", policy="baseline", predicted_best="recursive_v1"),
-        SourceSpec(
+        _row(
+            "crs_reports",
+            1,
+            "markdown_header_v1",
+            policy="baseline",
+            imported=ImportedDecision(
+                1,
+                "mxbai-large-v1 x fixed_token_512_50",
+                0.6911,
+                "an earlier ablation over CRS reports, whose artefacts are not in this repository",
+            ),
+            note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
+        ),
+        _row("federal_register", 2, "section_aware_fr_v1"),
+        _row("bills", 3, "section_aware_bills_v1"),
+        _row("us_code", 4, "usc_uslm_section_v1", citation_heavy=True),
+        _row("public_laws", 5, "usc_uslm_section_v1", citation_heavy=True, reuses="us_code"),
+        _row("hearing_transcripts", 6, "speaker_turn_v1"),
+        _row("congressional_record", 7, "speaker_turn_v1", reuses="hearing_transcripts"),
+        _row("committee_reports", 8, "section_aware_committee_v1"),
+        _row("ecfr_and_cfr", 9, "section_aware_fr_v1", reuses="federal_register"),
+        _row(
+            "gao_reports",
+            10,
+            "recursive_v1",
+            policy="baseline",
+            predicted_best="fixed_token_512_50",
+            note="only the products' own summaries are read, not the bodies of the reports",
+        ),
+        _row(
+            "cbo_cost_estimates",
+            11,
+            "recursive_v1",
+            policy="baseline",
+            note="the baseline until its ingester exists; no real document was ever read here",
+        ),
+        _row(
             "statements_of_administration_policy",
             12,
             "recursive_v1",
@@ -174,19 +219,20 @@ SOURCES: dict[str, SourceSpec] = {
 
 REFUSED: dict[str, str] = {
     "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",
-    **dict.fromkeys(
-        (
-            "legislators-and-committees",
-            "roll-call-votes",
-            "regulations-dot-gov-dockets",
-            "lda-filings",
-            "topic-taxonomy",
-            "staff-directories",
-        ),
-        "it is structured metadata with no body to embed; it is served by keyword and SQL",
-    ),
+    "bill_status": "it is metadata of bills; put its files beside the bills and read both as the source bills",
+    **{
+        name: f"it is structured metadata with no body to embed; look {where}"
+        for name, where in {
+            "legislators-and-committees": "in the substrate's tables of members and committees, by SQL",
+            "roll-call-votes": "in the substrate's tables of votes, by bill or roll-call number",
+            "regulations-dot-gov-dockets": "it up by docket; the rules themselves are the source federal_register",
+            "lda-filings": "in the substrate's tables of lobbying filings, by registrant, client or issue code",
+            "topic-taxonomy": "in the substrate's table of terms, by keyword",
+            "staff-directories": "in the substrate's table of staff, by name or office",
+        }.items()
+    },
 }
-"""Names that operators may try, with the reason why nothing is evaluated."""
+"""Names that operators may try, with the reason why nothing is evaluated and where to look instead."""
 
 
 def source(name: str) -> SourceSpec:

@@ -3,14 +3,17 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
+
+import numpy as np
 
 from chunkers import registry
 from runner import progress
 from runner.bm25 import bm25_description, bm25_run
 from runner.canonical import JSON, digest, file_sha256, json_bytes, sha256, write_atomic
-from runner.chunk_corpus import chunk_corpus, chunk_health, chunks_to_rows, rows_to_chunks
+from runner.chunk_corpus import chunk_corpus, chunks_to_rows, rows_to_chunks
+from runner.chunk_health import chunk_health
 from runner.embed_chunks import Order, embed, probed
 from runner.encoder import Encoder
 from runner.errors import IntegrityError
@@ -21,8 +24,9 @@ from runner.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import CellFile, Truncation
 from runner.store import Store
+from samplers.readiness import boilerplate_share
 
-FORMAT = 2
+FORMAT = 3
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -161,6 +165,11 @@ class CellRuns:
         documents = {document.doc_id: document for document in self.documents()}
         return [chunk.reading(documents[chunk.doc_id]) for chunk in chunks]
 
+    @cached_property
+    def _boilerplate(self) -> float:
+        """Of the documents, so the same for every chunker."""
+        return boilerplate_share(self.documents())
+
     def chunks(self, chunker: str) -> list[Chunk]:
         """The chunks of every document, in document order."""
         if chunker not in self._chunks:
@@ -183,13 +192,13 @@ class CellRuns:
         chunks = self.chunks(cell.chunker)
         encoder = None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder)
         return CellFile(
-            schema_version=1,
+            schema_version=2,
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
             run_sha256=run_sha256,
             chunk_run_sha256=chunk_run_sha256,
-            chunks=chunk_health(chunks, self.documents()),
+            chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
             chunkers_sha256=chunkers_sha256(),
             chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
             encoder=None if encoder is None else encoder.identity(),
@@ -209,8 +218,12 @@ def chunkers_sha256() -> str:
 
 def _truncation(vectors: Vectors) -> Truncation:
     tokens, lost = int(vectors.n_tokens.sum()), int(vectors.n_lost.sum())
+    p50, p95 = np.percentile(vectors.n_tokens, [50, 95], method="inverted_cdf").astype(int).tolist()
     return Truncation(
         tokens=tokens,
+        tokens_p50=p50,
+        tokens_p95=p95,
+        tokens_max=int(vectors.n_tokens.max()),
         lost=lost,
         share=lost / max(tokens, 1),
         chunks=len(vectors.n_lost),

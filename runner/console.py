@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 
 from runner.canonical import JSON, rounded
 from runner.errors import BackendError
@@ -21,6 +22,14 @@ def command_parser(command: str, description: str, epilog: str = "") -> argparse
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def version_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    """The parser of a command over versions."""
+    parser = command_parser(command, description, epilog)
+    parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
+    parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
+    return parser
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:

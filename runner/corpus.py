@@ -4,19 +4,22 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.canonical import json_bytes, sha256, write_atomic
+from runner.catalog import SourceSpec
 from runner.errors import InputError, Outstanding
 from runner.eval_set import DRIVER, Version, corpus_bytes, load_corpus
+from runner.plan import DEFAULT_SEED
 from runner.progress import say
 from runner.records import Document, Section, Span
-from runner.schemas import CorpusHeader, CorpusRow, Plan, Quarantined
+from runner.schemas import CorpusHeader, CorpusRow, Quarantined, Sample
 
 if TYPE_CHECKING:
     from samplers.beir import Collection
+    from samplers.reading import Reading
 
 EXTERNAL_READER = "beir"
 """The reader of a collection, which is three files with the documents in one of them."""
@@ -27,51 +30,96 @@ def archive_path(version: Version) -> Path:
     return version.work / "corpus.tar.zst"
 
 
-def corpus_documents(version: Version, plan: Plan, corpus_path: Path | None) -> tuple[Document, ...]:
-    """The version's documents in id order.
+def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
+    """The version's documents in id order, from the archive, which is written again where it is gone or damaged.
 
-    Drawn from `corpus_path` where there is no manifest yet; afterwards read from the archive, or, where that is
-    gone, from `corpus_path` again, in which case every document must be what the manifest says.
+    Then they come from `corpus_path`, and every document must be what the manifest says. Outstanding where no corpus
+    was sampled yet.
     """
-    if not version.corpus_path.exists():
-        if corpus_path is None:
-            raise Outstanding(
-                f"{version.name} has no corpus yet. Give a folder of its documents: "
-                f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} --corpus-path FOLDER"
-            )
-        return _draw(version, plan, corpus_path)
-    header, rows = load_corpus(version.corpus_path)
-    documents = _from_archive(archive_path(version), header)
+    documents = archived_documents(version)
     if documents is None:
-        documents = _from_folder(version, header, rows, corpus_path)
-        write_archive(archive_path(version), documents)
+        documents = listed_documents(version, corpus_path)
+        path = archive_path(version)
+        if path.exists():
+            say(f"warning: {path} is damaged and is set aside; the documents are read again")
+            path.replace(path.with_suffix(".damaged"))
+        write_archive(path, documents)
     return documents
 
 
-def _draw(version: Version, plan: Plan, corpus_path: Path) -> tuple[Document, ...]:
-    from samplers.folder import read_folder
-    from samplers.sampling import stratified_sample
+def need_corpus(version: Version) -> None:
+    """Nothing where a corpus was sampled; else an Outstanding that says how to bring one."""
+    if not version.corpus_path.exists():
+        raise Outstanding(
+            f"{version.name} has no corpus yet. Give a folder, a ZIP or the substrate's database with its documents, "
+            f"or --live to fetch some: {DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} "
+            "--corpus-path PATH"
+        )
 
-    reading = read_folder(corpus_path, version.source.reader)
-    say(
-        f"documents read: {len(reading.documents)}; files quarantined: {len(reading.quarantined)}; equal ones left "
-        f"out: {reading.n_duplicates}; files of other kinds ignored: {reading.n_ignored}"
-    )
-    chosen = stratified_sample(reading.documents, plan.sample.size, plan.sample.seed)
-    documents = tuple(sorted(chosen, key=lambda document: document.doc_id))
+
+def sample_to_draw(version: Version) -> Sample:
+    """The sample that the plan asks for, or will ask for once it is written from the catalog."""
+    if version.plan_path(rehearsal=False).exists():
+        return version.plan(rehearsal=False).sample
+    return Sample(size=version.source.sample_size, seed=DEFAULT_SEED)
+
+
+def fetched_corpus(version: Version) -> Path:
+    """A folder with a draw of the source's live feed, finished if an earlier run began it."""
+    from samplers.feeds.fetch import fetch
+    from samplers.feeds.request import FetchRequest
+
+    folder, sample = version.work / "live", sample_to_draw(version)
+    request = FetchRequest(size=sample.size, seed=sample.seed, options=frozenset(sample.options), cache=version.cache)
+    fetch(version.source.name, folder, request, say)
+    return folder
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample in id order, and what it was drawn from; `report` is the readiness report in JSON's types."""
+
+    documents: tuple[Document, ...]
+    reading: "Reading"
+    report: dict[str, Any]
+
+
+def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
+    """The documents that a plan's sample draws from a corpus; nothing is written."""
+    from samplers.near_duplicates import near_duplicates
+    from samplers.readiness import readiness
+    from samplers.reading import read_corpus
+    from samplers.registry import source_format
+    from samplers.sampling import cut_families, stratified_sample
+
+    reading = read_corpus(corpus_path, source.reader, frozenset(sample.options))
+    clusters = near_duplicates(reading.documents)
+    families = source_format(source.reader).families
+    chosen = stratified_sample(reading.documents, sample.size, sample.seed, families, clusters)
+    for family, (drawn, whole) in cut_families(chosen, reading.documents).items() if families == "parts" else ():
+        say(f"{family} is larger than its stratum's seats: {drawn} of its {whole} documents are sampled")
+    return Drawn(tuple(chosen), reading, readiness(reading, clusters))
+
+
+def keep_sample(version: Version, drawn: Drawn) -> None:
+    """The sample into the version: archive and report into .work, the manifest into the record."""
+    from samplers.readiness import lines
+
+    for line in lines(drawn.report):
+        say(line)
+    write_atomic(version.work / "readiness.json", json_bytes(drawn.report))
     header = CorpusHeader(
         schema_version=1,
         source=version.source.name,
         reader=version.source.reader,
-        sample=plan.sample,
-        n_read=len(reading.documents),
-        n_documents=len(documents),
-        quarantined=[Quarantined(file=str(name), reason=reason) for name, reason in reading.quarantined],
-        archive_sha256=write_archive(archive_path(version), documents),
+        sample=sample_to_draw(version),
+        n_read=len(drawn.reading.documents),
+        n_documents=len(drawn.documents),
+        quarantined=[Quarantined(file=name, reason=reason) for name, reason in drawn.reading.quarantined],
+        archive_sha256=write_archive(archive_path(version), drawn.documents),
     )
     # The manifest comes after the archive that it names, so that its presence means both are there.
-    write_atomic(version.corpus_path, corpus_bytes(header, (manifest_row(document) for document in documents)))
-    return documents
+    write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, drawn.documents)))
 
 
 def manifest_row(document: Document) -> CorpusRow:
@@ -83,18 +131,19 @@ def manifest_row(document: Document) -> CorpusRow:
         stratum=document.stratum,
         family=document.family,
         n_chars=len(document.text),
+        status=document.status,
     )
 
 
-def _from_folder(
-    version: Version, header: CorpusHeader, rows: Iterable[CorpusRow], corpus_path: Path | None
-) -> tuple[Document, ...]:
+def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
+    """The manifest's documents as `corpus_path` holds them; an InputError where one is missing or another."""
+    header, rows = load_corpus(version.corpus_path)
     if corpus_path is None:
         raise InputError(
             f"The documents of {version.name} are not here: {archive_path(version)} is "
             "missing. Put the archive back, or give the folder that they were drawn from with --corpus-path."
         )
-    found = {document.doc_id: document for document in _read(corpus_path, header.reader)}
+    found = {document.doc_id: document for document in _read(corpus_path, header)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
     changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
     if missing or changed:
@@ -107,12 +156,12 @@ def _from_folder(
     return tuple(found[row.doc_id] for row in rows)
 
 
-def _read(folder: Path, reader: str) -> tuple[Document, ...]:
-    if reader == EXTERNAL_READER:
-        return read_external(folder).documents
-    from samplers.folder import read_folder
+def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
+    if header.reader == EXTERNAL_READER:
+        return read_external(path).documents
+    from samplers.reading import read_corpus
 
-    return read_folder(folder, reader).documents
+    return read_corpus(path, header.reader, frozenset(header.sample.options)).documents
 
 
 def read_external(folder: Path) -> "Collection":
@@ -131,7 +180,7 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for document in documents:
-            content = json_bytes(asdict(document))
+            content = json_bytes(_fields(document))
             member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
@@ -140,23 +189,31 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
     return sha256(content)
 
 
-def _from_archive(path: Path, header: CorpusHeader) -> tuple[Document, ...] | None:
-    """The archived documents, None where the archive is missing or is not what the manifest names."""
+def archived_documents(version: Version) -> tuple[Document, ...] | None:
+    """The archived documents, None where the archive is missing or is not what the manifest names; nothing is written.
+
+    Outstanding where no corpus was sampled yet.
+    """
     import zstandard
 
+    need_corpus(version)
+    path, (header, _) = archive_path(version), load_corpus(version.corpus_path)
     if not path.exists():
         return None
     try:
         content = zstandard.ZstdDecompressor().decompress(path.read_bytes())
     except zstandard.ZstdError:
-        content = b""
+        return None
     if sha256(content) != header.archive_sha256:
-        say(f"warning: {path} is damaged and is set aside; the documents are read again")
-        path.replace(path.with_suffix(".damaged"))
         return None
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         members = [archive.extractfile(member) for member in archive.getmembers() if member.isfile()]
         return tuple(_document(json.loads(member.read())) for member in members if member is not None)
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    """The document's fields; a status only where it has one, so that archives without any keep their digest."""
+    return {name: value for name, value in asdict(document).items() if name != "status" or value}
 
 
 def _document(fields: dict[str, Any]) -> Document:

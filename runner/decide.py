@@ -8,6 +8,7 @@ from runner.decision_schemas import Chosen, Decision, Standing
 from runner.errors import InputError
 from runner.records import BM25Cell, HybridCell, parse_cell
 from runner.result_schemas import Results
+from runner.schemas import Reuse
 from runner.tiers import gain_text
 
 AUTOMATIC = "criterion 6"
@@ -31,8 +32,12 @@ def needs_choice(results: Results) -> bool:
     return results.outcome.tier in ("confirmed", "candidate")
 
 
-def decide(results: Results, results_sha256: str, choice: Choice | None, *, today: str) -> Decision:
+def decide(
+    results: Results, results_sha256: str, choice: Choice | None, *, today: str, reuse: Reuse | None = None
+) -> Decision:
     """The decision of a complete result: the operator's, or the baseline by criterion 6.
+
+    `reuse` is what is known today of a structural chunker that was written for a sibling source.
 
     ValueError where the result allows none, or where candidates need the operator's choice and there is none.
     """
@@ -71,6 +76,7 @@ def decide(results: Results, results_sha256: str, choice: Choice | None, *, toda
         reason=reason,
         decided_on=today,
         results_sha256=results_sha256,
+        reuse=reuse,
     )
 
 
@@ -89,7 +95,7 @@ def remade(decision: Decision, results: Results) -> Decision:
     if decision.decided_by != AUTOMATIC:
         choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
     results_sha256 = sha256(json_bytes(results.model_dump()))
-    return decide(results, results_sha256, choice, today=decision.decided_on)
+    return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
 
 
 def _chosen(results: Results, name: str) -> Chosen:

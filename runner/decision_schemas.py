@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.result_schemas import Tier
-from runner.schemas import Sha256
-from runner.strict import Strict
+from runner.schemas import Reuse, Sha256
+from runner.strict import Sparse, Strict
 
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
@@ -37,14 +37,14 @@ class Chosen(Strict):
     chunker: str
 
 
-class Decision(Strict):
-    """decision.json."""
+class Decision(Sparse):
+    """decision.json; one by policy rests on no results."""
 
     schema_version: Literal[1]
     source: str
     version: int
-    kind: Literal["production", "rehearsal"]
-    tier: Tier
+    kind: Literal["production", "rehearsal", "policy"]
+    tier: Tier | Literal["by policy"]
     chosen: Chosen
     baseline: str
     candidates: list[str]
@@ -52,7 +52,8 @@ class Decision(Strict):
     decided_by: str
     reason: str
     decided_on: str
-    results_sha256: Sha256
+    results_sha256: Sha256 | None
+    reuse: Reuse | None = None
 
 
 class Lock(Strict):

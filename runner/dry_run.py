@@ -4,28 +4,41 @@ Its last line is what determiners search for: exactly "decision recorded", or "u
 contains the words of the first.
 """
 
+from dataclasses import replace
+from pathlib import Path
+
 from runner.canonical import read_json
-from runner.catalog import ENCODERS
+from runner.catalog import ENCODERS, SourceSpec
 from runner.decision_schemas import Decision
-from runner.eval_set import Version, load_corpus, load_queries
+from runner.eval_set import Version, load_corpus, load_decision, load_queries
+from runner.given_file import display
 from runner.labels import version_labels
 from runner.lock import LOCK_NAME
-from runner.plan import MIN_QUERIES, default_plan_text
+from runner.plan import MIN_QUERIES
 from runner.power import DEFAULT_SD, minimum_detectable_effect
 from runner.prep_labels import pool, unjudged
 from runner.records import BM25Cell, parse_cell
 from runner.result_schemas import Results
+from runner.roster import new_plan_text
 from runner.run_files import read_run
 from runner.schemas import Plan
 from runner.strict import checked
 from runner.summary import decision_sentence
 
 RECORDED = "decision recorded"
+NOT_LOCKED = "undecided: what was chosen is not locked yet; run without --dry-run"
+COST = "cost: $0.00 (local encoders; judging by file)"
 
 
-def describe(version: Version) -> tuple[list[str], bool]:
+def describe(version: Version, corpus_path: Path | None = None) -> tuple[list[str], bool]:
     """The lines to print, and whether a decision is recorded and locked."""
-    lines = [version.name]
+    lines = [version.name, *_policy_lines(version.source)]
+    if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
+        lines.append(decision_sentence(adopted))
+        if version.rehearsal:
+            return [*lines, "undecided: the baseline was adopted by policy, so there is nothing to rehearse"], False
+        is_locked = (version.folder / LOCK_NAME).exists()
+        return ([*lines, RECORDED], True) if is_locked else ([*lines, NOT_LOCKED], False)
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
         plan = version.plan()
@@ -33,18 +46,27 @@ def describe(version: Version) -> tuple[list[str], bool]:
     else:
         plan = None
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
-        lines += [f"  {line}" for line in default_plan_text(version.source, rehearsal=version.rehearsal).splitlines()]
+        lines += [f"  {line}" for line in new_plan_text(version, rehearsal=version.rehearsal).splitlines()]
+        lines.append(COST)
     lines += _inventory(version)
+    if corpus_path is not None:
+        lines.append(_corpus_line(version.source, corpus_path))
     decision_path = version.record / "decision.json"
     if decision_path.exists() and (version.record / LOCK_NAME).exists():
-        decision = checked(Decision, read_json(decision_path), decision_path)
+        decision = load_decision(version)
         lines.append(decision_sentence(decision))
         if version.rehearsal:
             return [*lines, "undecided: this is the rehearsal, which never counts"], False
         return [*lines, RECORDED], True
     if decision_path.exists():
-        return [*lines, "undecided: what was chosen is not locked yet; run without --dry-run"], False
+        return [*lines, NOT_LOCKED], False
     return [*lines, f"undecided: {_missing(version, plan)}"], False
+
+
+def _adopted(version: Version) -> Decision | None:
+    """The decision by policy of the version's record, None for any other."""
+    decision = load_decision(replace(version, record=version.folder, rehearsal=False))
+    return decision if decision.kind == "policy" else None
 
 
 def _plan_lines(plan: Plan) -> list[str]:
@@ -55,14 +77,48 @@ def _plan_lines(plan: Plan) -> list[str]:
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
-        "cost: $0.00 (local encoders; judging by file)",
+        COST,
     ]
+
+
+def _policy_lines(source: SourceSpec) -> list[str]:
+    """What the roster says of a source, where that is more than to evaluate it."""
+    lines = []
+    if source.policy == "baseline":
+        lines.append(
+            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (--adopt-baseline); "
+            f"predicted best is {source.predicted_best}"
+        )
+    if elsewhere := source.imported:
+        lines.append(
+            f"v{elsewhere.version} was made elsewhere: {elsewhere.cell}, nDCG@10 {elsewhere.ndcg:.4f}, without "
+            f"artefacts ({elsewhere.note})"
+        )
+    if source.reuses:
+        lines.append(f"chunker: {source.structural_chunker} is taken over from {source.reuses}, no code of its own")
+    return [*lines, f"note: {source.note}"] if source.note else lines
+
+
+def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
+    """How many files the reader would be given; none of them is opened."""
+    if source.policy == "external" or not corpus_path.is_dir():
+        return f"corpus path: {display(corpus_path)}" + ("" if corpus_path.exists() else ", which does not exist")
+    from samplers.registry import source_format
+
+    suffixes = source_format(source.reader).suffixes
+    sizes = [
+        path.stat().st_size for path in corpus_path.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
+    ]
+    held = f"{len(sizes)} {' or '.join(suffixes)} files, {sum(sizes) / 1e6:.1f} MB"
+    return f"corpus path: {display(corpus_path)}: {held}, of which at most {source.sample_size} documents are sampled"
 
 
 def _missing(version: Version, plan: Plan | None) -> str:
     """The first thing that keeps the version from a decision."""
     if version.source.policy == "external":
         return "a collection is compared and never decided"
+    if version.source.policy == "baseline" and plan is None:
+        return "the baseline is not adopted yet; run with --adopt-baseline --by NAME"
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)
@@ -96,10 +152,14 @@ def _inventory(version: Version) -> list[str]:
         )
     if version.queries_path.exists():
         count = len(load_queries(version.queries_path))
-        lines.append(
-            f"queries: {count}; smallest difference that they show (80 % power, SD {DEFAULT_SD:.2f}): "
-            f"{minimum_detectable_effect(count):.3f} nDCG@10"
-        )
+        lines.append(f"queries: {count}; {_shown_by(count)}")
+    elif version.source.policy != "external":
+        lines.append(f"queries: none yet; with {MIN_QUERIES}, the fewest, {_shown_by(MIN_QUERIES)}")
     if version.labels_path.exists():
         lines.append(f"labels: {len(version_labels(version))}")
     return lines
+
+
+def _shown_by(count: int) -> str:
+    effect = minimum_detectable_effect(count)
+    return f"smallest difference that they show (80 % power, SD {DEFAULT_SD:.2f}): {effect:.3f} nDCG@10"

@@ -14,7 +14,8 @@ from pathlib import Path
 from runner import catalog
 from runner.canonical import jsonl_bytes, read_json, read_jsonl, slug
 from runner.catalog import SourceSpec
-from runner.errors import InputError
+from runner.decision_schemas import Decision
+from runner.errors import InputError, IntegrityError
 from runner.given_file import display, printable
 from runner.plain_yaml import read_yaml
 from runner.plan import load_plan
@@ -142,11 +143,12 @@ class Version:
 def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
     """The newest version under the eval set's folder, or a first one that does not exist on disk yet.
 
-    A folder without a plan is no version: an empty v2 must not hide what v1 decided.
+    A folder without plan and decision is no version: an empty v2 must not hide what v1 decided. A version that was
+    decided elsewhere keeps its number.
     """
-    plans = sorted(workspace.eval_set.glob("v*/plan.yaml"))
-    numbers = [int(match[1]) for path in plans if (match := re.fullmatch(r"v(\d+)", path.parent.name))]
-    number = max(numbers, default=1)
+    files = [path for name in ("plan.yaml", "decision.json") for path in workspace.eval_set.glob(f"v*/{name}")]
+    numbers = [int(match[1]) for path in files if (match := re.fullmatch(r"v(\d+)", path.parent.name))]
+    number = max(numbers, default=source.imported.version + 1 if source.imported else 1)
     folder = workspace.eval_set / f"v{number}"
     return Version(
         source=source,
@@ -166,7 +168,7 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
     for an external collection without a folder, since there are many of them.
     """
-    source = source_of(name)
+    source = catalog.source(name)
     if source.policy == "external" and folder is None:
         raise InputError(
             f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
@@ -238,15 +240,18 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
     return jsonl_bytes([header.model_dump(), *(row.model_dump() for row in ordered)])
 
 
+def load_decision(version: Version) -> Decision:
+    """decision.json of the version's record; an IntegrityError where it is another source's or version's."""
+    path = version.record / "decision.json"
+    decision = checked(Decision, read_json(path), path)
+    if (decision.source, decision.version) != (version.source.name, version.number):
+        raise IntegrityError(
+            f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
+            "the folder of the source's own versions, or restore the file from git."
+        )
+    return decision
+
+
 def load_cell_file(path: Path) -> CellFile:
     """cells/<cell>.json."""
     return checked(CellFile, read_json(path), path)
-
-
-def source_of(name: str) -> SourceSpec:
-    """The roster's row of a source that this version of the tool can evaluate."""
-    source = catalog.source(name)
-    if not source.reader:
-        readable = ", ".join(row.name for row in catalog.SOURCES.values() if row.reader)
-        raise InputError(f"{name} is in the roster, but no reader for its documents exists yet. Readable: {readable}.")
-    return source

@@ -52,7 +52,7 @@ class ExternalEvaluation:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         """The documents that are searched."""
-        return corpus_documents(self.version, self._plan(), self.corpus_path)
+        return corpus_documents(self.version, self.corpus_path)
 
     def _evaluate(self) -> str:
         version, plan = self.version, self._plan()

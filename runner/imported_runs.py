@@ -174,7 +174,7 @@ def _remarks(facts: ImportedRun) -> list[str]:
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
     return CellFile(
-        schema_version=1,
+        schema_version=2,
         cell=run.cell,
         queries_sha256=ground.queries_sha256,
         corpus_sha256=ground.corpus_sha256,

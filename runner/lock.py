@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.canonical import digest, file_sha256, json_bytes, read_json, sha256, slug, write_atomic
 from runner.decision_schemas import Lock
 from runner.errors import InputError, IntegrityError
-from runner.eval_set import NOISE_FLOOR_CELL, Version
+from runner.eval_set import NOISE_FLOOR_CELL, Version, load_decision
 from runner.plan import read_plan
 from runner.result_schemas import Results
 from runner.strict import checked
@@ -38,7 +38,9 @@ def locked_files(record: Path) -> list[str]:
 
     Runs are those of the plan's cells and of the A/A run: a cell that left the plan before it was frozen is no part.
     """
-    cells = [*(slug(cell) for cell in read_plan(record / "plan.yaml").cells), NOISE_FLOOR_CELL]
+    plan = record / "plan.yaml"
+    planned = read_plan(plan).cells if plan.exists() else []  # a decision by policy has none
+    cells = [*map(slug, planned), NOISE_FLOOR_CELL]
     runs = (f"{folder}/{cell}{ending}" for cell in cells for folder, ending in _CELL_FILES)
     prompts = (path.name for path in record.glob("judge-v*.md"))
     return sorted(name for name in (*_FILES, *prompts, *runs) if (record / name).is_file())
@@ -125,13 +127,15 @@ def _way_out(record: Path) -> str:
 
 
 def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
-    """The locks of the record and of its rehearsal, both verified.
+    """The locks of the record and of its rehearsal, both verified; a decision must be of this source and version.
 
     A locked rehearsal also holds the lines of labels.jsonl that it was scored with; later ones may follow.
     """
     record, rehearsal = verify_lock(version.folder), verify_lock(version.folder / "rehearsal")
     if rehearsal is not None and "results.json" in rehearsal.files:
         _verify_labels(version)
+    if (version.record / "decision.json").exists():
+        load_decision(version)
     return record, rehearsal
 
 

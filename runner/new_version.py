@@ -2,8 +2,8 @@
 
 from runner.canonical import write_atomic
 from runner.eval_set import Version
-from runner.plan import default_plan_text
 from runner.progress import say
+from runner.roster import new_plan_text
 
 JUDGE_TEMPLATE = "judge.md"
 
@@ -18,7 +18,7 @@ def begin_version(version: Version) -> None:
     for rehearsal in (False, True):
         path = version.plan_path(rehearsal=rehearsal)
         if not path.exists() and not frozen:
-            text = default_plan_text(version.source, rehearsal=rehearsal, version=version.number)
+            text = new_plan_text(version, rehearsal=rehearsal)
             write_atomic(path, text.encode())
             say(f"wrote {path}")
     if not version.judge_path.exists() and not frozen:

@@ -11,19 +11,25 @@ from time import perf_counter
 
 from runner.canonical import digest, file_sha256, json_bytes, read_json, write_atomic
 from runner.cell_runs import CellRuns, chunkers_sha256
-from runner.corpus import corpus_documents
+from runner.corpus import corpus_documents, fetched_corpus, keep_sample, need_corpus, sample_of, sample_to_draw
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.decision_schemas import Decision, Receipt
 from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
+from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_decision, load_queries
 from runner.labels import version_labels
 from runner.local_encoder import encoder_for
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
 from runner.plan import check_cell
 from runner.prep_labels import evidence_spans, export_batches, judging_message, pool, unjudged
-from runner.preregistration import check_preregistration, preregister, registered_cells, verified_preregistration
+from runner.preregistration import (
+    check_preregistration,
+    check_sample,
+    preregister,
+    registered_cells,
+    verified_preregistration,
+)
 from runner.progress import say
 from runner.reading_pack import write_reading_pack
 from runner.receipt import CellTimes, make_receipt, remember_times
@@ -31,6 +37,7 @@ from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
 from runner.result_schemas import Kind, Results
 from runner.results import make_results
+from runner.roster import reuse_of
 from runner.run_files import read_run
 from runner.schemas import Plan, Preregistration
 from runner.store import disk_errors, exclusive
@@ -50,6 +57,8 @@ class Evening:
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
     encoders: Callable[[str], Encoder] = encoder_for
+    live: bool = False
+    """Whether the live feed may be asked for documents where the version has none yet."""
     times: CellTimes = field(default_factory=dict, init=False)
     seconds: dict[str, float] = field(default_factory=dict, init=False)
 
@@ -73,9 +82,13 @@ class Evening:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         """The version's documents; drawn on the first run."""
-        return corpus_documents(self.version, self.version.plan(rehearsal=False), self._corpus_folder())
+        return corpus_documents(self.version, self._corpus_place)
 
-    def _corpus_folder(self) -> Path | None:
+    @cached_property
+    def _corpus_place(self) -> Path | None:
+        """Where documents are drawn from; None where nothing was given."""
+        if self.live and not self.version.corpus_path.exists():
+            return fetched_corpus(self.version)
         embedded = self.version.source.corpus
         return self.corpus_path or (self.version.checkout / embedded if embedded else None)
 
@@ -84,13 +97,19 @@ class Evening:
             return recorded
         if self.version.preregistration_path.exists():
             verified_preregistration(self.version)  # what changed since is said before a plan's criteria are
-        begin_version(self.version)
+        self._refuse_adopted()
         with self._timed("corpus"):
-            if self.corpus_path and not self.corpus_path.is_dir():
-                raise InputError(f"--corpus-path: {self.corpus_path} is not a folder.")
-            if not self.version.corpus_path.exists():
-                say(f"reading and sampling {self._corpus_folder() or 'the corpus'}")
-                _ = self.documents
+            if self.corpus_path and not self.corpus_path.exists():
+                raise InputError(f"--corpus-path: {self.corpus_path} does not exist.")
+            drawn = None
+            if not self.version.corpus_path.exists() and self._corpus_place is not None:
+                say(f"reading and sampling {self._corpus_place}")
+                drawn = sample_of(self.version.source, sample_to_draw(self.version), self._corpus_place)
+            begin_version(self.version)  # once there are documents: a mistyped path opens no version
+            if drawn is not None:
+                keep_sample(self.version, drawn)
+        need_corpus(self.version)
+        check_sample(self.version)
         self._need_queries()
         for path in untracked([self.version.queries_path, self.version.labels_path]):
             say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
@@ -102,6 +121,16 @@ class Evening:
             results = self._results(frozen)
             self._write_results(results, self.version.record)
         return self._decide(results)
+
+    def _refuse_adopted(self) -> None:
+        """Nothing, but for a rehearsal beside a baseline by policy: that version takes neither queries nor labels."""
+        if (self.version.folder / "decision.json").exists() and self.version.rehearsal:
+            decision = load_decision(replace(self.version, record=self.version.folder, rehearsal=False))
+            if decision.kind == "policy":
+                raise InputError(
+                    f"{decision_sentence(decision)} There is nothing to rehearse in that version; give a rehearsal a "
+                    "folder of its own with --eval-set-path."
+                )
 
     def _results(self, frozen: Preregistration) -> Results:
         registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
@@ -122,9 +151,10 @@ class Evening:
         decision_path = self.version.record / "decision.json"
         if not decision_path.exists():
             return ""
-        decision = checked(Decision, read_json(decision_path), decision_path)
+        decision = load_decision(self.version)
         if not (self.version.record / LOCK_NAME).exists():
-            self._check_unlocked(decision)
+            if decision.kind != "policy":  # which rests on nothing beside it
+                self._check_unlocked(decision)
             write_lock(self.version.record)
             say(f"{self.version.name}: the lock of the recorded decision was missing and is written now")
         if self.choice and self.choice.cell not in (RECOMMENDED, decision.chosen.cell):
@@ -164,8 +194,10 @@ class Evening:
             )
 
     def _answer(self, decision: Decision) -> str:
-        page_path = self.version.record / "results.html"
-        return f"{decision_sentence(decision)}\nresults: {page_path}"
+        sentence = decision_sentence(decision)
+        if decision.kind == "policy":
+            return sentence
+        return f"{sentence}\nresults: {self.version.record / 'results.html'}"
 
     def _need_queries(self) -> None:
         version = self.version
@@ -240,7 +272,8 @@ class Evening:
                 f"Read {version.record / 'results.html'}, then choose: "
                 f"{self.again} --choose 'CELL' --reason 'WHY' --by NAME"
             )
-        decision = decide(results, file_sha256(path), self.choice, today=datetime.now(UTC).date().isoformat())
+        today = datetime.now(UTC).date().isoformat()
+        decision = decide(results, file_sha256(path), self.choice, today=today, reuse=reuse_of(version.source))
         write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
         write_lock(version.record)
         say(f"locked. To commit, as they are: {version.record}")

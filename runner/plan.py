@@ -3,6 +3,7 @@
 Criterion numbers are those of the per-source evaluation spec.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,12 +17,18 @@ from runner.catalog import SourceSpec
 from runner.errors import InputError, PlanError
 from runner.plain_yaml import read_yaml
 from runner.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
-from runner.schemas import Plan, PlanDigest
+from runner.schemas import Plan, PlanDigest, Reuse
 from runner.strict import problems
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
 MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
+
+DEFAULT_SEED = 2026
+"""Of every new plan's sample."""
+
+NOT_EVALUATED = "not yet evaluated"
+"""What a plan and a decision say of a sibling source without a decision."""
 
 _SETTINGS = """
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
@@ -64,8 +71,13 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
 
 
-def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) -> str:
-    """plan.yaml as a new version gets it; a person may edit it until the preregistration."""
+def default_plan_text(
+    source: SourceSpec, *, rehearsal: bool, version: int = 1, sibling_result: str = NOT_EVALUATED
+) -> str:
+    """plan.yaml as a new version gets it; a person may edit it until the preregistration.
+
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
+    """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
     if external:
@@ -81,11 +93,19 @@ def default_plan_text(source: SourceSpec, *, rehearsal: bool, version: int = 1) 
         f'baseline: "{cells[0]}"',
         "cells:",
         *(f'  - "{cell}"' for cell in cells),
-        f"sample: {{size: {source.sample_size}, seed: 2026}}",
+        f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
+        *_reuse_lines(source, sibling_result),
         f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
         f"relevant_grade: {1 if external else 2}",
     ]
     return head + "\n".join(lines) + _SETTINGS
+
+
+def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
+    if not source.reuses:
+        return []
+    fields = {"chunker": source.structural_chunker, "source": source.reuses, "result": sibling_result}
+    return [f"reuse: {{{', '.join(f'{name}: {json.dumps(value)}' for name, value in fields.items())}}}"]
 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
@@ -122,7 +142,33 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
         problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
     if plan.version != version:
         problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
-    return problems
+    return [*problems, *_option_problems(plan, source), *_reuse_problems(plan.reuse, source)]
+
+
+def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
+    """Words under `sample: {options: [...]}` that the source's reader does not know."""
+    if not plan.sample.options:
+        return []
+    from samplers.registry import source_format
+
+    known = source_format(source.reader).options
+    listed = "; ".join(f"{name}: {meaning}" for name, meaning in known.items()) or "none"
+    return [
+        f"sample.options: {source.name} has no option {name!r}; it has {listed}"
+        for name in plan.sample.options
+        if name not in known
+    ]
+
+
+def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
+    """Whether the plan says of a sibling's chunker that it is one, and of whom."""
+    stated = (reuse.chunker, reuse.source) if reuse else ("", "")
+    expected = (source.structural_chunker, source.reuses) if source.reuses else ("", "")
+    if stated == expected:
+        return []
+    line = "".join(_reuse_lines(source, NOT_EVALUATED))
+    wanted = f"write {line!r}" if line else f"leave it out: {source.name} has a structural chunker of its own"
+    return [f"reuse: {wanted}"]
 
 
 def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:

@@ -4,7 +4,7 @@ from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import Version, load_corpus, load_queries
 from runner.plan import plan_digest, query_count_problem, read_plan
-from runner.schemas import Preregistration
+from runner.schemas import Preregistration, Sample
 from runner.strict import checked
 
 
@@ -14,13 +14,7 @@ def preregistration(version: Version) -> Preregistration:
     if problem := query_count_problem(len(queries)):
         raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
     plan = version.plan(rehearsal=False)
-    header, _ = load_corpus(version.corpus_path)
-    if plan.sample != header.sample:
-        raise InputError(
-            f"{version.plan_path(rehearsal=False)} asks for a sample of {plan.sample.size} (seed {plan.sample.seed}), "
-            f"{version.corpus_path} is one of {header.sample.size} (seed {header.sample.seed}). Put the plan back, or "
-            "delete corpus.jsonl and run with --corpus-path to draw again."
-        )
+    check_sample(version)
     rehearsal = version.plan_path(rehearsal=True)
     return Preregistration(
         schema_version=1,
@@ -32,6 +26,23 @@ def preregistration(version: Version) -> Preregistration:
         production=plan_digest(plan),
         rehearsal=plan_digest(version.plan(rehearsal=True)) if rehearsal.exists() else None,
     )
+
+
+def check_sample(version: Version) -> None:
+    """Nothing where the sample is the one that the plan asks for; an InputError says how they differ."""
+    header, _ = load_corpus(version.corpus_path)
+    wanted = version.plan(rehearsal=False).sample
+    if wanted != header.sample:
+        raise InputError(
+            f"{version.plan_path(rehearsal=False)} asks for a sample of {_told(wanted)}, {version.corpus_path} is one "
+            f"of {_told(header.sample)}. Put the plan back, or delete corpus.jsonl and run with --corpus-path to draw "
+            "again."
+        )
+
+
+def _told(sample: Sample) -> str:
+    options = f", options {', '.join(sample.options)}" if sample.options else ""
+    return f"{sample.size} (seed {sample.seed}{options})"
 
 
 def preregister(version: Version) -> Preregistration:

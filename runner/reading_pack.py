@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.canonical import write_atomic
+from runner.errors import InputError
 from runner.eval_set import Version
 from runner.records import Document
 
@@ -29,6 +30,11 @@ def write_reading_pack(version: Version, documents: Sequence[Document], seed: in
 
     folder = version.work / "reading"
     pack = reading_pack(documents, PACK_SIZE, seed)
+    if not pack:
+        raise InputError(
+            f"{version.name}: each of its {len(documents)} documents has a status (repealed, reserved, short, ...), so "
+            "there is none to write queries from. Sample another corpus."
+        )
     for number, document in enumerate(pack, start=1):
         head = f"# {document.title}\n\n{document.doc_id} · {document.stratum} · {document.url}\n\n"
         write_atomic(folder / f"{number:02d}-{document.doc_id}.md", (head + document.text + "\n").encode())

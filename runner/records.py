@@ -53,7 +53,9 @@ class Document:
     """One document: the unit a user would open.
 
     `sections` are in text order (by start, longer first) and nested or disjoint. `family` groups versions of one
-    text, of which a sample holds one. `stratum` is the sampling stratum, parts joined by "/".
+    text, of which a sample holds one, or parts of one whole, as the source has it. `stratum` is the sampling stratum,
+    parts joined by "/". `status` says why no query should be written from this document ("repealed", "reserved",
+    "short"), "" for one that is live; such documents are retrieved like others.
     """
 
     doc_id: str
@@ -63,6 +65,7 @@ class Document:
     family: str
     url: str
     sections: tuple[Section, ...] = ()
+    status: str = ""
 
     def __post_init__(self) -> None:
         if not self.doc_id or re.search(r"\s", self.doc_id):

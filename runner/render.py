@@ -20,7 +20,7 @@ from runner.records import SCORE_UNIT
 from runner.result_schemas import Results
 from runner.tiers import p_text, whole_percent
 
-TEMPLATE_VERSION = 3
+TEMPLATE_VERSION = 4
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 TEMPLATES = Path(__file__).parents[1] / "templates"

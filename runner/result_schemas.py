@@ -242,7 +242,7 @@ class Results(Strict):
     `scale` says what other numbers of documents would do.
     """
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     source: str
     version: int
     kind: Kind

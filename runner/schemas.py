@@ -8,18 +8,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.strict import Strict
+from runner.strict import Sparse, Strict
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class Sample(Strict):
-    """How many documents are drawn, and the seed of the draw."""
+class Sample(Sparse):
+    """How many documents are drawn, the seed of the draw, and what the source's reader is told ("notices")."""
 
     size: Annotated[int, Field(ge=1)]
     seed: Count
+    options: list[str] = Field(default_factory=list)
 
 
 class Rule(Strict):
@@ -56,7 +57,15 @@ class NullGate(Strict):
     seed: Count
 
 
-class Plan(Strict):
+class Reuse(Strict):
+    """A structural chunker that was written for a sibling source, and what is known of it there."""
+
+    chunker: str
+    source: str
+    result: str
+
+
+class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged."""
 
     schema_version: Literal[2]
@@ -71,6 +80,7 @@ class Plan(Strict):
     bootstrap: Bootstrap
     significance: Significance
     null_gate: NullGate
+    reuse: Reuse | None = None
 
 
 class PlanDigest(Strict):
@@ -160,8 +170,8 @@ class CollectionFile(CollectionFacts):
     made: dict[str, Sha256]
 
 
-class CorpusRow(Strict):
-    """A further row of corpus.jsonl: one sampled document, without its text."""
+class CorpusRow(Sparse):
+    """A further row of corpus.jsonl: one sampled document, without its text; `status` is as in the record."""
 
     doc_id: str
     url: str
@@ -169,6 +179,7 @@ class CorpusRow(Strict):
     stratum: str
     family: str
     n_chars: Count
+    status: str = ""
 
 
 class Label(Strict):
@@ -217,6 +228,9 @@ class Truncation(Strict):
     """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
 
     tokens: Count
+    tokens_p50: Count
+    tokens_p95: Count
+    tokens_max: Count
     lost: Count
     share: Share
     chunks: Count
@@ -224,15 +238,19 @@ class Truncation(Strict):
 
 
 class ChunkHealth(Strict):
-    """What a reader should know of a cell's chunks; `runner.chunk_corpus.chunk_health` defines each figure."""
+    """What a reader should know of a cell's chunks; `runner.chunk_health.chunk_health` defines each figure."""
 
     count: Count
     tokens_p50: Count
     tokens_p95: Count
     tokens_max: Count
+    empty: Count
     duplicate_share: Share
     coverage: Share
+    outside_sections_share: Share
+    boilerplate_share: Share
     chunks_per_document_max: Count
+    degenerate: list[str]
 
 
 class ImportedRun(Strict):
@@ -258,7 +276,7 @@ class Provenance(Strict):
     An imported run has neither chunks nor a backend, and `imported` in their place.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256

@@ -3,9 +3,9 @@
 import reprlib
 from datetime import date
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from runner.errors import InputError
 
@@ -14,6 +14,20 @@ class Strict(BaseModel):
     """A frozen model that refuses what it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Sparse(Strict):
+    """A strict model that leaves out fields which still have their default, so that files without them stay valid."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        values: dict[str, Any] = written(self)
+        return {
+            name: value
+            for name, value in values.items()
+            if fields[name].is_required() or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        }
 
 
 Model = TypeVar("Model", bound=Strict)

@@ -34,7 +34,9 @@ def decision_sentence(decision: Decision) -> str:
         head = f"rehearsal of {head} (never counts as a decision)"
     chosen = decision.chosen
     said = f"{chosen.cell} ({chosen.standing})"
-    if chosen.standing == "the baseline":
+    if decision.kind == "policy":
+        said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
+    elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
     return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
 

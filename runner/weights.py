@@ -38,6 +38,11 @@ def verified_folder(spec: EncoderSpec) -> Path:
     return folder
 
 
+def is_here(spec: EncoderSpec) -> bool:
+    """Whether the encoder's files lie on this machine without asking the hub; they are checked when they are used."""
+    return bool(spec.package) or (MODELS / spec.name).is_dir()
+
+
 def _check_weights(spec: EncoderSpec, folder: Path) -> None:
     path = folder / WEIGHTS
     if not path.is_file():

@@ -1,20 +1,31 @@
-"""Readers by name: what turns one file of a source into documents."""
+"""The sources that can be sampled, by the name of the module that reads them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 
-from runner.records import Document
+from samplers.source_format import SourceFormat
 
-MAX_BYTES = 40_000_000
-"""The largest file that is read; a larger one is quarantined unread."""
+SAMPLERS: Mapping[str, str] = {
+    source: f"samplers.sample_{source}"
+    for source in (
+        "bills",
+        "us_code",
+        "public_laws",
+        "federal_register",
+        "ecfr_and_cfr",
+        "hearing_transcripts",
+        "congressional_record",
+        "committee_reports",
+        "crs_reports",
+        "gao_reports",
+        "cbo_cost_estimates",
+        "statements_of_administration_policy",
+    )
+}
+"""Reader name -> module; each has a `FORMAT`. Modules are imported when a file is read, not with the command line."""
 
-Reader = Callable[[bytes, str], list[Document]]
-"""The documents in a file's bytes, given its name; DocumentError where the file cannot be read."""
 
-
-def _bills(data: bytes, name: str) -> list[Document]:
-    from samplers.sample_bills import read_bill  # lxml is loaded when a file is read, not with the command line
-
-    return [read_bill(data, name)]
-
-
-READERS: Mapping[str, Reader] = {"bills": _bills}
+def source_format(name: str) -> SourceFormat:
+    """The row of a reader."""
+    row: SourceFormat = import_module(SAMPLERS[name]).FORMAT
+    return row

@@ -5,22 +5,20 @@ from html.entities import html5
 from lxml import etree
 
 from runner.errors import DocumentError
-from samplers.registry import MAX_BYTES
-
-"""A larger file is refused unread: the largest bill that govinfo has published is near 20 MB."""
+from samplers.source_format import MAX_BYTES
 
 MAX_DEPTH = 120
 """Elements inside one another; real bills, laws and titles of the Code stay under 40."""
 
 
-def parse(data: bytes, name: str) -> etree._Element:
+def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
     """The root element, without comments and processing instructions.
 
     Nothing outside `data` is ever read. DocumentError for a file that is too large, malformed, wrongly encoded,
     nested too deep, or that declares entities (a bill has no use for them, a bomb has).
     """
-    if len(data) > MAX_BYTES:
-        raise DocumentError(name, f"larger than {MAX_BYTES // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
+    if len(data) > max_bytes:
+        raise DocumentError(name, f"larger than {max_bytes // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
     if not data.strip():
         raise DocumentError(name, "the file is empty")
     parser = etree.XMLParser(

@@ -1,4 +1,8 @@
-"""Bills and resolutions of govinfo (bill DTD, USLM 2.x) as documents."""
+"""Bills and resolutions of govinfo (bill DTD, USLM 2.x) as documents, and those of derived markdown.
+
+A stratum is Congress, chamber, stage and length; where the file (markdown) or a BILLSTATUS file beside it states the
+policy area, that follows as a fifth part.
+"""
 
 import re
 import unicodedata
@@ -6,7 +10,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner.records import Document
-from samplers.uslm import Walk, walk
+from samplers.bill_markdown import read_versions
+from samplers.bill_status import SIDECAR, enriched, in_policy_area
+from samplers.source_format import FileContent, SourceFormat
+from samplers.uslm.walk import Walk, walk
 
 ROOTS = frozenset(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"))
 
@@ -104,8 +111,30 @@ def read_bill(data: bytes, name: str) -> Document:
     fills what it leaves open and wins nowhere. A name that is the id and a suffix ("BILLS-116s1000is-draft") keeps
     the suffix, so that two renderings of one version stay apart. A document that states nothing has its name as id.
     """
+    return _document(walk(data, name, ROOTS), name)
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    if name.lower().endswith(".md"):
+        return _read_markdown(data, name)
     walked = walk(data, name, ROOTS)
-    stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
+    return FileContent((_document(walked, name),), walked.dropped, supplied=walked.supplied)
+
+
+def _read_markdown(data: bytes, name: str) -> FileContent:
+    versions, left_out = read_versions(data, name)
+    documents = [in_policy_area(_document(version.walk, name), version.policy_area) for version in versions]
+    return FileContent(tuple(documents), left_out, supplied=sum(version.walk.supplied for version in versions))
+
+
+FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)
+
+
+def _document(walked: Walk, name: str) -> Document:
+    stem = (
+        re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md"))
+        or "unnamed"
+    )
     measure = _measure(walked.facts, stem)
     key = measure.key
     doc_id = stem if not key or stem.startswith(f"{key}-") else key

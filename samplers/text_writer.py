@@ -7,7 +7,8 @@ from itertools import accumulate, pairwise
 
 _STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}
 _CLOSED = frozenset(".:;,?!—–-")
-INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
+_INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
 
 
@@ -46,7 +47,8 @@ class TextWriter:
 
     def write(self, raw: str) -> None:
         """Append text; white space at its ends separates it from its neighbours."""
-        visible = raw.translate(INVISIBLE)
+        # Translating takes as long as all the rest, and few texts hold such a character.
+        visible = raw if raw.isascii() or not any(map(raw.__contains__, _INVISIBLE)) else raw.translate(INVISIBLE)
         self.n_invisible += len(raw) - len(visible)
         words = visible.split()
         if not words:

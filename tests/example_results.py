@@ -38,9 +38,13 @@ CHUNKS = ChunkHealth(
     tokens_p50=400,
     tokens_p95=510,
     tokens_max=512,
+    empty=0,
     duplicate_share=0.0,
     coverage=1.0,
+    outside_sections_share=0.1,
+    boilerplate_share=0.02,
     chunks_per_document_max=3,
+    degenerate=[],
 )
 
 
@@ -109,7 +113,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         unjudged=0,
         bounds=[0.0, 1.0],
         provenance=Provenance(
-            schema_version=1,
+            schema_version=2,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
@@ -162,7 +166,7 @@ def scale(*cells):
 def results(*rows, kind="production", unjudged=0):
     ranked = evidence(*rows, unjudged=unjudged)
     return Results(
-        schema_version=3,
+        schema_version=4,
         source="demo",
         version=1,
         kind=kind,

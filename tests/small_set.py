@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from runner.catalog import SOURCES, EncoderSpec, encoder
-from runner.corpus import corpus_documents
+from runner.corpus import keep_sample, sample_of, sample_to_draw
 from runner.encoder import PARAPHRASES, Encoder
 from runner.eval_set import CHECKOUT, Version, Workspace, open_version
 from runner.plan import default_plan_text
@@ -179,6 +179,11 @@ QUERIES = (
 LOOSE = frozenset("a an and are at by each every for from has if in is it no of on or shall that the their to who with")
 
 
+def draw(version: Version, folder: Path) -> None:
+    """The version's sample out of a folder, as the first run draws it."""
+    keep_sample(version, sample_of(version.source, sample_to_draw(version), folder))
+
+
 def write_corpus(folder: Path) -> Path:
     """`folder` with one bill-DTD file a bill; every third bill repeats sections of two others."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -263,7 +268,7 @@ def begin(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     version = make_version(tmp_path, rehearsal=rehearsal)
     write_plans(version)
     version.judge_path.write_bytes((version.checkout / "templates" / "judge.md").read_bytes())
-    corpus_documents(version, version.plan(rehearsal=False), write_corpus(tmp_path / "corpus"))
+    draw(version, write_corpus(tmp_path / "corpus"))
     write_queries(version.folder)
     return version
 

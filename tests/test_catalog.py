@@ -7,9 +7,9 @@ from runner import catalog
 from runner.catalog import ENCODERS, REFUSED, SOURCES
 from runner.corpus import EXTERNAL_READER
 from runner.errors import InputError
-from runner.eval_set import CHECKOUT, source_of
+from runner.eval_set import CHECKOUT
 from runner.records import DenseCell, parse_cell
-from samplers.registry import READERS
+from samplers.registry import SAMPLERS
 
 
 def test_every_row_stands_under_its_own_name():
@@ -33,11 +33,9 @@ def test_every_baseline_is_a_dense_cell_of_known_parts():
         assert cell.chunker in CHUNKERS
 
 
-def test_every_source_that_is_read_has_a_reader_and_a_structural_chunker():
-    read = [spec for spec in EVALUATED if spec.reader]
-    assert {spec.name for spec in read} == {"bills", "demo"}
-    for spec in read:
-        assert spec.reader in READERS
+def test_every_source_has_a_reader_and_a_structural_chunker():
+    for spec in EVALUATED:
+        assert spec.reader in SAMPLERS
         assert spec.structural_chunker in CHUNKERS
         assert spec.predicted_best in CHUNKERS
 
@@ -90,11 +88,6 @@ def test_the_refusal_of_hearings_names_the_transcripts():
 
 def test_no_name_is_both_in_the_roster_and_refused():
     assert not SOURCES.keys() & REFUSED.keys()
-
-
-def test_a_source_of_the_roster_without_reader_is_told_which_ones_can_be_read():
-    with pytest.raises(InputError, match=r"us_code is in the roster.*Readable: bills, demo"):
-        source_of("us_code")
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("minilm", "minilm-l6-v2"), ("arctic-l-v2", "arctic-l-v2.0")])

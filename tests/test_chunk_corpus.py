@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.chunk_corpus import HEADER, chunk_corpus, chunk_health, chunks_to_rows, rows_to_chunks
+from runner.chunk_corpus import HEADER, chunk_corpus, chunks_to_rows, rows_to_chunks
 from runner.errors import InputError
 from runner.records import Chunk, Document, Span
-from runner.schemas import ChunkHealth
 
 
 def document(doc_id: str, text: str) -> Document:
@@ -57,37 +54,3 @@ def test_documents_keep_their_order() -> None:
 def test_an_unknown_chunker_is_refused_even_without_documents() -> None:
     with pytest.raises(InputError, match="did you mean 'whole_doc'"):
         chunk_corpus([], "whole_docs")
-
-
-def test_health_counts_duplicates_misses_and_sizes() -> None:
-    documents = [document("a", "mend the quay"), document("b", "mend  it"), document("c", "mend")]
-    chunks = [
-        Chunk("a", 0, Span(0, 8), "", 2),
-        Chunk("a", 1, Span(5, 8), "", 1),
-        Chunk("b", 0, Span(0, 4), "", 1),
-        Chunk("c", 0, Span(0, 4), "", 9),
-    ]
-    assert chunk_health(chunks, documents) == ChunkHealth(
-        count=4,
-        tokens_p50=1,
-        tokens_p95=9,
-        tokens_max=9,
-        duplicate_share=0.25,
-        coverage=1 - 6 / 21,
-        chunks_per_document_max=2,
-    )
-
-
-def test_health_of_nothing_is_zero() -> None:
-    assert set(chunk_health([], []).model_dump().values()) == {0}
-
-
-@pytest.mark.shared
-def test_health_of_real_bills_reports_full_coverage(shared: Path) -> None:
-    from samplers.sample_bills import read_bill
-
-    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))[:12]
-    documents = [read_bill(path.read_bytes(), path.name) for path in paths]
-    health = chunk_health(chunk_corpus(documents, "section_aware_bills_v1"), documents)
-    assert health.coverage == 1.0
-    assert health.tokens_p50 <= health.tokens_p95 <= health.tokens_max <= 512

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
-from chunkers.registry import BARE, CHUNKERS, chunker
+from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
+from chunkers.sections import SectionRules
 from chunkers.splitting import split_text
-from chunkers.structural import BILLS
+from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import Tokenized, count_tokens, tokenize
 from runner.canonical import sha256
 from runner.catalog import SOURCES
@@ -23,15 +24,16 @@ from runner.eval_set import CHECKOUT
 from runner.records import Chunk, Document, Section, Span
 
 DATA = Path(__file__).parent / "data" / "chunkers"
-BOUNDS = {
-    "fixed_token_256_25": 256,
-    "fixed_token_512_50": 512,
-    "fixed_token_1024_100": 1024,
-    "recursive_v1": 512,
-    "section_aware_bills_v1": 512,
-}
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
 STRUCTURAL = "section_aware_bills_v1"
+BY_SECTION = {
+    STRUCTURAL: BILLS,
+    "section_aware_fr_v1": REGULATIONS,
+    "usc_uslm_section_v1": CODE,
+    "markdown_header_v1": MARKDOWN,
+    "section_aware_committee_v1": REPORTS,
+}
+WITH_PATHS = {*BY_SECTION, "speaker_turn_v1", "speaker_exchange_v1"}
 
 
 def document(text: str, sections: tuple[Section, ...] = (), title: str = "Harbors Act") -> Document:
@@ -140,19 +142,19 @@ def check(source: Document, name: str, chunks: list[Chunk]) -> None:
         covered[chunk.span.start : chunk.span.end] = True
         assert source.text[chunk.span.start : chunk.span.end].strip()
         assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
-        assert chunk.n_tokens <= BOUNDS.get(name, chunk.n_tokens)
-        assert count_tokens(chunk.context) <= (PATH_TOKENS if name == STRUCTURAL else TITLE_TOKENS)
+        assert chunk.n_tokens <= limit_of(name) or chunk.n_tokens
+        assert count_tokens(chunk.context) <= (PATH_TOKENS if name in WITH_PATHS else TITLE_TOKENS)
         assert chunk.context == " ".join(chunk.context.split())
     assert not "".join(source.text[i] for i in np.flatnonzero(~covered)).strip()
-    if name in (STRUCTURAL, "recursive_v1"):
+    if name not in OVERLAPS:
         assert all(a.span.end <= b.span.start for a, b in pairwise(chunks))
-    if name == STRUCTURAL:
-        check_containers(source, chunks)
+    if name in BY_SECTION:
+        check_containers(source, chunks, BY_SECTION[name])
 
 
-def check_containers(source: Document, chunks: list[Chunk]) -> None:
+def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules) -> None:
     """No chunk has text of two divisions, or of two parts of any kind that holds sections."""
-    for kind in BILLS.containers:
+    for kind in rules.containers:
         parts = [section.span for section in source.sections if section.kind == kind]
         for chunk in chunks:
             inside = [
@@ -211,7 +213,7 @@ def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, wo
     tokens = tokenize(source.text)
     for before, after in pairwise(chunks):
         assert tokens.count(after.span.start, before.span.end) == overlap
-        assert before.n_tokens == BOUNDS[name]
+        assert before.n_tokens == limit_of(name)
         assert after.span.end > before.span.end
 
 
@@ -321,7 +323,7 @@ def test_shortened_text_fits_and_begins_like_the_text(text: str, limit: int) -> 
 
 def test_a_long_path_keeps_the_title_and_the_innermost_heading() -> None:
     labels = [f"Title {n}—" + "of many words and further words " * 3 for n in ("I", "II", "III", "IV")]
-    path = path_context("The Quay Act", [*labels, "Sec. 3. Grants"])
+    path = path_context("The Quay Act", (*labels, "Sec. 3. Grants"))
     assert path.startswith("The Quay Act > … > ")
     assert path.endswith(" > Sec. 3. Grants")
     assert PATH_TOKENS - LABEL_TOKENS < count_tokens(path) <= PATH_TOKENS

@@ -47,7 +47,6 @@ def test_every_failure_has_the_exit_code_of_the_table():
         ((), 2, "--source"),
         (("--source=bils",), 2, "There is no source 'bils'; did you mean 'bills'?"),
         (("--source=hearings",), 2, "hearings is not evaluated"),
-        (("--source=us_code", "--dry-run"), 2, "no reader for its documents exists yet"),
         (("--source=demo", "--dry-rum"), 2, "unrecognized arguments"),
         (("verify", "--source=lda-filings"), 2, "structured metadata"),
         (("labels", "export", "--source=demo"), 2, "invalid choice"),
@@ -64,7 +63,7 @@ def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     assert process(tmp_path, "--source=demo", "--dry-run", where).returncode == 1
     done = process(tmp_path, "--source=demo", where, f"--corpus-path={tmp_path / 'nowhere'}")
     assert done.returncode == 2
-    assert f"{tmp_path / 'nowhere'} is not a folder" in done.stderr
+    assert f"{tmp_path / 'nowhere'} does not exist" in done.stderr
     done = process(tmp_path, "--source=demo", where, f"--corpus-path={write_corpus(tmp_path / 'corpus')}")
     assert done.returncode == 3
     assert "no queries yet" in done.stderr
@@ -81,7 +80,7 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
     (tmp_path / "empty").mkdir()
     code, _, said = command(f"--corpus-path={tmp_path / 'empty'}")
     assert code == 2
-    assert f"{tmp_path / 'empty'} holds no .xml file" in said
+    assert f"{tmp_path / 'empty'} holds no .xml or .md file" in said
     assert not make_version(tmp_path).corpus_path.exists()
 
 
@@ -266,7 +265,7 @@ def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):
     def broken(arguments):
         raise ZeroDivisionError(arguments)
 
-    monkeypatch.setitem(cli.SUBCOMMANDS, "labels", broken)
+    monkeypatch.setattr("runner.tools.version_commands.labels", broken)
     assert cli.main(["labels"]) == 70
     assert "ZeroDivisionError" in capsys.readouterr().err
 
@@ -278,7 +277,7 @@ def test_a_machine_that_gives_out_is_a_backend_error(monkeypatch, capsys, error,
     def broken(arguments):
         raise error
 
-    monkeypatch.setitem(cli.SUBCOMMANDS, "labels", broken)
+    monkeypatch.setattr("runner.tools.version_commands.labels", broken)
     assert cli.main(["labels"]) == 5
     assert said in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ from runner.corpus import archive_path, corpus_documents
 from runner.errors import InputError, Outstanding
 from runner.eval_set import Version, load_corpus
 from runner.records import Document
-from tests.small_set import make_version, write_corpus, write_plans
+from tests.small_set import draw, make_version, write_corpus, write_plans
 
 
 @pytest.fixture(name="version")
@@ -26,14 +26,16 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def documents(version: Version, folder: Path | None) -> tuple[Document, ...]:
-    return corpus_documents(version, version.plan(), folder)
+    if folder is not None and not version.corpus_path.exists():
+        draw(version, folder)
+    return corpus_documents(version, folder)
 
 
 def test_without_manifest_and_without_folder_the_command_that_brings_one_is_named(version):
     with pytest.raises(Outstanding) as caught:
         documents(version, None)
     place = version.folder.parent
-    assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path FOLDER" in str(caught.value)
+    assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path PATH" in str(caught.value)
     assert caught.value.exit_code == 3
     assert not version.corpus_path.exists()
 

@@ -1,8 +1,9 @@
 import pytest
 
 from runner.catalog import ENCODERS
-from runner.decide import RECOMMENDED, Choice, decide, needs_choice
+from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.errors import InputError
+from runner.schemas import Reuse
 from runner.summary import decision_sentence
 from tests.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 
@@ -118,3 +119,20 @@ def test_what_is_chosen_is_called_what_the_rule_says_of_it():
     assert f"chosen is {BETTER} (confirmed)" in said(BETTER)
     assert f"chosen is {HYBRID} (candidate)" in said(HYBRID)
     assert f"chosen is the baseline, {BASELINE} (though a cell is confirmed)" in said(BASELINE)
+
+
+def test_a_taken_over_chunker_is_in_the_decision_with_what_is_known_of_it_and_is_made_again_the_same():
+    made = results(row(BETTER, 0.03), row(BASELINE))
+    reuse = Reuse(chunker="usc_uslm_section_v1", source="us_code", result="not yet evaluated")
+    decision = decide(made, SHA, Choice(BETTER, "why", "who"), today="2026-01-31", reuse=reuse)
+    assert decision.model_dump()["reuse"] == {
+        "chunker": "usc_uslm_section_v1",
+        "source": "us_code",
+        "result": "not yet evaluated",
+    }
+    assert remade(decision, made).reuse == reuse
+
+
+def test_a_decision_without_a_taken_over_chunker_says_nothing_of_one():
+    decision = decide(results(row(BETTER, 0.03), row(BASELINE)), SHA, Choice(BETTER, "w", "w"), today="2026-01-31")
+    assert "reuse" not in decision.model_dump()

@@ -56,9 +56,9 @@ def test_every_query_is_judged_against_every_document(demo):
 
 def test_its_manifest_is_what_the_committed_bills_read_as(demo):
     from runner.corpus import manifest_row
-    from samplers.folder import read_folder
+    from samplers.reading import read_corpus
 
-    found = {d.doc_id: d for d in read_folder(CHECKOUT / SOURCES["demo"].corpus, "bills").documents}
+    found = {d.doc_id: d for d in read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents}
     header, rows = load_corpus(demo.corpus_path)
     assert header.quarantined == []
     assert [manifest_row(found[row.doc_id]) for row in rows] == list(rows)

@@ -17,7 +17,7 @@ from runner.print_schemas import SCHEMAS, with_schemas
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-PIP_FLAGS = {"--index-url", "--strict"}
+FOREIGN_FLAGS = {"--index-url", "--strict", "--n"}
 
 
 def tracked_files() -> list[Path]:
@@ -140,13 +140,19 @@ def test_every_flag_of_the_documents_exists_and_every_flag_is_documented(capsys:
         flag for command in cli.SUBCOMMANDS for flag in flags(help_text(capsys, command))
     }
     named = flags(README + ARCHITECTURE + (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert named - existing - PIP_FLAGS == set()
+    assert named - existing - FOREIGN_FLAGS == set()
     assert existing - {"--help"} - flags(README) == set()
+
+
+def documents() -> list[Path]:
+    """Markdown for readers; that of tests/data is what readers of sources are tried on."""
+    data = CHECKOUT / "tests" / "data"
+    return [path for path in tracked_files() if path.suffix == ".md" and data not in path.parents]
 
 
 def commands() -> list[str]:
     """The driver's command lines in the documents, as given in indented blocks and in code spans."""
-    texts = [path.read_text(encoding="utf-8") for path in tracked_files() if path.suffix == ".md"]
+    texts = [path.read_text(encoding="utf-8") for path in documents()]
     return re.findall(r"(?:^ {4,}|`)(bin/per-source-eval\.py [^`\n#]+)", "\n".join(texts), re.MULTILINE)
 
 
@@ -174,7 +180,7 @@ def anchors(text: str) -> set[str]:
 
 
 def test_every_link_between_documents_resolves() -> None:
-    for path in (path for path in tracked_files() if path.suffix == ".md"):
+    for path in documents():
         text = path.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if re.match(r"[a-z]+:", target):

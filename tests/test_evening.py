@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,74 @@ def test_the_noise_floor_of_another_baseline_is_made_again(tmp_path, corpus):
     with pytest.raises(Outstanding):
         evening(version, corpus).run()
     assert version.cell_path("aa").read_bytes() == before
+
+
+def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_path, monkeypatch):
+    asked = []
+
+    def fetch(source, folder, request, say):
+        asked.append((source, request.size, request.seed, request.cache))
+        write_corpus(folder)
+
+    monkeypatch.setattr("samplers.feeds.fetch.fetch", fetch)
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding, match="a corpus of 16 documents and no queries yet"):
+        evening(version, live=True).run()
+    with pytest.raises(Outstanding, match="no queries yet"):
+        evening(version, live=True).run()
+    sample = version.plan(rehearsal=False).sample
+    assert asked == [("demo", sample.size, sample.seed, version.cache)]
+    assert (version.work / "live").is_dir()
+
+
+def test_a_report_on_the_corpus_is_kept_beside_the_archive(tmp_path, corpus):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    report = json.loads((version.work / "readiness.json").read_bytes())
+    assert (report["documents"], report["quarantined"]) == (16, [])
+    assert report["near_duplicate_clusters"] == 0
+
+
+def test_without_documents_every_way_to_them_is_named(tmp_path):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding, match=r"a folder, a ZIP or the substrate's database.*--live"):
+        Evening(replace(version, source=replace(version.source, corpus=""))).run()
+
+
+def test_a_source_that_takes_a_chunker_over_says_so_in_plan_results_page_and_decision(tmp_path):
+    version = make_version(tmp_path)
+    reusing = replace(version, source=replace(version.source, reuses="us_code"))
+    corpus = write_corpus(tmp_path / "corpus")
+    write_queries(reusing.folder)
+    with pytest.raises(Outstanding):
+        evening(reusing, corpus).run()
+    judged(reusing)
+    evening(reusing, choice=CHOICE).run()
+    expected = {"chunker": "section_aware_bills_v1", "source": "us_code", "result": "not yet evaluated"}
+    assert reusing.plan().reuse.model_dump() == expected
+    assert json.loads((reusing.folder / "results.json").read_bytes())["plan"]["reuse"] == expected
+    assert json.loads((reusing.folder / "decision.json").read_bytes())["reuse"] == expected
+    page = (reusing.folder / "results.html").read_text(encoding="utf-8")
+    assert "was written for us_code and is taken over without code of its own" in page
+
+
+@pytest.mark.parametrize("place", ["nowhere", "empty", "file.txt"])
+def test_a_mistyped_path_opens_no_version(tmp_path, place):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").write_text("no corpus")
+    version = make_version(tmp_path)
+    with pytest.raises(InputError):
+        evening(version, tmp_path / place).run()
+    assert not version.plan_path(rehearsal=False).exists()
+    assert not version.folder.exists() or list(version.folder.iterdir()) == []
+
+
+def test_a_sample_that_the_plan_no_longer_asks_for_is_told_before_anybody_writes_queries(tmp_path, corpus):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("seed: 2026}", "seed: 7}", 1))
+    with pytest.raises(InputError, match=r"asks for a sample of 500 \(seed 7\), .* is one of 500 \(seed 2026\)"):
+        evening(version, corpus).run()

@@ -19,7 +19,7 @@ KILLED = -signal.SIGKILL
 # A server that has imported everything forks a process in milliseconds, so that all of its life is the evening's.
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
-    ["tests.evening_process", "bm25s", "lxml.etree", "samplers.folder", "samplers.sampling", "tiktoken", "zstandard"]
+    ["tests.evening_process", "bm25s", "lxml.etree", "samplers.reading", "samplers.sampling", "tiktoken", "zstandard"]
 )
 
 

@@ -16,8 +16,6 @@ from runner.plan import (
 )
 from runner.records import parse_cell
 
-READ = [spec for spec in SOURCES.values() if spec.reader]
-
 
 @pytest.fixture(name="path")
 def _path(tmp_path):
@@ -43,7 +41,7 @@ def problems(path, source="demo", *, rehearsal=False):
 
 
 @pytest.mark.parametrize("rehearsal", [False, True])
-@pytest.mark.parametrize("source", READ, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("source", SOURCES.values(), ids=lambda spec: spec.name)
 def test_every_default_plan_meets_every_criterion(tmp_path, source, rehearsal):
     path = tmp_path / "plan.yaml"
     path.write_text(default_plan_text(source, rehearsal=rehearsal, version=3))
@@ -198,3 +196,46 @@ def test_a_cell_of_parts_that_exist_can_be_run():
         check_cell(parse_cell("bm25 x whole_document"))
     with pytest.raises(InputError, match="There is no encoder"):
         check_cell(parse_cell("bm25>gpt x whole_doc"))
+
+
+def plan_of(tmp_path, name, **fields):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES[name], rehearsal=False))
+    change(path, **fields)
+    return path
+
+
+def test_an_option_that_the_reader_does_not_have_is_refused_with_those_that_it_has(tmp_path):
+    path = plan_of(tmp_path, "bills", sample={"size": 5, "seed": 1, "options": ["notices"]})
+    assert list(problems(path, "bills")) == ["sample.options: bills has no option 'notices'; it has none"]
+    path = plan_of(tmp_path, "federal_register", sample={"size": 5, "seed": 1, "options": ["notice"]})
+    (found,) = problems(path, "federal_register")
+    assert found.startswith("sample.options: federal_register has no option 'notice'; it has notices: ")
+    change(path, sample={"size": 5, "seed": 1, "options": ["notices"]})
+    assert load(path, "federal_register").sample.options == ["notices"]
+
+
+def test_a_plan_without_options_is_written_as_before_there_were_any(path):
+    assert load(path).model_dump()["sample"] == {"size": 500, "seed": 2026}
+    assert "reuse" not in load(path).model_dump()
+
+
+def test_a_plan_says_whose_chunker_it_takes_over(tmp_path):
+    path = plan_of(tmp_path, "public_laws")
+    reuse = load(path, "public_laws").reuse
+    assert (reuse.chunker, reuse.source, reuse.result) == ("usc_uslm_section_v1", "us_code", "not yet evaluated")
+    change(path, reuse={"chunker": "usc_uslm_section_v1", "source": "bills", "result": "x"})
+    (found,) = problems(path, "public_laws")
+    assert found.startswith('reuse: write \'reuse: {chunker: "usc_uslm_section_v1", source: "us_code"')
+
+
+def test_a_plan_of_a_source_with_its_own_chunker_claims_no_reuse(path):
+    change(path, reuse={"chunker": "section_aware_bills_v1", "source": "bills", "result": "x"})
+    assert list(problems(path)) == ["reuse: leave it out: demo has a structural chunker of its own"]
+
+
+def test_what_a_reader_is_told_is_part_of_what_is_frozen(tmp_path):
+    one = plan_digest(load(plan_of(tmp_path, "federal_register"), "federal_register"))
+    sample = {"size": 750, "seed": 2026, "options": ["notices"]}
+    other = plan_digest(load(plan_of(tmp_path, "federal_register", sample=sample), "federal_register"))
+    assert one.rule_sha256 != other.rule_sha256

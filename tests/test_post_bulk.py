@@ -80,7 +80,7 @@ def _filling(evening):
 
 
 def filling(version: Version, fillers: int = 0, chunker: str = "fixed_token_512_50") -> Build:
-    documents = list(corpus_documents(version, version.plan(rehearsal=False), None))
+    documents = list(corpus_documents(version, None))
     chunks = chunk_corpus(documents, chunker)
     texts = {document.doc_id: document for document in documents}
     readings = [chunk.reading(texts[chunk.doc_id]) for chunk in chunks]

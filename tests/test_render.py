@@ -69,7 +69,7 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
     dense = not isinstance(cell, BM25Cell)
     lost = round(share * n_chunks * 430)
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "cell": name,
         "imported": None,
         "queries_sha256": sha256("queries"),
@@ -81,14 +81,21 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
             "tokens_p50": 431,
             "tokens_p95": 512,
             "tokens_max": 512,
+            "empty": 0,
             "duplicate_share": 0.0123,
             "coverage": 1.0,
+            "outside_sections_share": 0.07,
+            "boilerplate_share": 0.011,
             "chunks_per_document_max": 214,
+            "degenerate": [],
         },
         "encoder": encoder_facts(cell.encoder) if not isinstance(cell, BM25Cell) else None,
         "probe": {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")} if dense else None,
         "truncation": {
             "tokens": n_chunks * 430,
+            "tokens_p50": 428,
+            "tokens_p95": 540,
+            "tokens_max": 611,
             "lost": lost,
             "share": lost / (n_chunks * 430),
             "chunks": n_chunks,
@@ -223,7 +230,7 @@ def synthetic_results(
     }
     kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
     return {
-        "schema_version": 3,
+        "schema_version": 4,
         "source": source,
         "version": 1,
         "kind": kind,
@@ -612,6 +619,30 @@ def test_the_noise_floor_is_shown_or_said_to_be_missing():
     results["noise_floor"] |= {"max_change": 0.0131, "queries_changed": 1}
     assert "1 of 30 queries changed, the largest by 0.0131" in words(page_of(results))
     assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
+
+
+def test_chunk_health_has_a_row_a_cell_with_both_tokenizers_and_says_what_is_degenerate():
+    results = synthetic_results()
+    first, second = (row["provenance"]["chunks"] for row in results["cells"][:2])
+    first |= {"degenerate": ["6.1% of the chunks repeat an earlier one, more than 5%"], "empty": 7}
+    html = page_of(results)
+    cells = [row["cell"] for row in results["cells"]]
+    assert [column(html, "health-caption", row)[0].replace(" ", "") for row in range(len(cells))] == [
+        cell.replace(" ", "") for cell in cells
+    ]
+    shown = column(html, "health-caption", 0)
+    assert shown[4:5] == ["7"]
+    assert shown[-1] == "6.1% of the chunks repeat an earlier one, more than 5%"
+    assert column(html, "health-caption", 1)[-1] == "no"
+    assert "428 / 540 / 611" in words(html)
+    assert second["degenerate"] == []
+
+
+def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
+    results = synthetic_results()
+    assert "is taken over" not in page_of(results)
+    results["plan"]["reuse"] = {"chunker": "usc_uslm_section_v1", "source": "us_code", "result": "not yet evaluated"}
+    assert "was written for us_code and is taken over without code of its own" in words(page_of(results))
 
 
 def test_every_query_shows_its_score_in_every_cell_at_two_places():

@@ -4,7 +4,7 @@ import pytest
 
 from runner.errors import DocumentError
 from samplers.sample_bills import ROOTS
-from samplers.uslm import walk
+from samplers.uslm.walk import walk
 
 
 def bill(body: str, form: str = "") -> bytes:

@@ -1,14 +1,16 @@
 import random
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runner.errors import DocumentError, InputError
+from runner.errors import DocumentError
 from runner.records import Document
-from samplers.folder import QUARANTINE_LIMIT, read_folder
-from samplers.registry import READERS
+from samplers.registry import source_format
 from samplers.sample_bills import TITLE_LENGTH, length_bucket, read_bill
+from samplers.source_format import FileContent
 
 FIXTURES = Path(__file__).parent / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
@@ -140,73 +142,6 @@ def test_length_buckets_have_exclusive_upper_ends() -> None:
     assert [length_bucket(size) for size in sizes] == buckets
 
 
-def fill(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
-
-
-def fixtures() -> dict[str, bytes]:
-    return {f"{n}/{path.name}": path.read_bytes() for n, path in enumerate(BILLS)}
-
-
-def test_a_folder_is_read_whole_and_sorted(tmp_path: Path) -> None:
-    reading = read_folder(fill(tmp_path, fixtures() | {"readme.txt": b"", "9/x.pdf": b""}), "bills")
-    ids = [document.doc_id for document in reading.documents]
-    assert ids == sorted(path.stem for path in BILLS)
-    assert (reading.quarantined, reading.n_duplicates, reading.n_ignored) == ((), 0, 2)
-
-
-def many(folder: Path, n: int) -> dict[str, bytes]:
-    return {f"{folder.name}-{i:03}.xml": bill("x", title=f"117 HR {i} IH: Title") for i in range(1, n + 1)}
-
-
-def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp_path: Path) -> None:
-    twin = bill("x", title="117 HR 1 IH: Title")
-    other = bill("y", title="117 HR 1 IH: Title")
-    reading = read_folder(fill(tmp_path, many(tmp_path, 60) | {"z/twin.xml": twin, "z/other.xml": other}), "bills")
-    assert len(reading.documents) == 60
-    assert reading.n_duplicates == 1
-    ((name, reason),) = reading.quarantined
-    assert name == "z/other.xml"
-    assert reason == f"BILLS-117hr1ih with other text was read from {tmp_path.name}-001.xml"
-
-
-def test_up_to_two_percent_may_be_unreadable(tmp_path: Path) -> None:
-    reading = read_folder(fill(tmp_path, many(tmp_path, 49) | {"bad.xml": b"<bill>"}), "bills")
-    assert QUARANTINE_LIMIT == 0.02
-    assert reading.quarantined == (("bad.xml", "malformed XML (line 1)"),)
-
-
-def test_more_than_two_percent_unreadable_stops_the_run_and_names_ten(tmp_path: Path) -> None:
-    bad = {f"bad{n:02}.xml": b"<html/>" for n in range(12)}
-    with pytest.raises(InputError) as caught:
-        read_folder(fill(tmp_path, many(tmp_path, 49) | bad), "bills")
-    message = str(caught.value)
-    assert "12 of 61 files" in message
-    assert message.count("the root element is <html>") == 10
-    assert "and 2 more" in message
-
-
-@pytest.mark.parametrize("files", [{}, {"notes.txt": b"no bills here"}])
-def test_a_folder_without_bills_is_an_input_error(tmp_path: Path, files: dict[str, bytes]) -> None:
-    with pytest.raises(InputError, match=r"holds no \.xml file"):
-        read_folder(fill(tmp_path, files), "bills")
-
-
-def test_a_missing_folder_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not a folder"):
-        read_folder(tmp_path / "nowhere", "bills")
-
-
-def test_a_dangling_link_is_no_file_and_is_passed_over(tmp_path: Path) -> None:
-    fill(tmp_path, many(tmp_path, 1))
-    (tmp_path / "gone.xml").symlink_to(tmp_path / "nowhere.xml")
-    assert len(read_folder(tmp_path, "bills").documents) == 1
-
-
 TAGS = [b"section", b"text", b"quoted-block", b"enum", b"header", b"title", b"form", b"toc", b"quote", b"content"]
 
 
@@ -248,21 +183,173 @@ def test_a_damaged_file_is_a_document_or_a_document_error() -> None:
     assert all(0 < len(reason) <= 80 for reason in reasons)
 
 
+def markdown(name: str) -> FileContent:
+    return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
+
+
+def test_every_version_in_derived_markdown_is_a_document_of_one_family() -> None:
+    introduced, engrossed = markdown("119hr9007.md").documents
+    assert (introduced.doc_id, engrossed.doc_id) == ("BILLS-119hr9007ih", "BILLS-119hr9007eh")
+    assert introduced.family == engrossed.family == "119-hr-9007"
+    assert introduced.title == "H.R. 9007 (119th, introduced in House): Towpath Repair Act of 2025"
+    assert introduced.stratum == "119/house/introduced/short/Transportation and Public Works"
+
+
+def test_what_others_wrote_about_a_bill_is_no_text_of_it() -> None:
+    content = markdown("119hr9007.md")
+    assert content.documents[0].text.startswith(
+        "To repair towpaths, and for other purposes.\n\n1. Short title\nThis Act"
+    )
+    assert not any("somebody else" in document.text or "Timeline" in document.text for document in content.documents)
+    assert set(content.left_out) == {"metadata", "form", "markup"}
+
+
+def test_levels_of_markdown_follow_their_designators() -> None:
+    sections = markdown("119hr9007.md").documents[0].sections
+    found = [(section.kind, section.label.partition(" ")[0]) for section in sections if section.kind != "section"]
+    assert found == [
+        ("subsection", "(a)"),
+        ("paragraph", "(1)"),
+        ("paragraph", "(2)"),
+        ("subparagraph", "(A)"),
+        ("clause", "(i)"),
+        ("clause", "(ii)"),
+        ("subclause", "(I)"),
+        ("subclause", "(II)"),
+        ("item", "(aa)"),
+        ("item", "(bb)"),
+        ("subparagraph", "(B)"),
+        ("subsection", "(b)"),
+        ("subsection", "(h)"),
+        ("subsection", "(i)"),
+    ]
+
+
+def test_what_a_resolution_resolves_is_a_section() -> None:
+    introduced, engrossed = markdown("119hconres9009.md").documents
+    (resolved, fiddlers) = introduced.sections
+    assert (resolved.kind, resolved.level) == (fiddlers.kind, fiddlers.level) == ("section", 11)
+    assert resolved.label == "That, pursuant to the Barn Act of 1902, …"
+    assert introduced.text[resolved.span.start : resolved.span.end].endswith("spurs.")
+    assert [each.label for each in engrossed.sections] == ["Sec. 1. Dancers"]
+
+
+def test_a_version_without_source_is_known_by_heading_title_and_congress() -> None:
+    (document,) = markdown("119sres9008.md").documents
+    assert document.doc_id == "BILLS-119sres9008is"
+    assert document.stratum == "119/senate/introduced/short/Agriculture and Food"
+
+
+def assert_markdown_accounted(data: bytes, content: FileContent) -> None:
+    texts = sum(len("".join(document.text.split())) for document in content.documents)
+    assert len("".join(data.decode().split())) == texts - content.supplied + sum(content.left_out.values())
+
+
+@pytest.mark.parametrize("name", ["119hr9007.md", "119sres9008.md", "119hconres9009.md"])
+def test_every_character_of_markdown_is_text_or_left_out_for_a_reason(name: str) -> None:
+    assert_markdown_accounted((FIXTURES / name).read_bytes(), markdown(name))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"# HR 1: x\n\n## Summary\n\nNone.\n", '"## Full Bill Text" is missing'),
+        (b"# HR 1: x\n\n## Full Bill Text\n\nwords\n", "no version"),
+        (b"## Full Bill Text\n\n### IH\n- Date: 2025\n\n## Timeline\n", "no version"),
+        (b"\xff\xfe## Full", r"not UTF-8 \(byte 0\)"),
+    ],
+)
+def test_markdown_without_a_bill_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        source_format("bills").read(data, "119hr1.md", frozenset())
+
+
+def test_a_long_hostile_line_of_markdown_is_read_in_one_pass() -> None:
+    for filler in (b" ", b"x", b"\n", b"*", b"#", b"(", b"**(a)**\n", b"### IH\n", b"\x01\x02"):
+        for before in (b"", b"#### ", b"##### (a) ", b"**("):
+            data = b"# HR 1: x\n## Full Bill Text\n### IH\n" + before + filler * (100_000 // len(filler)) + b"x\nend"
+            assert source_format("bills").read(data, "119hr1.md", frozenset()).documents
+
+
+def status(congress: int, kind: str, number: int, area: str, prefix: str = "") -> bytes:
+    """A file in the present form, or in the older one, whose names begin with "bill"."""
+    names = ("billType", "billNumber") if prefix else ("type", "number")
+    facts = f"<congress>{congress}</congress><{names[0]}>{kind}</{names[0]}><{names[1]}>{number}</{names[1]}>"
+    stated = f"<policyArea><name>{area}</name></policyArea>" if area else ""
+    return f"<billStatus><bill>{facts}<subjects>{stated}</subjects>{stated}</bill></billStatus>".encode()
+
+
+def test_bill_status_files_put_the_policy_area_behind_the_stratum() -> None:
+    bills = [read(path.name) for path in BILLS if path.stem in ("BILLS-117hr9001ih", "BILLS-118s9002rs")]
+    (version, _) = markdown("119hr9007.md").documents
+    files = {
+        "status/BILLSTATUS-117hr9001.xml": status(117, "HR", 9001, "Water Resources", "bill"),
+        "status/BILLSTATUS-118s9002.xml": status(118, "S", 9002, ""),
+        "status/BILLSTATUS-119hr9007.xml": status(119, "HR", 9007, "Animals"),
+    }
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    enriched = enrich([*bills, version], files)
+    assert [document.stratum for document in enriched] == [
+        "117/house/introduced/short/Water Resources",
+        "118/senate/reported/short",
+        "119/house/introduced/short/Transportation and Public Works",
+    ]
+    assert [document.sha256 for document in enriched] == [document.sha256 for document in [*bills, version]]
+
+
+def test_bill_status_files_are_sidecars_and_bills_are_not() -> None:
+    sidecar = source_format("bills").sidecar
+    assert re.search(sidecar, "bill_status/BILLSTATUS-117hr9001.xml")
+    assert re.search(sidecar, "DEV-BILLSTATUS-115hr367.xml")
+    assert not re.search(sidecar, "bills/BILLS-117hr9001ih.xml")
+
+
+@pytest.mark.parametrize("data", [b"<bill/>", b"<billStatus/>", b"<billStatus>"])
+def test_a_sidecar_that_is_no_bill_status_is_an_error_with_its_place(data: bytes) -> None:
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    with pytest.raises(DocumentError) as caught:
+        enrich([], {"x/BILLSTATUS-1hr1.xml": data})
+    assert caught.value.name == "x/BILLSTATUS-1hr1.xml"
+
+
+@pytest.mark.shared
+def test_every_real_bill_status_reads(shared: Path) -> None:
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    paths = sorted((shared / "corpora" / "bill_status").rglob("*.xml"))
+    (document,) = markdown("119sres9008.md").documents
+    bare = replace(document, family="117-hr-6658", stratum="117/house/introduced/short")
+    (enriched,) = enrich([bare], {path.name: path.read_bytes() for path in paths})
+    assert enriched.stratum == "117/house/introduced/short/Taxation"
+
+
+@pytest.mark.shared
+def test_every_version_in_real_markdown_is_a_document_with_its_sections(shared: Path) -> None:
+    n_documents = 0
+    for path in sorted((shared / "corpora" / "bills_119_markdown").rglob("*.md")):
+        data = path.read_bytes()
+        content = source_format("bills").read(data, path.name, frozenset())
+        assert_markdown_accounted(data, content)
+        full_text = data.decode().partition("\n## Full Bill Text\n")[2]
+        sections = [s for document in content.documents for s in document.sections if s.kind == "section"]
+        n_resolved = len(re.findall(r"\nThat,? (?=[^\n])", full_text))
+        assert len(sections) == full_text.count("\n#### ") + n_resolved, path.name
+        assert all(document.sections for document in content.documents)
+        assert all(document.doc_id.startswith(f"BILLS-{path.stem}") for document in content.documents)
+        assert {document.stratum.count("/") for document in content.documents} == {4}
+        n_documents += len(content.documents)
+    assert n_documents == 309
+
+
 @pytest.mark.shared
 def test_every_real_bill_reads_and_says_which_it_is(shared: Path) -> None:
     for path in sorted((shared / "corpora" / "bills").rglob("*.xml")):
-        (document,) = READERS["bills"](path.read_bytes(), path.name)
+        (document,) = source_format("bills").read(path.read_bytes(), path.name, frozenset()).documents
         assert document.doc_id.startswith("BILLS-1")
         assert document.url.startswith("https://www.govinfo.gov/app/details/BILLS-") or "2245" in document.doc_id
         assert "unknown" not in document.stratum
         assert ": " in document.title
         if path.stem not in ("BILLS-113hr65ih", "BILLS-S2245_IS"):  # named after the wrong Congress, and by a draft
             assert document.doc_id == path.stem
-
-
-@pytest.mark.shared
-def test_the_folder_of_real_bills_reads_with_one_version_in_two_formats_set_aside(shared: Path) -> None:
-    reading = read_folder(shared / "corpora" / "bills", "bills")
-    assert len(reading.documents) == 122
-    assert [name for name, _ in reading.quarantined] == ["bills-uslm/BILLS-116hr2157enr.xml"]
-    assert (reading.n_duplicates, reading.n_ignored) == (0, 0)

@@ -376,7 +376,7 @@ def test_a_substrate_without_a_chunk_is_all_missing_chunks(tmp_path):
         ("bills", "BILLS-118hjres12rfs2", "bill:118-hjres-12"),
         ("bills", "bill:118-hr-1", "bill:118-hr-1"),
         ("demo", "BILLS-41hr101ih", "bill:41-hr-101"),
-        ("us_code", "USCODE-2023-title42-chap7-subchapXIX-sec1396a", "usc:42-1396a"),
+        ("us_code", "usc:42-1396a@119-73", "usc:42-1396a"),
         ("us_code", "usc:42-1396a", "usc:42-1396a"),
         ("congressional_record", "CREC-2025-12-18-pt1-PgS8351", "crec-granule:CREC-2025-12-18-pt1-PgS8351"),
         ("congressional_record", "crec:2025-12-18", "crec:2025-12-18"),

@@ -34,7 +34,7 @@ from runner.tools.tripwire import (
 )
 from runner.tools.tripwire_command import tripwire
 from runner.tools.tripwire_runs import noise_tolerance, read_rankings
-from samplers.folder import read_folder
+from samplers.reading import read_corpus
 from tests.conftest import called
 
 EXAMPLE = CHECKOUT / "eval-sets" / "demo" / "tripwire"
@@ -541,7 +541,7 @@ def _bm25(tmp_path_factory):
     """The demo's version with the run of `bm25 x whole_doc`, retrieved from the committed bills."""
     version = demo_version(tmp_path_factory.mktemp("bm25"))
     sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-    documents = read_folder(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
+    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
     runs = CellRuns(version, lambda: [d for d in documents if d.doc_id in sampled], lambda name: pytest.fail(name))
     runs.record("bm25 x whole_doc")
     return version

@@ -3,7 +3,27 @@ from pathlib import Path
 import pytest
 
 from samplers.sample_bills import ROOTS
-from samplers.uslm import Walk, walk
+from samplers.text_writer import Part
+from samplers.uslm import marks
+from samplers.uslm.marks import (
+    BLOCK,
+    CLOSING,
+    GLUE,
+    JOIN,
+    LEAD,
+    LINE,
+    OPENING,
+    PARAGRAPH,
+    PART_END,
+    PART_START,
+    SPACE,
+    STOP,
+    TAB,
+    Resolved,
+    mended,
+    resolve,
+)
+from samplers.uslm.walk import Walk, walk
 
 FIXTURES = Path(__file__).parent / "data" / "bills"
 LAWS = ROOTS | {"uscDoc", "pLaw"}
@@ -125,6 +145,43 @@ def test_struck_text_is_dropped_and_counted_and_inserted_text_stays() -> None:
     assert "short-title" not in walked.facts
 
 
+def test_an_account_keeps_its_name_over_siblings_that_belong_to_it() -> None:
+    assert labels(read("BILLS-118s9010rs.xml"))[3:] == [
+        (10, "appropriations-small", "OFFICE OF LANDINGS"),
+        (11, "appropriations-small", "SALARIES AND EXPENSES"),
+        (10, "appropriations-small", "ROPES AND CHAINS"),
+        (11, "appropriations-small", "(INCLUDING TRANSFER OF FUNDS)"),
+        (10, "appropriations-small", "BELLS"),
+        (9, "appropriations-intermediate", "Administrative provisions"),
+        (10, "appropriations-small", "(TRANSFER OF FUNDS)"),
+        (11, "section", "Sec. 101. Not more than $1 may be moved between …"),
+        (10, "appropriations-small", "(TRANSFER OF FUNDS)"),
+        (11, "section", "Sec. 102. Not more than $2 may be moved between …"),
+        (10, "appropriations-small", "This title may be cited as the “Ferry …"),
+    ]
+
+
+def test_text_without_heading_continues_the_account_before_it_and_not_the_sections() -> None:
+    walked = read("BILLS-118s9010rs.xml")
+    assert section_text(walked, "ROPES AND CHAINS").endswith("for chains.\nIn addition, $1 for hooks.")
+    assert section_text(walked, "BELLS") == "BELLS\n\nFor bells, $3."
+
+
+@pytest.mark.parametrize("header", ["Office", "(including transfer of funds)"])
+def test_headings_without_text_do_not_nest_without_end(header: str) -> None:
+    body = f"<appropriations-small><header>{header}</header></appropriations-small>" * 3_000
+    walked = walk(f"<bill><legis-body>{body}</legis-body></bill>".encode(), "x", ROOTS)
+    assert len(walked.sections) == 3_000
+    assert max(section.level for section in walked.sections) < 30
+
+
+def test_a_heading_before_the_number_follows_it_in_the_label() -> None:
+    section = "<section><heading>(transfer of funds)</heading><num>Sec. 205. </num><content>Words.</content></section>"
+    walked = walk(f"<bill><legis-body>{section}</legis-body></bill>".encode(), "x", ROOTS)
+    assert walked.text == "(transfer of funds)\nSec. 205. Words."
+    assert labels(walked) == [(11, "section", "Sec. 205. (transfer of funds)")]
+
+
 USLM2_TEXT = """\
 To care for orchards, and for other purposes.
 
@@ -217,6 +274,7 @@ def test_uslm_1_of_the_code_walks_by_the_same_names() -> None:
         (12, "subsection", "(a) Rate"),
         (12, "sourceCredit", ""),
         (12, "notes", ""),
+        (13, "note", "Amendments"),
         (11, "section", "§ 79. Repealed. Aug. 1, 1950, ch. 2"),
     ]
     assert "Old tolls" in section_text(walked, "§ 78dd–1. Tolls")
@@ -262,3 +320,59 @@ def test_words_are_neither_glued_nor_split(body: str, expected: str) -> None:
 
 def test_an_undeclared_reference_to_a_known_character_is_that_character() -> None:
     assert "Sørine — Queen" in read("BILLS-112hr9003enr.xml").text
+
+
+def test_a_level_inside_a_heading_leaves_no_mark_in_text_or_labels() -> None:
+    section = "<section><header>a<paragraph>b</paragraph>c</header><text>d</text></section>"
+    walked = walk(f"<bill><legis-body>{section}</legis-body></bill>".encode(), "x", ROOTS)
+    words = walked.text + "".join(section.label for section in walked.sections)
+    assert not any(character < " " and character not in "\n\t" for character in words)
+
+
+@pytest.mark.parametrize("filler", [" ", ".", "\u2014", "-", "x.", "[", "\u201c"])
+def test_a_heading_of_any_length_is_read_in_one_pass(filler: str) -> None:
+    heading = f"{filler * (400_000 // len(filler))}x"
+    body = f"<section><enum>1.</enum><header>{heading}</header><text>d</text></section>"
+    assert text_of(body).endswith("d")
+
+
+def test_marks_between_words_resolve_to_the_strongest_separator() -> None:
+    pieces = ["a ", LINE, " ", PARAGRAPH, "b", SPACE, LEAD, BLOCK, "c", PARAGRAPH, JOIN, "  .", TAB, GLUE, "d", LINE]
+    assert resolve(pieces).text == "a\n\nb c.d"
+
+
+def test_a_part_in_which_nothing_was_written_has_no_span() -> None:
+    outer, empty, inner = (Part(kind, 1) for kind in ("outer", "empty", "inner"))
+    pieces = ["a", LINE + PART_START, PART_START, PART_END, " ", PART_START, "e\u0301", PART_END, "f", PART_END]
+    assert resolve(pieces, [outer, empty, inner]).text == "a\néf"
+    assert [(part.start, part.end) for part in (outer, empty, inner)] == [(2, 4), (-1, -1), (2, 3)]
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.xml")), ids=lambda path: path.stem)
+def test_where_a_text_is_cut_while_its_marks_are_resolved_makes_no_difference(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = walk(path.read_bytes(), path.name, LAWS)
+    monkeypatch.setattr(marks, "_STRETCH", 1)
+    assert walk(path.read_bytes(), path.name, LAWS) == whole
+
+
+def test_white_space_between_marks_is_no_place_to_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = ["a\u00a0 ", LINE, "\u00a0 b \u00a0", PARAGRAPH, " c", STOP, " d"]
+    for stretch in range(1, 12):
+        monkeypatch.setattr(marks, "_STRETCH", stretch)
+        assert resolve(pieces) == Resolved("a\nb\n\nc. d", 1, 0)
+
+
+def test_words_broken_at_the_end_of_a_line_are_mended_before_small_letters() -> None:
+    assert mended(["Recommenda-", LINE, BLOCK, " tions", LINE]) == (["Recommendations" + LINE], 1)
+    for pieces in (["Post-", LINE, BLOCK, "Roads"], ["well- ", "kept"], ["1-", LINE, "a"]):
+        assert mended(pieces) == (["".join(pieces)], 0)
+
+
+def test_a_full_stop_is_supplied_only_between_words_of_one_line() -> None:
+    assert resolve(["In general", STOP, SPACE, "Text"]) == Resolved("In general. Text", 1, 0)
+    assert resolve(["Why?", STOP, SPACE, "Text"]).text == "Why? Text"
+    assert resolve(["In general", STOP, LINE, "Text"]).text == "In general\nText"
+    assert resolve([OPENING[0], "In general", CLOSING[0], STOP, " Text"]).text == "“In general”. Text"
+    assert resolve([OPENING[0], " ", CLOSING[0], "x"]).supplied == 0

@@ -12,8 +12,8 @@ from runner.records import Document
 from samplers import safe_xml
 from samplers.sample_bills import ROOTS
 from samplers.text_writer import INVISIBLE
-from samplers.uslm import Walk, walk
-from samplers.uslm_names import NOTES, QUOTED
+from samplers.uslm.names import NOTES, QUOTED
+from samplers.uslm.walk import Walk, walk
 
 FIXTURES = Path(__file__).parent / "data" / "bills"
 LAWS = ROOTS | {"uscDoc", "pLaw"}

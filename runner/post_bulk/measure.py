@@ -92,7 +92,7 @@ def report(known: Decided, found: Searched) -> PostBulk:
         schema_version=1,
         source=version.source.name,
         version=version.number,
-        kind=known.decision.kind,
+        kind="rehearsal" if known.decision.kind == "rehearsal" else "production",
         chosen=known.decision.chosen,
         model=found.model,
         substrate=found.facts,

@@ -8,7 +8,7 @@ from runner.corpus import archive_path, corpus_documents
 from runner.decision_schemas import Decision
 from runner.encoder import Encoder
 from runner.errors import InputError
-from runner.eval_set import DRIVER, Version, load_queries
+from runner.eval_set import DRIVER, Version, load_decision, load_queries
 from runner.labels import judgments, version_labels
 from runner.lock import LOCK_NAME
 from runner.post_bulk.arms import Record
@@ -43,7 +43,11 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name} is not decided and locked yet, so there is nothing to hold a substrate against. Run: "
             f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''}"
         )
-    decision = checked(Decision, read_json(path), path)
+    decision = load_decision(version)
+    if decision.kind == "policy":
+        raise InputError(
+            f"{version.name} was decided by policy, so there is neither query nor figure to hold a substrate against."
+        )
     results = checked(Results, read_json(results_path), results_path)
     of_baseline = not decision.chosen.encoder
     cell = parse_cell(decision.baseline if of_baseline else decision.chosen.cell)
@@ -77,4 +81,4 @@ def documents(version: Version) -> Sequence[Document]:
             f"The documents of {version.name} are not here: {archive_path(version)} is missing. Put the archive back: "
             "the substrate's text is held against it."
         )
-    return corpus_documents(version, version.plan(rehearsal=False), version.checkout / embedded if embedded else None)
+    return corpus_documents(version, version.checkout / embedded if embedded else None)

@@ -154,7 +154,7 @@ _BILL = (r"BILLS-(\d+)([a-z]+)(\d+)[a-z]+\d*", r"bill:\1-\2-\3")
 _IDS: dict[str, tuple[str, str]] = {
     "bills": _BILL,
     "demo": _BILL,
-    "us_code": (r"USCODE-\d{4}-title(\w+?)-(?:.+-)?sec([\w.–-]+)", r"usc:\1-\2"),
+    "us_code": (r"(usc:[^@]+)@.+", r"\1"),
     "congressional_record": (r"(CREC-\d{4}-\d{2}-\d{2}-.+)", r"crec-granule:\1"),
 }
 

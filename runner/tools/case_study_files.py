@@ -43,7 +43,7 @@ def read_subject(folder: Path) -> Subject:
         plan=plan,
         queries=queries,
         qrels=qrels,
-        document_texts={d.doc_id: _reading(d) for d in corpus_documents(version, plan, None)},
+        document_texts={d.doc_id: _reading(d) for d in corpus_documents(version, None)},
         document_lengths=lengths,
         engines={cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells},
         chunks={cell: found.chunks_per_document for cell, found in facts.items()},

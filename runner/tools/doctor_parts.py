@@ -73,12 +73,13 @@ def reads_bills() -> str:
 
 def chunks_documents() -> str:
     """That every chunker covers every character that is not white space, within its documents."""
-    from chunkers.registry import CHUNKERS
-    from runner.chunk_corpus import chunk_corpus, chunk_health
+    from chunkers.registry import CHUNKERS, limit_of
+    from runner.chunk_corpus import chunk_corpus
+    from runner.chunk_health import chunk_health
 
     documents = tiny_set().documents
     for name in CHUNKERS:
-        health = chunk_health(chunk_corpus(documents, name), documents)
+        health = chunk_health(chunk_corpus(documents, name), documents, limit_of(name))
         if health.count < len(documents) or health.coverage != 1:
             raise NegativeVerdict(
                 f"{name}: {health.count} chunks cover {health.coverage:.1%} of {len(documents)} bills"

@@ -155,7 +155,7 @@ def _run(results: _Results, cell: _Cell, where: str) -> MatrixRun:
     ]
     kept = cell.provenance.model_dump()
     run = {
-        "schema_version": 1,
+        "schema_version": 2,
         "dataset": _dataset(results.collection.name, where),
         "cell": cell.cell,
         "collection": results.collection.model_dump(),

@@ -59,7 +59,7 @@ class QueryFigures(Strict):
 class MatrixRun(Strict):
     """A run's file. `encoder`, `bm25` and `imported` are as in results.json; `reproduce` are lines for a shell."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     dataset: Dataset
     cell: CellName
     collection: CollectionFacts

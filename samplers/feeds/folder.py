@@ -1,0 +1,140 @@
+"""The folder that a fetch fills: files put in whole, each recorded once it is there, the draw kept beside them."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.canonical import JSON, file_sha256, json_line, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.errors import BackendError, InputError
+from samplers.feeds.answers import MEDIA_TYPES
+from samplers.feeds.client import Answer
+from samplers.feeds.endpoints import is_official
+from samplers.feeds.request import Draw, Item
+
+FETCHED = "fetched.jsonl"
+SELECTION = "selection.jsonl"
+DIFFERENCES = "differences.jsonl"
+LOCK = ".fetch.lock"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,120}")
+_OWN = frozenset((FETCHED, SELECTION, DIFFERENCES, LOCK))
+
+
+class Fetched(NamedTuple):
+    """One row of fetched.jsonl."""
+
+    path: str
+    url: str
+    bytes: int
+    sha256: str
+    fetched: str
+    etag: str
+    last_modified: str
+
+
+class Folder:
+    """A folder with the record of what was fetched into it; the caller holds its lock."""
+
+    def __init__(self, root: Path, max_mb: int) -> None:
+        self.root = root
+        self._limit = max_mb * 1_000_000
+        for path in root.glob(".tmp-*"):
+            path.unlink()  # of a killed run: the lock says that nobody else is writing here
+        strange = [path.name for path in sorted(root.iterdir()) if path.name not in _OWN]
+        if strange and not (root / FETCHED).exists() and not (root / SELECTION).exists():
+            raise InputError(f"{root} holds files that no fetch brought ({strange[0]}). Give a new folder with --to.")
+        (root / FETCHED).touch()
+        self.rows = _recorded(root / FETCHED)
+
+    def has(self, item: Item) -> bool:
+        """Whether the item's file is here as recorded, from the same address."""
+        row = self.rows.get(item.path)
+        path = self.root / item.path
+        return row is not None and row.url == item.url and path.is_file() and file_sha256(path) == row.sha256
+
+    def read(self, item: Item) -> bytes:
+        """The bytes of a file that is here."""
+        return (self.root / item.path).read_bytes()
+
+    def put(self, item: Item, answer: Answer, when: str) -> None:
+        """The file in its place, then its row; BackendError where the folder would hold more than it may."""
+        others = sum(row.bytes for row in self.rows.values() if row.path != item.path)
+        if others + len(answer.data) > self._limit:
+            raise BackendError(
+                f"{self.root} would hold more than {self._limit // 1_000_000:,} MB with {item.path}. What was fetched "
+                "is kept; run the command again with a larger --max-mb."
+            )
+        write_atomic(self.root / item.path, answer.data)
+        (self.root / f"{item.path}.changed").unlink(missing_ok=True)
+        row = Fetched(
+            item.path, item.url, len(answer.data), sha256(answer.data), when, answer.etag, answer.last_modified
+        )
+        with (self.root / FETCHED).open("ab") as stream:
+            stream.write(jsonl_bytes([row._asdict()]))
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.rows[item.path] = row
+
+    def set_aside(self, item: Item, data: bytes) -> None:
+        """A file that is not what it should be, under a name that no reader takes."""
+        write_atomic(self.root / f"{item.path}.changed", data)
+        (self.root / item.path).unlink(missing_ok=True)
+
+    def selection(self, header: dict[str, JSON]) -> Draw | None:
+        """The draw that was made here for a request, None for none; an InputError where another request was."""
+        path = self.root / SELECTION
+        if not path.exists():
+            return None
+        rows = list(read_jsonl(path))
+        first = rows[0][1] if rows else {}
+        n_listed = first.pop("n_listed", 0)
+        if first != header:
+            raise InputError(
+                f"{self.root} holds what was drawn with other flags: {json.dumps(first, sort_keys=True)}. Give those, "
+                "or a new folder with --to."
+            )
+        if not isinstance(n_listed, int) or len(rows) == 1:
+            raise InputError(f"{path}:1 is not what a fetch wrote. Remove the file and run the command again.")
+        return Draw(tuple(_item(row, f"{path}:{number}") for number, row in rows[1:]), n_listed)
+
+    def select(self, header: dict[str, JSON], draw: Draw) -> None:
+        """Keeps a draw, so that a run which was killed goes on with the same files whatever is listed by then."""
+        rows = [header | {"n_listed": draw.n_listed}]
+        rows += [{name: getattr(item, name) for name in Item.__slots__} for item in draw.items]
+        write_atomic(self.root / SELECTION, jsonl_bytes(rows))
+
+
+def _recorded(path: Path) -> dict[str, Fetched]:
+    """Rows of fetched.jsonl by path, the last one of each; what a killed run left of a row is cut off."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    rows = {}
+    for number, row in read_jsonl(path):
+        found = Fetched(**row) if row.keys() == set(Fetched._fields) else None
+        if found is None or not isinstance(found.bytes, int):
+            raise InputError(f"{path}:{number} is no row of a fetch. Remove the line and run the command again.")
+        rows[str(found.path)] = found
+    return rows
+
+
+def _item(row: dict[str, JSON], where: str) -> Item:
+    """A row of selection.jsonl; InputError for one that no fetch wrote: a path out of the folder, a foreign address."""
+    if row.keys() == set(Item.__slots__) and all(isinstance(value, str) for value in row.values()):
+        item = Item(**row)
+        is_file = _NAME.fullmatch(item.path) and item.path not in _OWN and item.kind in MEDIA_TYPES
+        if is_file and is_official(item.url):
+            return item
+    raise InputError(f"{where} is not what a fetch wrote. Remove the file and run the command again.")
+
+
+def differences(root: Path, rows: list[tuple[str, str]]) -> None:
+    """differences.jsonl with one document a row, or none at all where nothing differs."""
+    path = root / DIFFERENCES
+    if rows:
+        lines = [json_line({"doc_id": doc_id, "difference": how}) for doc_id, how in rows]
+        write_atomic(path, ("\n".join(lines) + "\n").encode())
+    else:
+        path.unlink(missing_ok=True)

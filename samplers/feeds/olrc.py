@@ -1,0 +1,85 @@
+"""The United States Code from the Law Revision Counsel, no key: a page of links, and a ZIP for each title."""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable
+
+from runner.errors import BackendError
+from samplers.feeds.client import Client
+from samplers.feeds.draw import drawn, files_wanted
+from samplers.feeds.endpoints import Refused
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+
+_SITE = "https://uscode.house.gov/download"
+_LINK = re.compile(r"xml_usc(\d\d[aA]?)@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)\.zip")
+_ID = re.compile(r"usc:(\d{1,2})([aA]?)-.+@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)")
+
+SECTIONS_PER_TITLE = 30
+"""Sections counted on from a title. Titles have some 900, but a sample from three titles would not be of the Code."""
+
+_ENTRY = b"PK\x01\x02"
+MAX_ENTRIES = 100
+"""Files in a title's ZIP, counted before they are listed: 40 MB could name 800,000."""
+
+
+def draw_titles(client: Client, request: FetchRequest, say: Say) -> Draw:
+    """A draw of titles at the current release point; BackendError for a page that does not name exactly one."""
+    page = client.page(f"{_SITE}/download.shtml")
+    found = sorted(set(_LINK.findall(page)))
+    points = {(congress, law) for _, congress, law in found}
+    if len(points) != 1:
+        raise BackendError(
+            f"{_SITE}/download.shtml names {len(points)} release points where one is due. Run it again later."
+        )
+    congress, law = points.pop()
+    say(f"listed {len(found)} titles at release point {congress}-{law}")
+    frame = [_item(title, congress, law) for title, *_ in found]
+    return drawn(frame, files_wanted(request, SECTIONS_PER_TITLE), request.seed)
+
+
+def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:
+    """Titles by the ids of their sections, "usc:9-1@113-31"; a second release point is part of the file's name."""
+    ids: dict[tuple[str, str, str], set[str]] = {}
+    missing = {}
+    for doc_id in doc_ids:
+        if found := _ID.fullmatch(doc_id):
+            ids.setdefault((f"{int(found[1]):02}{found[2]}", found[3], found[4]), set()).add(doc_id)
+        else:
+            missing[doc_id] = "its id does not say which title and release point it is from"
+    is_mixed = len({key[1:] for key in ids}) > 1
+    items = [(_item(*key, is_mixed=is_mixed), frozenset(wanted)) for key, wanted in sorted(ids.items())]
+    return Located(tuple(items), missing)
+
+
+def unzipped(data: bytes, name: str, limit: int) -> bytes:
+    """The one XML file in a title's ZIP.
+
+    Refused for a damaged ZIP, another number of XML files, and more than `limit` bytes, declared or found.
+    """
+    if data.count(_ENTRY) > MAX_ENTRIES:
+        raise Refused(f"{name}: the ZIP has more than {MAX_ENTRIES} files where one is due.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = [member for member in archive.infolist() if member.filename.lower().endswith(".xml")]
+            if len(members) != 1:
+                raise Refused(f"{name}: the ZIP has {len(members)} XML files where one is due.")
+            if members[0].file_size > limit:
+                raise Refused(
+                    f"{name} has {members[0].file_size / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB allowed."
+                )
+            with archive.open(members[0]) as stream:
+                content = stream.read(limit + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise Refused(f"{name}: the ZIP is damaged ({type(error).__name__}).") from error
+    if len(content) > limit:
+        raise Refused(f"{name} has more than the {limit / 1e6:,.0f} MB allowed.")
+    return content
+
+
+def _item(title: str, congress: str, law: str, *, is_mixed: bool = False) -> Item:
+    point = f"{congress}-{law}"
+    name = f"usc{title}@{point}.xml" if is_mixed else f"usc{title}.xml"
+    url = f"{_SITE}/releasepoints/us/pl/{congress}/{law}/xml_usc{title}@{point}.zip"
+    return Item(name, url, "zip", "titles")

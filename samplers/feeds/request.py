@@ -1,0 +1,85 @@
+"""What a fetch is asked for, what a feed draws, and what comes back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+Say = Callable[[str], None]
+"""Takes one line of progress."""
+
+Kind = Literal["xml", "htm", "html", "zip", "json"]
+"""What an answer has to be: XML, text of govinfo in a <pre>, a page, a ZIP with one XML file, JSON."""
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """What to fetch and how; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
+
+    `feed` is one of the source's feeds, "" for its first. `rate` is requests a second to one host, `max_mb` bounds
+    what the folder may hold, `endpoints` replaces official addresses by mirrors, `cache` is the folder of caches.
+    """
+
+    size: int = 750
+    seed: int = 2026
+    since: date | None = None
+    until: date | None = None
+    congresses: tuple[int, ...] = ()
+    feed: str = ""
+    options: frozenset[str] = frozenset()
+    documents: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    rate: float = 2.0
+    max_mb: int = 500
+    endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    demo_key: bool = False
+    cache: Path = Path(".cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file of a feed: its name in the folder, its official address, and what the listing says of it."""
+
+    path: str
+    url: str
+    kind: Kind
+    stratum: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The files drawn from a feed's frame, sorted by path, and how many files the frame has."""
+
+    items: tuple[Item, ...]
+    n_listed: int
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where documents of a manifest can be had again: files with the ids that each may hold, and ids without one."""
+
+    items: tuple[tuple[Item, frozenset[str]], ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Id and why there is no address for it."""
+
+
+@dataclass(frozen=True)
+class FetchReport:
+    """What a fetch did. `failed` names files, `changed` and `missing` documents of the manifest, each with a reason.
+
+    `n_kept` files were in the folder already, as recorded; `n_same` documents of the manifest are in it, as the
+    manifest has them. `notes` are sentences for the person who asked.
+    """
+
+    n_listed: int = 0
+    n_files: int = 0
+    n_fetched: int = 0
+    n_kept: int = 0
+    n_bytes: int = 0
+    n_same: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,69 @@
+"""An end to every exchange at its deadline, wherever it stands: no timeout of a single read can promise that."""
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from weakref import WeakSet
+
+from runner.errors import EvalError
+from samplers.feeds.answers import Cut
+from samplers.feeds.patience import LONGEST_ANSWER, Busy
+
+
+class Watchdog:
+    """Knows the connections of one client, which makes one request at a time, and shuts them down when time is up.
+
+    A read that waits on a connection ends at once when it is shut down, be it for a header or for a body, and a
+    connection that is opened later is shut down as it opens. Resolving a name and connecting end by themselves.
+    """
+
+    def __init__(self) -> None:
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def saw(self, event: str, info: Mapping[str, Any]) -> None:
+        """Takes what httpx tells its `trace` extension; remembers every connection opened."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            opened = info["return_value"].get_extra_info("socket")
+            with self._lock:
+                self._sockets.add(opened)
+                if self._is_over:
+                    _shut_down(opened)
+
+    @contextmanager
+    def until(self, seconds: float) -> Iterator[None]:
+        """The block may use the network for so long; Busy where it took longer, whatever came of it."""
+        self._is_over = False
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (Busy, Cut, EvalError) as error:
+            if not self._is_over:
+                raise
+            raise _late() from error
+        finally:
+            timer.cancel()
+            timer.join()  # else one that has just rung would shut down the next exchange
+        if self._is_over:
+            raise _late()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+            for opened in self._sockets:
+                _shut_down(opened)
+
+
+def _late() -> Busy:
+    return Busy(f"no whole answer within {LONGEST_ANSWER:.0f} seconds")
+
+
+def _shut_down(opened: socket.socket) -> None:
+    with suppress(OSError):  # it may be closed by now
+        # Of the base class: that of a TLS socket would take the cipher away from under a read in another thread.
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)

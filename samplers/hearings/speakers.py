@@ -1,0 +1,122 @@
+"""Who speaks in a hearing: the name that opens a turn, told apart from a sentence that begins with one."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Set
+
+_SURE = (
+    "Mr|Ms|Mrs|Miss|Mx|Dr|Hon|Prof|Professor|Rev|Reverend|Chairman|Chairwoman|Chairperson|Chair|Cochairman|Senator"
+    "|Representative|Congressman|Congresswoman|Secretary|Governor|Gov|Administrator|Commissioner|Ambassador|Judge"
+    "|Justice|Mayor|Sheriff|Admiral|Adm|Colonel|Col|Sergeant|Sgt|Lt|Maj|Gen|Capt"
+)
+"""Titles that open no sentence but a speaker's, and no heading set at the beginning of a paragraph."""
+
+_DOUBTFUL = (
+    "General|Director|Chief|Captain|Major|Lieutenant|Commander|Corporal|Private|Officer|Detective|Delegate|Agent"
+    "|Marshal|President|Chancellor|Provost|Dean|Superintendent|Treasurer|Councilman|Councilwoman|Councilmember"
+    "|Supervisor|Comptroller|Assemblyman|Assemblywoman|Minister|Speaker|Counsel|Inspector|Member|Trustee|Sister|Father"
+    "|Rabbi|Bishop|Archbishop|Cardinal|Imam|Pastor|Lord|Lady|Sir|Baroness|Prince|Princess|Elder|Coach|Nurse"
+)
+"""Titles that are other words too ("General Comments. We think …"): they need a name that is known."""
+
+_QUALIFIERS = (
+    "Acting|Deputy|Assistant|Associate|Under|Vice|Lieutenant|Lt|Major|Maj|Brigadier|Brig|Rear|Chief|First|Staff|Master"
+    "|Principal|Ranking|Minority|Majority|Co|Special|Executive|Attorney|Surgeon|Inspector|Comptroller|Solicitor"
+    "|Postmaster|Adjutant|Prime"
+)
+_OFFICES = (
+    "Chairman|Chair|Chairwoman|Chairperson|Cochairman|Cochair|Clerk|Witness|Reporter|Court Reporter|Speaker|President"
+    "|Presiding Officer|Interpreter|Translator|Court|Moderator|Ranking Member"
+)
+_UNNAMED = (
+    r"(?:(?:An? )?(?:Unidentified|Audience|Unknown)(?: (?:Speaker|Voice|Witness|Member|Participant|Male|Female|Man"
+    r"|Woman)){1,3}|(?:A )?(?:Voices?|Interpreter|Translator|Participant|Moderator))"
+)
+_PARTICLE = r"(?:Ste?\.|(?:[A-Z]\.)+|d[aeiu]|del|della|dos|la|le|van|von|der|den|ten|ter|al|el|bin|ibn)"
+_WORD = r"(?:d['’])?[A-Z][\w'’‘`-]{1,40}"
+_NAME = rf"(?:{_PARTICLE} ?){{0,3}}{_WORD}(?: (?:{_PARTICLE} ){{0,2}}{_WORD}){{0,2}}(?:,? (?:Jr|Sr|II|III|IV)(?=\b))?"
+_TITLE = rf"(?:(?:{_QUALIFIERS})\.?[ -]){{0,3}}(?:{_SURE}|{_DOUBTFUL})"
+_LABEL = re.compile(
+    rf"(?:(?P<office>The (?:Acting |Vice |Co-)?(?:{_OFFICES})|{_UNNAMED})"
+    rf"|(?P<title>{_TITLE})\.? ?(?P<name>{_NAME}(?: of [A-Z]\w+(?: [A-Z]\w+)?)?)"
+    rf"(?P<others>(?:(?:,| and|, and) {_TITLE}\.? {_NAME}){{0,3}}))"
+    r"(?: ?\[[^\[\]]{1,40}\]| ?\([^()]{1,40}\))?(?:\.|(?<=\.\]))(?:\\\d{1,3}\\)? ?(?=\S)"
+)
+_SURE_TITLE = re.compile(rf"(?:(?:{_QUALIFIERS})\.?[ -]){{0,3}}(?:{_SURE})$|[A-Z][a-z]{{1,4}}\. ")
+_UNTITLED = re.compile(rf"(?P<label>(?:(?P<first>[A-Z][\w'’-]{{1,20}}\.?) )?(?P<last>{_WORD}))\. (?=\S)")
+_ABBREVIATED = frozenset(("Mr", "Ms", "Mrs", "Dr", "Hon", "Prof", "Rev", "Gov", "Adm", "Col", "Sgt", "Lt", "Gen"))
+_NOT_NAMES = frozenset(
+    (
+        *("and", "as", "but", "for", "if", "no", "ok", "okay", "so", "thanks", "the", "to", "well", "yes"),
+        *f"{_SURE}|{_DOUBTFUL}".lower().split("|"),
+    )
+)
+
+LABEL_LENGTH = 80
+"""Characters within which a full stop follows the first word of a speaker's name."""
+
+LONGEST_TITLE = 4
+"""Characters of an abbreviated title, its full stop included."""
+
+MIN_REPEATS = 3
+"""Turns that a doubtful title and a name must open to need no other evidence."""
+
+
+def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
+    """The speaker of each paragraph that opens a turn, by its key in `openings`, as printed but for asides.
+
+    `names` are the first and last names, in small letters, of those whom the contents and the headings over statements
+    announce. A title that may be another word counts if its name is one of them or of another speaker, if it opens
+    MIN_REPEATS paragraphs with that name, or if another sentence mentions both. Without a title, a first and a last
+    name count, and one of them that opens two paragraphs; so does a speaker's name after a title that is misspelt.
+    """
+    near = {key: text for key, text in openings.items() if text.find(".", 0, LABEL_LENGTH) > 0}
+    matches = {key: match for key, text in near.items() if (match := _LABEL.match(text))}
+    labels = {key: _normal(match) for key, match in matches.items()}
+    counts = Counter(labels.values())
+    sure = {key for key, match in matches.items() if match["office"] or _SURE_TITLE.match(match["title"])}
+    known = names | {_last(matches[key]["name"]) for key in sure if matches[key]["name"]}
+    for key in matches.keys() - sure:
+        label = labels[key]
+        if (
+            _last(matches[key]["name"]) not in known
+            and counts[label] < MIN_REPEATS
+            and not _is_mentioned(label, openings)
+        ):
+            del labels[key]
+    labels |= _untitled({key: text for key, text in near.items() if key not in labels}, names, known)
+    return labels
+
+
+def _is_mentioned(label: str, openings: Mapping[int, str]) -> bool:
+    return any(text.find(label, 1) > 0 for text in openings.values())
+
+
+def _untitled(openings: Mapping[int, str], names: Set[str], known: Set[str]) -> dict[int, str]:
+    matches = {key: match for key, text in openings.items() if (match := _UNTITLED.match(text))}
+    counts = Counter(match["label"] for match in matches.values())
+    return {key: match["label"] for key, match in matches.items() if _is_speaker(match, names, known, counts)}
+
+
+def _is_speaker(match: re.Match[str], names: Set[str], known: Set[str], counts: Counter[str]) -> bool:
+    first, last = (match["first"] or "").lower(), match["last"].lower()
+    if last not in known or first.rstrip(".") in _NOT_NAMES or last in _NOT_NAMES:
+        return False
+    if not first:
+        return last in names and counts[match["label"]] > 1
+    return first in names or (first.endswith(".") and len(first) <= LONGEST_TITLE)
+
+
+def _normal(match: re.Match[str]) -> str:
+    if match["office"]:
+        return match["office"]
+    title = match["title"]
+    stop = "." if title.rpartition(" ")[2] in _ABBREVIATED else ""
+    label = f"{title}{stop} {match['name']}{match['others']}"
+    return f"{label}." if label.endswith((" Jr", " Sr")) else label
+
+
+def _last(name: str) -> str:
+    """The last name in small letters, without the state behind it."""
+    words = name.partition(" of ")[0].partition(",")[0].lower().split()
+    return words[-1] if words[-1] not in ("jr", "sr", "ii", "iii", "iv") or len(words) == 1 else words[-2]

@@ -1,0 +1,61 @@
+"""The layout of GPO's fixed-width pages: which lines are centred."""
+
+import re
+
+WIDTH = 72
+"""Columns of a page."""
+
+_LONGEST = 480
+"""Characters of a block above which it is no heading; the longest of 3,900 measured has 437, spaces included."""
+
+_TOLERANCE = 2
+_OPEN_ENDED = (".", ";", ":", "—", "--")
+_ABBREVIATION = re.compile(r"(?<![a-z])\.[A-Z]\.\Z")
+"""What a heading in capitals may end with although it is a full stop: "PH.D.", "U.S."."""
+
+_SMALL = re.compile(r"[a-z]{3}")
+_PAGES = re.compile(r"(?:[A-Z]\d{1,5}(?:, |$))+")
+
+
+def with_headings(text: str, mark: str, takes_notes: bool) -> str:
+    """The text with each heading on one line that begins with `mark`.
+
+    `takes_notes` tells whether a block in brackets, such as "(By a Staff Writer)", is one.
+    """
+    blocks = text.split("\n\n")
+    for index, block in enumerate(blocks):
+        if len(block) < _LONGEST and is_heading(block, takes_notes):
+            words = " ".join(block.split()).replace("- ", "-").replace("— ", "—")
+            blocks[index] = f"\n{mark}{words}"
+    return "\n\n".join(blocks)
+
+
+def is_heading(block: str, takes_notes: bool) -> bool:
+    """Whether every line of a block is centred, and the block neither ends a sentence nor is a list of pages."""
+    body = block.strip()
+    if not body or not _begins_heading(body[0], takes_notes) or _is_open_ended(body):
+        return False
+    if body.endswith(",") and _SMALL.search(body):
+        return False
+    return (
+        all(map(is_centred, block.strip("\n").split("\n"))) and any(map(str.isalpha, body)) and not _PAGES.match(body)
+    )
+
+
+def _is_open_ended(body: str) -> bool:
+    return body.endswith(_OPEN_ENDED) and not (_ABBREVIATION.search(body) and not _SMALL.search(body))
+
+
+def is_centred(line: str) -> bool:
+    """Whether what stands on a line is as far from the one margin as from the other."""
+    body = line.strip()
+    return abs(len(line) - len(line.lstrip()) - (WIDTH - len(body)) / 2) <= _TOLERANCE
+
+
+def _begins_heading(first: str, takes_notes: bool) -> bool:
+    return first.isalnum() or first in "“`\"'*" or (takes_notes and first in "([")
+
+
+def n_marks(text: str) -> int:
+    """How many hyphens and full stops a text has: all that is lost where broken words and leaders are mended."""
+    return text.count("-") + text.count(".")

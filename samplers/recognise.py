@@ -1,0 +1,134 @@
+"""Which source a file belongs to, from its first kilobytes: nothing is parsed."""
+
+import codecs
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+LOOKED_AT = 16_384
+"""Bytes of a file that are looked at: prolog, DOCTYPE and processing instructions of a public law take 2,000."""
+
+BILL_STATUS = "bill_status"
+
+_ROOTS: Mapping[str, str] = {
+    **dict.fromkeys(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"), "bills"),
+    "pLaw": "public_laws",
+    "uscDoc": "us_code",
+    **dict.fromkeys(
+        ("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU"),
+        "federal_register",
+    ),
+    **dict.fromkeys(("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS"), "ecfr_and_cfr"),
+    **{f"DIV{n}": "ecfr_and_cfr" for n in range(1, 10)},
+    "billStatus": BILL_STATUS,
+}
+"""Local name of the root element -> source; a level of USLM (section, chapter) is told by its identifier instead."""
+
+_IDENTIFIERS: Mapping[bytes, str] = {
+    b"usc": "us_code",
+    b"cfr": "ecfr_and_cfr",
+    b"pl": "public_laws",
+    b"pvtl": "public_laws",
+    b"bill": "bills",
+}
+_IDENTIFIER = re.compile(rb'identifier="/us/([a-z]+)/')
+_NAME = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
+
+_FIRST_LINES: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\[Congressional Record (?:Volume|Vol\.)"), "congressional_record"),
+    (
+        re.compile(rb"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d", re.M),
+        "hearing_transcripts",
+    ),
+    (
+        re.compile(rb"\[(?:House|Senate|Conference) Report \d|\[(?:House|Senate) (?:Executive|Exec\.) "),
+        "committee_reports",
+    ),
+    (re.compile(rb"<title>(?:House|Senate|Conference|Executive) Report \d"), "committee_reports"),
+    (re.compile(rb"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ", re.M), "crs_reports"),
+    (re.compile(rb"^- Origin chamber: ", re.M), "bills"),
+    (re.compile(rb'"gao_id"\s*:'), "gao_reports"),
+    (re.compile(rb"STATEMENT OF ADMINISTRATION POLICY"), "statements_of_administration_policy"),
+    (re.compile(rb"CONGRESSIONAL BUDGET OFFICE\s{1,80}COST ESTIMATE", re.I), "cbo_cost_estimates"),
+)
+"""Words that the publisher prints at the head of each file of a source, in the order in which they are tried."""
+
+_PDF_NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\d\d-[A-Za-z]+-\d{3}-\d{4}-\d\d-\d\d_"), "statements_of_administration_policy"),
+    (re.compile(r"cbo|cost.?estimate", re.I), "cbo_cost_estimates"),
+)
+"""A PDF's first kilobytes are compressed, so only its name can speak."""
+
+
+class Recognised(NamedTuple):
+    """The source of a file, "" where it is not known, and what gave it away."""
+
+    source: str
+    clue: str
+
+
+def recognise(data: bytes, name: str) -> str:
+    """The source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
+    return _recognised(data, name).source
+
+
+def named_elsewhere(data: bytes, name: str, source: str) -> str:
+    """What a file is that is not of `source`, for a person to read; "" where it is of `source` or unknown."""
+    found = _recognised(data, name)
+    if found.source in ("", source):
+        return ""
+    return f"this is a {found.source} file ({found.clue}), not one of {source}"
+
+
+def _recognised(data: bytes, name: str) -> Recognised:
+    head = _single_bytes(data[:LOOKED_AT])
+    if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):
+        stem = name.rpartition("/")[2]
+        source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
+        return Recognised(source, "a PDF of that name")
+    root = _root(head)
+    if root and root.lower() not in ("html", "head", "title", "body", "pre"):
+        return Recognised(_by_root(root, head), f"root <{root[:40]}>")
+    for pattern, source in _FIRST_LINES:
+        if match := pattern.search(head):
+            words = " ".join(match[0].decode("latin-1").split())
+            return Recognised(source, f'it begins with "{words}"')
+    return Recognised("", "")
+
+
+def _single_bytes(head: bytes) -> bytes:
+    """One byte a character, as far as ASCII goes: a UTF-16 file loses its every other NUL."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return head.decode("utf-16", errors="replace").encode("ascii", errors="replace")
+    return head.removeprefix(codecs.BOM_UTF8)
+
+
+def _by_root(root: str, head: bytes) -> str:
+    if root in _ROOTS:
+        return _ROOTS[root]
+    identifier = _IDENTIFIER.search(head)
+    return _IDENTIFIERS.get(identifier[1], "") if identifier else ""
+
+
+def _root(head: bytes) -> str:
+    """The local name of the first element after prolog, comments and DOCTYPE; "" where text comes first."""
+    at = 0
+    while True:
+        while head[at : at + 1].isspace():
+            at += 1
+        end = _after_misc(head, at)
+        if end < 0:
+            match = _NAME.match(head, at)
+            return match[1].decode("latin-1") if match else ""
+        at = end
+
+
+def _after_misc(head: bytes, at: int) -> int:
+    """Where a processing instruction, comment or DOCTYPE that begins here ends; -1 for anything else."""
+    for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
+        if head.startswith(opening, at):
+            end = head.find(closing, at)
+            if opening == b"<!DOCTYPE" and b"[" in head[at:end]:
+                end, closing = head.find(b"]", at), b"]>"
+            return len(head) if end < 0 else end + len(closing)
+    return -1

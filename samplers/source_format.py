@@ -1,0 +1,57 @@
+"""What a source's module tells the samplers: how its files become documents."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runner.records import Document
+
+MAX_BYTES = 40_000_000
+"""The largest file that is read unless a source says otherwise; a larger one is quarantined unread.
+
+The largest bill that govinfo has published is near 20 MB.
+"""
+
+WHOLE_TITLE = 160_000_000
+"""The same for whole titles of the U.S. Code and the eCFR; reading takes about ten times a file's size of memory."""
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """What one file held, with an account of what became no document's text.
+
+    `left_out` counts characters that are not white space by reason, `skipped` whole documents that are outside the
+    source's scope ("notices"), whose characters are in `left_out` too. `supplied` counts characters of the texts that
+    stand in no file (marks that a stylesheet would print) or that are repeated. Where the file is NFC already:
+    characters of the file = those of the texts - supplied + left out.
+    """
+
+    documents: tuple[Document, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    supplied: int = 0
+
+
+Reader = Callable[[bytes, str, frozenset[str]], FileContent]
+"""The documents in a file's bytes, given its name and the options in force; DocumentError where it cannot be read."""
+
+
+@dataclass(frozen=True)
+class SourceFormat:
+    """One source's row: how its files are read and how documents of one family relate.
+
+    `families`: "versions" of one text, of which a sample holds one, or "parts" of one whole, which stay together.
+    `options` are words that a plan may give under `sample: {options: [...]}`, each with what it does.
+    `newest` orders the versions of a family; where it is given, only the greatest of each family is a document.
+    `sidecar` is a regular expression for the paths of files that are no documents but say more about them; `enrich`
+    returns the documents with what those files add, in the same order.
+    """
+
+    read: Reader
+    suffixes: tuple[str, ...]
+    families: Literal["versions", "parts"] = "versions"
+    options: Mapping[str, str] = field(default_factory=dict)
+    newest: Callable[[Document], tuple[object, ...]] | None = None
+    sidecar: str = ""
+    enrich: Callable[[Sequence[Document], Mapping[str, bytes]], Sequence[Document]] | None = None
+    max_bytes: int = MAX_BYTES
