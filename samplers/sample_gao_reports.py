@@ -49,7 +49,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         writer.write(paragraph)
     text, _parts = writer.finish()
     if not text:
-        raise DocumentError(name, f"{doc_id} has no summary")
+        raise DocumentError(name, "the record has no summary")
     left_out = {OTHER_FIELDS: _visible(_ESCAPE.sub(_unescaped, source)) - _visible(text)}
     return FileContent((_document(record, doc_id, text, name),), left_out)
 

@@ -70,7 +70,9 @@ def repeat_element(data: bytes, _: bytes, rng: random.Random) -> bytes:
     begin = data.find(b"<" + tag)
     end = data.find(b"</" + tag + b">", begin)
     piece = data[begin : end + len(tag) + 3] if 0 <= begin < end else b""
-    return data[:begin] + piece * rng.choice((2, 50, 1_000)) + data[begin:] if piece else data
+    count = rng.choice((2, 50, 1_000)) if piece else 0
+    # A long element a thousand times over would be gigabytes before it is cut.
+    return data[:begin] + piece * min(count, 1 + LARGEST // max(len(piece), 1)) + data[begin:]
 
 
 def swap_tags(data: bytes, _: bytes, rng: random.Random) -> bytes:
