@@ -9,6 +9,7 @@ from runner.canonical import sha256
 from runner.records import Chunk, Document
 from runner.schemas import ChunkHealth
 from samplers.readiness import boilerplate_share
+from samplers.text_writer import visible
 
 MAX_DUPLICATES = 0.05
 """Share of repeated chunks above which a chunker's output is called degenerate."""
@@ -84,11 +85,6 @@ def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int) -> 
     if empty:
         found.append(f"{empty} chunks are empty")
     return found
-
-
-def visible(text: str) -> int:
-    """Characters that are not white space."""
-    return sum(map(len, text.split()))
 
 
 def _spans(chunks: Iterable[Chunk]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from runner.errors import DocumentError
-from samplers.text_writer import Part
+from samplers.text_writer import Part, visible
 from samplers.uslm.marks import BLOCK, LEAD, LINE, PARAGRAPH, PART_END, PART_START, SPACE, STOP
 from samplers.uslm.names import RANKS
 from samplers.uslm.walk import Walk, written
@@ -71,8 +71,8 @@ def read_versions(data: bytes, name: str) -> tuple[list[Version], dict[str, int]
     left_out = Counter[str]()
     for version in versions:
         left_out.update(version.walk.dropped)
-    n_read = sum(_n_visible(version.walk.text) - version.walk.supplied for version in versions) + left_out.total()
-    return versions, {**left_out, "metadata": left_out["metadata"] + _n_visible(text) - n_read}
+    n_read = sum(visible(version.walk.text) - version.walk.supplied for version in versions) + left_out.total()
+    return versions, {**left_out, "metadata": left_out["metadata"] + visible(text) - n_read}
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -93,7 +93,7 @@ def _walk(text: str, facts: dict[str, str]) -> Walk:
     for line in lines[opening + 1 :]:
         body.line(line)
     body.end()
-    dropped = Counter({"form": _n_visible("".join(lines[: opening + 1])), "markup": body.n_markup})
+    dropped = Counter({"form": visible("".join(lines[: opening + 1])), "markup": body.n_markup})
     return written(body.pieces, body.parts, dropped, {fact: (value,) for fact, value in stated.items() if value})
 
 
@@ -116,7 +116,7 @@ class _Body:
                 self._begin(Part("section", RANKS["section"]), PARAGRAPH)
             self.pieces += (BLOCK, line, LINE)
             return
-        self.n_markup += _n_visible(before + after)
+        self.n_markup += visible(before + after)
         designated = _DESIGNATED.fullmatch(words)
         num, heading = (designated[1] or "", designated[2]) if designated else ("", words)
         rank = RANKS["section"] if before == "#### " else self._rank(num, is_heading=not after)
@@ -152,7 +152,3 @@ class _Body:
             return RANKS["item" if mark.islower() else "subitem"]
         inside = RANKS[roman] - 1 in ranks
         return RANKS[roman] if _ROMAN.fullmatch(mark) and (inside or not goes_on) else RANKS[letter]
-
-
-def _n_visible(text: str) -> int:
-    return len("".join(text.split()))

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from samplers.markdown_text import plain
+from samplers.text_writer import visible
 
 FURNITURE = "page furniture"
 CONTENTS = "contents lists"
@@ -144,4 +145,4 @@ def _unbroken(lines: list[str], entries: frozenset[str]) -> list[str]:
 
 
 def _visible(lines: list[str]) -> int:
-    return sum(len("".join(line.split())) for line in lines)
+    return sum(map(visible, lines))

@@ -15,7 +15,7 @@ from samplers.pdf.lines import MAX_BYTES
 from samplers.pdf.text import PageText, Paragraph, read_pdf, read_typed
 from samplers.sample_bills import length_bucket
 from samplers.source_format import FileContent, SourceFormat
-from samplers.text_writer import Part, TextWriter
+from samplers.text_writer import Part, TextWriter, visible
 
 LETTERHEAD = "letterhead"
 FURNITURE = "page furniture"
@@ -113,7 +113,7 @@ def _body(pages: PageText, left_out: Counter[str]) -> Iterator[Paragraph]:
             (LEADERS, _without_leaders),
         ):
             shorter = kept(text)
-            if dropped := _visible(text) - _visible(shorter):
+            if dropped := visible(text) - visible(shorter):
                 left_out[reason] += dropped
             text = shorter
         if text:
@@ -134,10 +134,6 @@ def _without_letterhead(text: str) -> str:
 def _without_leaders(text: str) -> str:
     lines = (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))
     return "\n".join(filter(None, lines))
-
-
-def _visible(text: str) -> int:
-    return len("".join(text.split()))
 
 
 def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:

@@ -5,12 +5,13 @@ import unicodedata
 
 from runner.errors import DocumentError
 from runner.records import Document
-from samplers.printed.text import read_page, visible
+from samplers.printed.text import read_page
 from samplers.reports.contents import find_contents, listed_ranks
 from samplers.reports.cover import Cover, read_cover
 from samplers.reports.lines import Line, lines_of
 from samplers.reports.outline import Outline
 from samplers.source_format import FileContent, SourceFormat
+from samplers.text_writer import visible
 
 EXISTING_LAW = "existing-law"
 

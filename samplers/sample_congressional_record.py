@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from runner.errors import DocumentError
 from runner.records import Document
-from samplers.printed.text import read_page, visible
+from samplers.printed.text import read_page
 from samplers.record.lines import Line, lines_of
 from samplers.record.outline import outline
 from samplers.source_format import FileContent, SourceFormat
+from samplers.text_writer import visible
 
 SECTIONS: Mapping[str, str] = {"House": "house", "Senate": "senate", "Extensions of Remarks": "extensions"}
 """The Record's sections as its pages name them and as a stratum does; the Daily Digest is "digest"."""

@@ -14,7 +14,7 @@ from samplers.crs_page import Page, read_page
 from samplers.markdown_text import Block, blocks
 from samplers.sample_bills import length_bucket
 from samplers.source_format import FileContent, SourceFormat
-from samplers.text_writer import Part, TextWriter
+from samplers.text_writer import Part, TextWriter, visible
 
 MARKUP = "marks, link targets and images"
 TITLE_LENGTH = 200
@@ -63,7 +63,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def _visible(lines: Sequence[str]) -> int:
-    return sum(len("".join(line.split())) for line in lines)
+    return sum(map(visible, lines))
 
 
 class _Writing:

@@ -16,7 +16,7 @@ from samplers.pdf.text import Paragraph, read_pdf
 from samplers.sap_head import NAME, Head, day_of, head_length, head_lines, measure_of, read_head
 from samplers.sap_index import Entry, Key, read_index
 from samplers.source_format import FileContent, SourceFormat
-from samplers.text_writer import TextWriter
+from samplers.text_writer import TextWriter, visible
 
 LETTERHEAD = "letterhead"
 INVISIBLE = "soft hyphens and zero-width characters"
@@ -81,7 +81,7 @@ def _no_statement(data: bytes, name: str) -> FileContent:
         page = b""
     title = re.search(rb"<title>([^<]{1,80})", page, re.I)
     if title and re.search(rb"404|not\s+found", title[1], re.I):
-        return FileContent((), {ERROR_PAGE: _visible(page.decode(errors="replace"))}, {ERROR_PAGE: 1})
+        return FileContent((), {ERROR_PAGE: visible(page.decode(errors="replace"))}, {ERROR_PAGE: 1})
     if title:
         raise DocumentError(name, f"a web page, not a PDF: {' '.join(title[1].decode(errors='replace').split())}")
     raise DocumentError(
@@ -97,14 +97,10 @@ def _without_letterhead(paragraphs: Sequence[Paragraph], left_out: Counter[str])
             text = ""
         elif text.upper() == text or _FORM in text:
             text = "\n".join(filter(None, (" ".join(line.split()) for line in _LETTERHEAD.sub("\n", text).split("\n"))))
-        if dropped := _visible(paragraph.text) - _visible(text):
+        if dropped := visible(paragraph.text) - visible(text):
             left_out[LETTERHEAD] += dropped
         if text:
             yield replace(paragraph, text=text)
-
-
-def _visible(text: str) -> int:
-    return len("".join(text.split()))
 
 
 def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[Section, ...], int]:

@@ -12,6 +12,11 @@ INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
 
 
+def visible(text: str) -> int:
+    """How many characters of a text are not white space."""
+    return len("".join(text.split()))
+
+
 @dataclass(slots=True)
 class Part:
     """A section while it is being written; `start` is -1 until its first character."""

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from runner.errors import DocumentError
 from samplers.printed.paragraphs import Paragraph, paragraphs
-from samplers.printed.text import GRAPHIC, RULE, decoded, read_page, removed, typographic, visible, without_page_marks
+from samplers.printed.text import GRAPHIC, RULE, decoded, read_page, removed, typographic, without_page_marks
+from samplers.text_writer import visible
 
 FULL_LINE = "The keeper of the lamp walks the length of the quay each night,"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from runner.errors import DocumentError
-from samplers.text_writer import INVISIBLE
+from samplers.text_writer import INVISIBLE, visible
 
 STRETCH = 16_384
 
@@ -109,11 +109,6 @@ def stretches(text: str) -> Iterator[str]:
         end = len(text) if end < 0 else end
         yield text[start:end]
         start = end + 1
-
-
-def visible(text: str) -> int:
-    """How many characters of a text are not white space."""
-    return len("".join(text.split()))
 
 
 def removed(

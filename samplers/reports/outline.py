@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from runner.records import Section, Span
-from samplers.printed.text import visible
+from samplers.text_writer import visible
 
 _DEEPEST = 100
 _CAPITALS, _SMALL = 2, 3

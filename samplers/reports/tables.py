@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from samplers.printed.text import visible
+from samplers.text_writer import visible
 
 NOTE_RULE = 75
 """Rules of this length part footnotes from the text; every other rule at the margin is a table's."""
