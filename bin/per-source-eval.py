@@ -2,6 +2,7 @@
 """The driver: runs itself in the checkout's .venv, then hands over to runner.cli."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,11 @@ while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
     stream = ("stdin", "stdout", "stderr")[descriptor]
     setattr(sys, stream, os.fdopen(descriptor, "r" if descriptor == 0 else "w"))
 os.close(descriptor)
+
+# Whatever ends this process, what it started elsewhere is to be stopped; nohup's wish is kept.
+for ending in (signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(ending) is signal.SIG_DFL:
+        signal.signal(ending, signal.default_int_handler)
 
 sys.path.insert(0, str(CHECKOUT))
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from runner.errors import InputError
+from runner.records import Side
 
 ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -30,10 +31,15 @@ class EncoderSpec:
     package: str = ""
     weights_sha256: str = ""
     trust_remote_code: bool = False
+    code_hub_id: str = ""
     code_revision: str = ""
-    """40-hex revision of the repository that holds the remote code; needed where `trust_remote_code` is set."""
+    """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
+
+    def prompt(self, side: Side) -> str:
+        """What stands before every text of a side, "" for nothing."""
+        return self.query_prompt if side == "query" else self.document_prompt
 
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -76,6 +82,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             query_prompt="search_query: ",
             document_prompt="search_document: ",
             trust_remote_code=True,
+            code_hub_id="nomic-ai/nomic-bert-2048",
             code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
         ),
         EncoderSpec(

@@ -171,5 +171,5 @@ def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[f
 
 
 def _provenance(facts: CellFile) -> Provenance:
-    """The cell's file without what only the gate and explorations read."""
-    return Provenance.model_validate(facts.model_dump(exclude={"chunkers_sha256", "chunks_per_document"}))
+    """The cell's file without its backend, which decides nothing, and without what only gate and explorations read."""
+    return Provenance.model_validate(facts.model_dump(include=set(Provenance.model_fields)))

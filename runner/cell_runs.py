@@ -9,24 +9,25 @@ from pathlib import Path
 import numpy as np
 
 from chunkers import registry
-from runner import progress
+from runner.backends import Backend
+from runner.batches import Order
 from runner.bm25 import bm25_description, bm25_run
-from runner.canonical import JSON, digest, file_sha256, json_bytes, sha256, write_atomic
-from runner.chunk_corpus import chunk_corpus, chunks_to_rows, rows_to_chunks
+from runner.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
+from runner.cell_vectors import CellVectors, Embedding
 from runner.chunk_health import chunk_health
-from runner.embed_chunks import Order, embed, probed
-from runner.encoder import Encoder
 from runner.errors import IntegrityError
 from runner.eval_set import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
+from runner.probe import probed
 from runner.ranking import Retrieval
-from runner.records import BM25Cell, Chunk, DenseCell, Document, HybridCell, OwnCell, Run, Side, Vectors, parse_cell
+from runner.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors, parse_cell
 from runner.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.run_files import read_run, reading_bytes, run_bytes
-from runner.schemas import CellFile, Truncation
+from runner.schemas import BackendRecord, CellFile, Truncation
 from runner.store import Store
+from runner.stored_chunks import chunkers_sha256
 from samplers.readiness import boilerplate_share
 
-FORMAT = 3
+FORMAT = 4
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -50,7 +51,7 @@ class CellRuns:
         self,
         version: Version,
         documents: Callable[[], Sequence[Document]],
-        encoder_for: Callable[[str], Encoder],
+        backend: Backend,
     ) -> None:
         self.version = version
         self.store = Store(version.cache)
@@ -58,9 +59,18 @@ class CellRuns:
         self.corpus_sha256 = file_sha256(version.corpus_path)
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
-        self.encoder_for = cache(encoder_for)
+        self.vectors = CellVectors(self.store, self.corpus_sha256, self.documents, self.queries, backend)
         self.measured: dict[str, dict[str, float]] = {}
-        self._chunks: dict[str, list[Chunk]] = {}
+
+    def embed_ahead(self, cells: Sequence[str], *, noise_floor: str = "") -> None:
+        """Embed what the cells that are not in the record yet need, side by side where the backend can.
+
+        `noise_floor` is the cell that will be embedded once more, "" for none.
+        """
+        wanted = [_embedding(cell, "forward") for cell in cells if not self.is_current(cell)]
+        if noise_floor and not self.is_current(noise_floor, noise_floor=True):
+            wanted.append(_embedding(noise_floor, "reversed"))
+        self.vectors.ahead([embedding for embedding in wanted if embedding is not None])
 
     def record(self, cell: str, *, noise_floor: bool = False) -> None:
         """Put the cell's runs and its cells/ file into the record, unless they lie there for these inputs already.
@@ -113,86 +123,60 @@ class CellRuns:
             "corpus": self.corpus_sha256,
             "chunkers": chunkers_sha256(),
             "queries": self.queries_sha256,
-            "encoder": None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder).identity(),
+            "encoder": None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder).identity(),
             "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
             "order": "reversed" if noise_floor else "forward",
         }
 
     def _build(self, name: str, noise_floor: bool, folder: Path) -> None:
-        started = time.perf_counter()
         cell = parse_cell(name)
         order: Order = "reversed" if noise_floor else "forward"
-        vectors = None if isinstance(cell, BM25Cell) else self._vectors(cell.encoder, cell.chunker, order)
-        embedded = time.perf_counter()
-        found = self._retrieve(cell, vectors, order)
+        embedding = _embedding(name, order)
+        embedded = None if embedding is None else self.vectors.vectors(embedding)
+        started = time.perf_counter()
+        found = self._retrieve(cell, embedded)
         finished = time.perf_counter()
         run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
         write_atomic(folder / "run.tsv", run)
         write_atomic(folder / "chunks.tsv", chunk_run)
-        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run))
+        facts = self._facts(cell, None if embedded is None else embedded[0], sha256(run), sha256(chunk_run))
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
         self.measured[NOISE_FLOOR_CELL if noise_floor else name] = {
-            "embed_seconds": round(embedded - started, 3),
-            "retrieve_seconds": round(finished - embedded, 3),
+            "embed_seconds": round(0.0 if embedding is None else self.vectors.seconds[embedding], 3),
+            "retrieve_seconds": round(finished - started, 3),
         }
 
-    def _retrieve(self, cell: OwnCell, vectors: Vectors | None, order: Order) -> Retrieval:
+    def _retrieve(self, cell: OwnCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
-        assert vectors is not None
+        assert embedded is not None
+        found, asked = embedded
         query_ids = [query.query_id for query in self.queries]
-        asked = self._embed(cell.encoder, [query.text for query in self.queries], "query", order)
-        arm = DenseArm(query_ids, asked.rows, self.chunks(cell.chunker), vectors.rows)
+        arm = DenseArm(
+            query_ids, asked.rows, self.vectors.chunks(cell.chunker), found.rows, self.vectors.table(cell.chunker)
+        )
         if isinstance(cell, DenseCell):
             return dense_run(name, arm)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER).run
         return (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
-        chunks = self.chunks(chunker)
+        chunks = self.vectors.chunks(chunker)
         queries = {query.query_id: query.text for query in self.queries}
-        return bm25_run(name, variant, queries, chunks, self._readings(chunks))
-
-    def _vectors(self, encoder: str, chunker: str, order: Order) -> Vectors:
-        return self._embed(encoder, self._readings(self.chunks(chunker)), "document", order, f"{encoder} x {chunker}")
-
-    def _embed(self, encoder: str, texts: Sequence[str], side: Side, order: Order, label: str = "") -> Vectors:
-        report = partial(progress.bar, f"embedding {label}") if label else None
-        return embed(self.store, self.encoder_for(encoder), texts, side, order=order, progress=report)
-
-    def _readings(self, chunks: Sequence[Chunk]) -> list[str]:
-        documents = {document.doc_id: document for document in self.documents()}
-        return [chunk.reading(documents[chunk.doc_id]) for chunk in chunks]
+        return bm25_run(name, variant, queries, chunks, self.vectors.readings(chunker))
 
     @cached_property
     def _boilerplate(self) -> float:
         """Of the documents, so the same for every chunker."""
         return boilerplate_share(self.documents())
 
-    def chunks(self, chunker: str) -> list[Chunk]:
-        """The chunks of every document, in document order."""
-        if chunker not in self._chunks:
-
-            def build(folder: Path) -> None:
-                write_atomic(folder / "chunks.tsv", chunks_to_rows(chunk_corpus(self.documents(), chunker)))
-
-            inputs = {
-                "format": FORMAT,
-                "chunker": chunker,
-                "chunkers": chunkers_sha256(),
-                "corpus": self.corpus_sha256,
-            }
-            self._chunks[chunker] = rows_to_chunks(
-                (self.store.ensure("chunks", inputs, build) / "chunks.tsv").read_bytes()
-            )
-        return self._chunks[chunker]
-
     def _facts(self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str) -> CellFile:
-        chunks = self.chunks(cell.chunker)
-        encoder = None if isinstance(cell, BM25Cell) else self.encoder_for(cell.encoder)
+        chunks = self.vectors.chunks(cell.chunker)
+        encoder = None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder)
+        identity = None if encoder is None else encoder.identity()
         return CellFile(
-            schema_version=2,
+            schema_version=3,
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
@@ -201,7 +185,8 @@ class CellRuns:
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
             chunkers_sha256=chunkers_sha256(),
             chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
-            encoder=None if encoder is None else encoder.identity(),
+            encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
+            backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None else _truncation(vectors),
             bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
@@ -209,11 +194,16 @@ class CellRuns:
         )
 
 
-@cache
-def chunkers_sha256() -> str:
-    """Digest of the chunkers' source, so that whoever changes a chunker under its old name sees its new scores."""
-    sources = sorted(Path(registry.__file__).parent.glob("*.py"))
-    return digest({path.name: file_sha256(path) for path in sources})
+def _embedding(cell: str, order: Order) -> Embedding | None:
+    """What the cell needs of its encoder, None for one without."""
+    parsed = parse_cell(cell)
+    return None if isinstance(parsed, BM25Cell) else Embedding(parsed.encoder, parsed.chunker, order)
+
+
+def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
+    """Where the vectors were made."""
+    fixed = identity["backend"]
+    return BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
 
 
 def _truncation(vectors: Vectors) -> Truncation:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import catalog
+from runner.backend_flags import add_backend_flags, backend_from, check_backend_flags, remote_options
 from runner.console import answer, version_parser
-from runner.errors import BackendError, EvalError, InputError
+from runner.errors import DEFECT, BackendError, EvalError, InputError
 from runner.eval_set import Version, collection_folder, newest_version
 from runner.progress import say
 
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
 EPILOG = """\
 exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
 from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: labels, render, verify
-(a version, or any folder), status, fetch, lock, grade, compare, tripwire, matrix, case-study, doctor, quickstart, mcp.
+(a version, or any folder), status, fetch, lock, grade, compare, tripwire, matrix, case-study, replay, smoke,
+doctor, quickstart, mcp.
 """
-
-DEFECT = 70
-"""Exit code of what nobody foresaw (EX_SOFTWARE): apart from 1, which says that a verdict is negative."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,7 +74,7 @@ def drive(arguments: Sequence[str]) -> int:
         parser.error("--trec-run belongs to an external collection (--source=beir)")
     version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
     if options.dry_run:
-        return _dry_run(version, options.corpus_path)
+        return _dry_run(version, options)
     if options.bulk_gate is not None:
         return _bulk_gate(version, options.bulk_gate)
     if options.adopt_baseline:
@@ -85,12 +84,16 @@ def drive(arguments: Sequence[str]) -> int:
 
         answer(post_bulk(version, options.corpus_path))
         return 0
+    from runner.exploration import Exploration
     from runner.pipeline import Evening
 
-    evening = Evening(
-        version, options.corpus_path, options.cells, _choice(options), _without_choice(arguments), live=options.live
-    )
-    answer(evening.run())
+    again, choice = _without_choice(arguments), _choice(options)
+    with backend_from(options, version.work) as backend:
+        if options.cells:
+            evening: Evening = Exploration(version, options.corpus_path, choice, again, backend, cells=options.cells)
+        else:
+            evening = Evening(version, options.corpus_path, choice, again, backend, options.live)
+        answer(evening.run())
     return 0
 
 
@@ -106,6 +109,7 @@ def _driver_parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
     add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
     add("--bulk-gate", type=_count, metavar="N", help="may a source of N documents be embedded? for the ingester")
+    add_backend_flags(parser)
     add("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
     add("--reason", default="", help="why, with --choose or --adopt-baseline")
     add("--by", default="", metavar="NAME", help="who chooses, with --choose or --adopt-baseline")
@@ -127,6 +131,9 @@ def _check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Names
         parser.error("--reason and --by belong to --choose CELL and --adopt-baseline")
     if options.adopt_baseline and not options.by.strip():
         parser.error("--adopt-baseline needs --by NAME: decision.json names who decided")
+    check_backend_flags(parser, options)
+    if (options.modal or options.encoder_url) and (options.post_bulk or options.adopt_baseline or options.bulk_gate):
+        parser.error("--modal and --encoder-url say where an evening embeds; this one embeds nothing for a record")
     alone = {"--adopt-baseline": options.adopt_baseline, "--bulk-gate": options.bulk_gate is not None}
     others = (
         options.cells,
@@ -181,10 +188,11 @@ def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namesp
         folder = collection_folder(catalog.source(options.source), options.corpus_path)
     version = newest_version(options.source, folder)
     if options.dry_run:
-        return _dry_run(version, options.corpus_path)
+        return _dry_run(version, options)
     from runner.external import ExternalEvaluation
 
-    answer(ExternalEvaluation(version, options.corpus_path, options.trec_run).run())
+    with backend_from(options, version.work) as backend:
+        answer(ExternalEvaluation(version, options.corpus_path, options.trec_run, backend).run())
     return 0
 
 
@@ -210,12 +218,18 @@ def _adopt_baseline(version: Version, options: argparse.Namespace) -> int:
     return 0
 
 
-def _dry_run(version: Version, corpus_path: Path | None) -> int:
+def _dry_run(version: Version, options: argparse.Namespace) -> int:
     from runner.dry_run import describe
     from runner.lock import verify_version
+    from runner.stored_chunks import stored_chunk_tokens
 
     verify_version(version)
-    lines, recorded = describe(version, corpus_path)
+    server = ""
+    if options.encoder_url:
+        from runner.over_http.dialects import address
+
+        server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
+    lines, recorded = describe(version, options.corpus_path, remote_options(options), stored_chunk_tokens, server)
     answer("\n".join(lines))
     return 0 if recorded else 1
 
@@ -232,6 +246,8 @@ SUBCOMMANDS: dict[str, str] = {
     "case-study": "runner.tools.case_study_command",
     "status": "runner.tools.status_command",
     "fetch": "runner.tools.fetch_command",
+    "replay": "runner.tools.replay_command",
+    "smoke": "runner.tools.smoke_command",
     "doctor": "runner.tools.doctor_command",
     "quickstart": "runner.tools.quickstart_command",
     "mcp": "runner.tools.mcp_command",

@@ -47,6 +47,14 @@ def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
     return documents
 
 
+def archive_fault(version: Version) -> str:
+    """What is wrong with the archive, and which it is, where `archived_documents` found none."""
+    path = archive_path(version)
+    if not path.exists():
+        return f"{path} is missing"
+    return f"{path} is damaged: it is not the archive that {version.corpus_path} names"
+
+
 def need_corpus(version: Version) -> None:
     """Nothing where a corpus was sampled; else an Outstanding that says how to bring one."""
     if not version.corpus_path.exists():
@@ -140,8 +148,8 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
     header, rows = load_corpus(version.corpus_path)
     if corpus_path is None:
         raise InputError(
-            f"The documents of {version.name} are not here: {archive_path(version)} is "
-            "missing. Put the archive back, or give the folder that they were drawn from with --corpus-path."
+            f"The documents of {version.name} are not here: {archive_fault(version)}. "
+            "Put the archive back, or give the folder that they were drawn from with --corpus-path."
         )
     found = {document.doc_id: document for document in _read(corpus_path, header)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]

@@ -5,16 +5,47 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.result_schemas import Tier
-from runner.schemas import Reuse, Sha256
+from runner.schemas import BackendRecord, Count, Reuse, Sha256
 from runner.strict import Sparse, Strict
 
+Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
-class Receipt(Strict):
-    """receipt.json: what was measured while running; it differs from machine to machine."""
+class SpendReceipt(Strict):
+    """What embedding on a provider's machines cost: every attempt of the version by list price, and what was billed.
 
-    schema_version: Literal[1]
+    `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
+    where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
+    `actual_usd` is null where the provider's billing did not answer.
+    """
+
+    estimate_usd: Usd | None
+    embedding_usd: Usd
+    weights_usd: Usd
+    actual_usd: Usd | None
+    gpu: str
+    gpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    price_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    price_source: Annotated[str, Field(min_length=1)]
+    sessions: Count
+    max_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+
+
+class Embedded(BackendRecord):
+    """A cell's backend; `parity_sha256` is the digest of its passed comparison with this machine, null without one."""
+
+    parity_sha256: Sha256 | None
+
+
+class Receipt(Strict):
+    """receipt.json: what was measured while running; it differs from machine to machine.
+
+    `backends` says by cell ("aa" is the baseline once more) where vectors were made; cells without an encoder are not
+    in it. `spend` is null where nothing is metered.
+    """
+
+    schema_version: Literal[2]
     finished_on: str
     tool_version: str
     python: str
@@ -23,7 +54,8 @@ class Receipt(Strict):
     libraries: dict[str, Annotated[str, Field(min_length=1)]]
     seconds: dict[str, float]
     cells: dict[str, dict[str, float]]
-    usd: float
+    backends: dict[str, Embedded]
+    spend: SpendReceipt | None
 
 
 class Chosen(Strict):

@@ -4,13 +4,15 @@ Its last line is what determiners search for: exactly "decision recorded", or "u
 contains the words of the first.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from runner.canonical import read_json
 from runner.catalog import ENCODERS, SourceSpec
 from runner.decision_schemas import Decision
-from runner.eval_set import Version, load_corpus, load_decision, load_queries
+from runner.eval_set import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries
 from runner.given_file import display
 from runner.labels import version_labels
 from runner.lock import LOCK_NAME
@@ -22,6 +24,10 @@ from runner.result_schemas import Results
 from runner.roster import new_plan_text
 from runner.run_files import read_run
 from runner.schemas import Plan
+from runner.spending.estimate import estimate
+from runner.spending.ledger import SPEND, Ledger, all_sessions
+from runner.spending.options import RemoteOptions
+from runner.spending.planned_tokens import Corpus, planned_tokens
 from runner.strict import checked
 from runner.summary import decision_sentence
 
@@ -30,8 +36,22 @@ NOT_LOCKED = "undecided: what was chosen is not locked yet; run without --dry-ru
 COST = "cost: $0.00 (local encoders; judging by file)"
 
 
-def describe(version: Version, corpus_path: Path | None = None) -> tuple[list[str], bool]:
-    """The lines to print, and whether a decision is recorded and locked."""
+StoredTokens = Callable[[Version, str, int], int | None]
+"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None where it does not."""
+
+
+def describe(
+    version: Version,
+    corpus_path: Path | None = None,
+    remote: RemoteOptions | None = None,
+    stored: StoredTokens = lambda version, chunker, limit: None,
+    server: str = "",
+) -> tuple[list[str], bool]:
+    """The lines to print, and whether a decision is recorded and locked.
+
+    With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
+    knows. A BudgetError where a ledger is damaged.
+    """
     lines = [version.name, *_policy_lines(version.source)]
     if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
         lines.append(decision_sentence(adopted))
@@ -42,12 +62,12 @@ def describe(version: Version, corpus_path: Path | None = None) -> tuple[list[st
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
         plan = version.plan()
-        lines += _plan_lines(plan)
+        lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server)]
     else:
         plan = None
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
         lines += [f"  {line}" for line in new_plan_text(version, rehearsal=version.rehearsal).splitlines()]
-        lines.append(COST)
+        lines += _cost_lines(version, None, remote, stored, server)
     lines += _inventory(version)
     if corpus_path is not None:
         lines.append(_corpus_line(version.source, corpus_path))
@@ -77,8 +97,35 @@ def _plan_lines(plan: Plan) -> list[str]:
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
-        COST,
     ]
+
+
+def _cost_lines(
+    version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str
+) -> list[str]:
+    """What embedding what is left would cost, against the ceiling."""
+    if remote is None:
+        return [f"cost: not known (encoders of {server}; judging by file)" if server else COST]
+    if plan is None or not version.corpus_path.exists():
+        return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
+    baseline = "" if version.source.policy == "external" else plan.baseline
+    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
+    spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
+    return estimate(planned, remote, all_sessions(version.work)).lines(spent)
+
+
+def _texts(version: Version, stored: StoredTokens) -> Corpus:
+    _, rows = load_corpus(version.corpus_path)
+    queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
+    return Corpus(
+        [row.n_chars for row in rows], sum(len(query.text) for query in queries), cache(partial(stored, version))
+    )
+
+
+def _current(version: Version, plan: Plan) -> list[str]:
+    """Cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
+    names = (*plan.cells, NOISE_FLOOR_CELL)
+    return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
 
 
 def _policy_lines(source: SourceSpec) -> list[str]:
@@ -127,7 +174,8 @@ def _missing(version: Version, plan: Plan | None) -> str:
     count = len(load_queries(version.queries_path))
     if count < MIN_QUERIES:
         return f"{count} queries; at least {MIN_QUERIES} are needed"
-    absent = [cell for cell in plan.cells if not (version.cell_path(cell).exists() and version.run_path(cell).exists())]
+    current = _current(version, plan)
+    absent = [cell for cell in plan.cells if cell not in current]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
     query_ids = [query.query_id for query in load_queries(version.queries_path)]

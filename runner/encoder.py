@@ -1,23 +1,78 @@
-"""What an encoder is, and the probe that every one must pass before its vectors count."""
+"""What an encoder is, what is sent to it and what it answers, and the probe that every one must pass."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.canonical import JSON, sha256
+from runner.canonical import JSON, digest, sha256
 from runner.catalog import EncoderSpec
 from runner.errors import BackendError, EvalError
 from runner.records import Side
 
+Matrix = NDArray[np.float32]
+
 UNIT_TOLERANCE = 1e-3
 SAME = 1e-5
-"""Two vectors of one text, or of texts the encoder cannot tell apart, differ by less than this in any coordinate."""
+"""Vectors that differ by no more than this in any coordinate are one vector; the encoder's tolerance is more."""
 
 BATCH_TOLERANCE = 1e-3
 """Neighbours in a batch move a row by 1e-7 in float32 and by 1e-3 at most in half precision; a swap by 0.1."""
+
+
+class Grouping(NamedTuple):
+    """How texts are grouped for an encoder. Part of its identity: neighbours in a forward batch fix the last bits.
+
+    A forward batch holds at most `forward_tokens` padded tokens and `forward_texts` texts (0 for any number), or one
+    text. A request carries one forward batch where `request_texts` is 0, else as many as fit into that many texts and
+    `request_tokens` padded tokens.
+    """
+
+    forward_tokens: int
+    request_texts: int = 0
+    request_tokens: int = 0
+    forward_texts: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is sent at once. `forwards` is how many texts each forward batch takes, in order; their sum is all."""
+
+    side: Side
+    texts: tuple[str, ...]
+    forwards: tuple[int, ...]
+    batch_id: str = field(init=False)
+    """SHA-256 of side, forward batches and texts; backends send it back with the rows."""
+
+    def __post_init__(self) -> None:
+        content = {"side": self.side, "forwards": self.forwards, "texts": [sha256(text) for text in self.texts]}
+        object.__setattr__(self, "batch_id", digest(content))
+
+    def forward_texts(self) -> Iterator[Sequence[str]]:
+        """The texts of each forward batch."""
+        start = 0
+        for n_texts in self.forwards:
+            yield self.texts[start : start + n_texts]
+            start += n_texts
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back for a batch: `rows` (n, dim) in the order of its texts, or `error` in their place.
+
+    `batch_id` is "" for an error that the backend cannot assign. `facts` says where the batch ran: "device" (a GPU's
+    full name, "cpu", or a host) and the versions of libraries there. `n_tokens` are the counts that the backend itself
+    made, prompt and special tokens included, before truncation; None where it made none.
+    """
+
+    batch_id: str
+    rows: Matrix | None = None
+    error: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    n_tokens: NDArray[np.int64] | None = None
 
 
 class Encoder(Protocol):
@@ -29,88 +84,111 @@ class Encoder(Protocol):
         ...
 
     @property
-    def batch_tokens(self) -> int:
-        """Padded tokens that make one good batch; part of the identity, since batches fix the last bits."""
+    def grouping(self) -> Grouping:
+        """How texts are grouped."""
+        ...
+
+    @property
+    def tolerance(self) -> float:
+        """The most by which a coordinate of one text's row may move between two sessions."""
+        ...
+
+    @property
+    def resubmissions(self) -> int:
+        """How often a batch that came back wrong, or not at all, is sent again."""
         ...
 
     def identity(self) -> dict[str, JSON]:
-        """Everything that fixes the vectors: weights, revision, prompts, limits, library versions. Loads nothing."""
+        """Everything that fixes the vectors. Loads nothing.
+
+        `catalogue_facts` and how the model is applied, the same on every backend; under "backend" what belongs to
+        this one: its name, device or address, number format, grouping, library versions.
+        """
         ...
 
     def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         """Tokens per text as this encoder counts them, prompt and special tokens included, before truncation."""
         ...
 
-    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
-        """Unit rows (n, dim), one per text in order, from one forward batch."""
+    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
+        """Answers in any order; a batch may be answered twice or not at all.
+
+        What ends the whole session (no connection, a wrong key, the budget) is raised as a BackendError; what
+        concerns one batch is its answer's error. Closing the generator gives up what was not answered.
+        """
         ...
 
 
-# Each pair says one thing twice; across pairs the sentences are strangers.
-PARAPHRASES = (
-    (
-        "The Secretary shall award grants to States to repair rural bridges.",
-        "Money is to be given to state governments for fixing bridges in the countryside.",
-    ),
-    (
-        "A veteran who was exposed to toxic smoke may file a claim for disability compensation.",
-        "Former soldiers harmed by poisonous fumes can apply for disability payments.",
-    ),
-    (
-        "No person may harvest cod in the closed area between March and June.",
-        "Catching codfish is forbidden in the protected zone during spring.",
-    ),
-    (
-        "Each bank must report suspicious transactions within 30 days.",
-        "Financial institutions have a month to notify authorities of dubious money transfers.",
-    ),
-)
-_FILLER = "The agency may issue rules under this subsection"
-_ENDINGS = (" volcano eruption", " wedding cake recipe")
+class InProcessEncoder(ABC):
+    """An encoder that runs in this process: one forward batch after the other, and the same rows every time."""
+
+    batch_tokens = 1024
+    resubmissions = 0
+    facts: Mapping[str, str] = {"device": "cpu"}
+
+    @property
+    def tolerance(self) -> float:
+        """Of float32."""
+        return 1e-4
+
+    @property
+    def grouping(self) -> Grouping:
+        """One forward batch a request."""
+        return Grouping(self.batch_tokens)
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], side: Side) -> Matrix:
+        """Unit rows (n, dim), one per text in order, from one forward batch."""
+
+    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
+        """One answer a batch, in order; whatever `encode` raises is the error of that batch."""
+        for batch in batches:
+            try:
+                parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
+                rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+            except EvalError:
+                raise
+            except Exception as error:  # noqa: BLE001  # any library's; the engine names batch and text and ends with it
+                yield Answer(batch.batch_id, error=f"{type(error).__name__}: {error}", facts=self.facts)
+            else:
+                yield Answer(batch.batch_id, rows, facts=self.facts)
 
 
-def probe(encoder: Encoder) -> dict[str, JSON]:
-    """The figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
-
-    Checks: shape, finiteness, unit norm; a text's row does not depend on its batch; every sentence closer to its
-    paraphrase than to a stranger; prompts applied where the
-    catalogue has them and nowhere else; nothing read past the catalogued length, and everything up to it. A
-    BackendError names the encoder and the check that failed.
-    """
-    first = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
-    second = checked_encode(encoder, [pair[1] for pair in PARAPHRASES], "document")
-    alone = np.vstack([checked_encode(encoder, [pair[0]], "document") for pair in PARAPHRASES])
-    if np.abs(alone - first).max() > BATCH_TOLERANCE:
-        raise _failed(
-            encoder, "batching", f"a text alone and in a batch differ by {np.abs(alone - first).max():.2e} in its row"
-        )
-    cosines = first.astype(np.float64) @ second.T.astype(np.float64)
-    paraphrase, stranger = np.diag(cosines), cosines - 2 * np.eye(len(cosines))
-    margin = float((paraphrase - np.maximum(stranger.max(axis=0), stranger.max(axis=1))).min())
-    if margin <= 0:
-        raise _failed(
-            encoder, "paraphrases", f"a stranger is as close to a sentence as its paraphrase (margin {margin:.1e})"
-        )
-    figures: dict[str, JSON] = {
-        "encoder": encoder.spec.name,
-        "dim": int(first.shape[1]),
-        "paraphrase_min": round(float(paraphrase.min()), 4),
-        "stranger_max": round(float(stranger.max()), 4),
-        "margin_min": round(margin, 4),
-        "prompt_shift": round(_prompt_shift(encoder, first), 4),
-        **_truncation(encoder),
-        "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
+def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
+    """What every backend must serve of the catalogue's row."""
+    return {
+        "encoder": spec.name,
+        "hub_id": spec.hub_id,
+        "revision": spec.revision,
+        "code_revision": spec.code_revision,
+        "weights_sha256": spec.weights_sha256,
+        "query_prompt": spec.query_prompt,
+        "document_prompt": spec.document_prompt,
+        "max_tokens": spec.max_tokens,
+        "dim": spec.dim,
     }
-    return figures
 
 
-def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
-    """One batch of rows that are as many, as wide, as finite and as long as they must be; else a BackendError."""
-    with backend_errors(encoder):
-        rows = np.asarray(encoder.encode(texts, side))
-    name, expected = encoder.spec.name, (len(texts), encoder.spec.dim)
-    if rows.ndim != 2 or len(rows) != len(texts):
-        raise BackendError(f"{name}: {len(texts)} texts sent, {len(rows) if rows.ndim else 0} vectors received")
+def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> Matrix:
+    """The rows of one forward batch, checked as `checked_rows` does; a BackendError where the backend fails.
+
+    A batch that fails is sent again as often as the encoder allows.
+    """
+    batch = Batch(side, tuple(texts), (len(texts),))
+    trouble = ""
+    for _ in range(1 + encoder.resubmissions):
+        for answer in encoder.embed([batch]):
+            if answer.batch_id == batch.batch_id and answer.rows is not None:
+                return checked_rows(encoder, answer.rows, len(texts))
+            trouble = answer.error or trouble
+    raise BackendError(f"{encoder.spec.name} failed: {trouble or 'no answer came'}")
+
+
+def checked_rows(encoder: Encoder, rows: Matrix, n_texts: int) -> Matrix:
+    """The rows, when they are as many, as wide, as finite and as long as they must be; else a BackendError."""
+    name, expected = encoder.spec.name, (n_texts, encoder.spec.dim)
+    if rows.ndim != 2 or len(rows) != n_texts:
+        raise BackendError(f"{name}: {n_texts} texts sent, {len(rows) if rows.ndim else 0} vectors received")
     if rows.shape != expected or rows.dtype != np.float32:
         raise BackendError(f"{name}: float32 rows of {expected[1]} were catalogued, {rows.dtype} {rows.shape} received")
     if not np.isfinite(rows).all():
@@ -120,76 +198,3 @@ def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> NDArra
     if abs(worst - 1) > UNIT_TOLERANCE:
         raise BackendError(f"{name}: a row has length {worst:.4f}; unit rows are expected")
     return rows
-
-
-@contextmanager
-def backend_errors(encoder: Encoder) -> Iterator[None]:
-    """A call into a backend: whatever it raises becomes a BackendError that names the encoder."""
-    try:
-        yield
-    except EvalError:
-        raise
-    except Exception as error:
-        raise BackendError(f"{encoder.spec.name} failed: {type(error).__name__}: {error}") from error
-
-
-def _prompt_shift(encoder: Encoder, documents: NDArray[np.float32]) -> float:
-    """Largest coordinate between a text's query and document vectors: 0.0 where the prompts are the same."""
-    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
-    shifts = np.abs(queries - documents).max(axis=1)
-    same = encoder.spec.query_prompt == encoder.spec.document_prompt
-    if same and shifts.max() > SAME:
-        raise _failed(
-            encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
-        )
-    if not same and shifts.min() <= SAME:
-        raise _failed(
-            encoder, "prompts", "query and document vectors of one text are the same, so no prompt was applied"
-        )
-    return 0.0 if same else float(shifts.max())
-
-
-def _truncation(encoder: Encoder) -> dict[str, JSON]:
-    """How far texts with one opening and two endings are apart, past and inside the catalogued length.
-
-    The ending lies wholly past the limit in one case and within it in the other. Without a limit (max_tokens 0)
-    the ending of a text of some 2,000 tokens must count.
-    """
-    limit = encoder.spec.max_tokens
-    repeats = _repeats(encoder, limit or 2000)
-    past, inside = (_ending_shift(encoder, ". ".join([_FILLER] * n)) for n in repeats)
-    if limit and past > SAME:
-        raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
-    if inside <= SAME:
-        raise _failed(
-            encoder, "truncation", f"text within {limit or 'any number of'} tokens does not change the vector"
-        )
-    return {"truncates_at": limit, "ending_past": round(past, 6) if limit else None, "ending_within": round(inside, 4)}
-
-
-def _repeats(encoder: Encoder, limit: int) -> tuple[int, int]:
-    """How often the filler fits: the fewest repeats that exceed `limit`, the most that leave room for an ending."""
-    ending = max(_ENDINGS, key=len)
-    low, high = 1, limit
-    while low < high:
-        middle = (low + high) // 2
-        if int(encoder.token_counts([". ".join([_FILLER] * middle)], "document")[0]) > limit:
-            high = middle
-        else:
-            low = middle + 1
-    room = high - 1
-    while room > 1 and int(encoder.token_counts([". ".join([_FILLER] * room) + ending], "document")[0]) > limit:
-        room -= 1
-    return high, room
-
-
-def _ending_shift(encoder: Encoder, opening: str) -> float:
-    rows = checked_encode(encoder, [opening + ending for ending in _ENDINGS], "document")
-    return float(np.abs(rows[0] - rows[1]).max())
-
-
-def _failed(encoder: Encoder, check: str, why: str) -> BackendError:
-    return BackendError(
-        f"The probe of {encoder.spec.name} failed ({check}): {why}. Its vectors cannot be trusted and none were used; "
-        "check the installed model and library versions against the catalogue, and run the command again."
-    )

@@ -14,6 +14,9 @@ A message says what is wrong, where, and what to do next.
 
 from collections.abc import Sequence
 
+DEFECT = 70
+"""Exit code of what nobody foresaw (EX_SOFTWARE): apart from 1, which says that a verdict is negative."""
+
 
 class EvalError(Exception):
     """Base of the tree; `exit_code` is the process's exit code when it reaches the command line."""

@@ -1,6 +1,6 @@
 """An external collection, evaluated: its cells and imported runs against published qrels, onto a page."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,25 +9,26 @@ from time import perf_counter
 
 import yaml
 
+from runner.backends import Backend, LocalBackend
 from runner.canonical import json_bytes, write_atomic
 from runner.cell_runs import CellRuns
 from runner.collection import check_same_collection, collection_facts, draw_collection, published_qrels
 from runner.corpus import corpus_documents
-from runner.encoder import Encoder
 from runner.errors import InputError, NegativeVerdict, Outstanding
 from runner.eval_set import DRIVER, Version, load_corpus, load_queries
 from runner.external_results import make_external_results
 from runner.given_file import display, printable
 from runner.imported_runs import import_runs, imported_cells
-from runner.local_encoder import encoder_for
 from runner.plan import default_plan_text
 from runner.progress import say
-from runner.receipt import CellTimes, make_receipt, remember_times
+from runner.receipt import CellTimes, embedded_by, make_receipt, remember_times
 from runner.records import Document
 from runner.render import page
 from runner.result_schemas import Results
 from runner.run_files import read_run
 from runner.schemas import Plan
+from runner.spending.ledger import SPEND
+from runner.spending.spend_receipt import spend_receipt
 from runner.store import disk_errors, exclusive
 from runner.summary import ranking_table
 from runner.trec import trec_qrels_bytes, trec_run_bytes
@@ -40,7 +41,7 @@ class ExternalEvaluation:
     version: Version
     corpus_path: Path | None = None
     trec_runs: Sequence[Path] = ()
-    encoders: Callable[[str], Encoder] = encoder_for
+    backend: Backend = field(default_factory=LocalBackend)
     seconds: dict[str, float] = field(default_factory=dict, init=False)
 
     def run(self) -> str:
@@ -103,8 +104,9 @@ class ExternalEvaluation:
             say(f"wrote {path}")
 
     def _make_runs(self, plan: Plan) -> CellTimes:
-        cell_runs = CellRuns(self.version, lambda: self.documents, self.encoders)
+        cell_runs = CellRuns(self.version, lambda: self.documents, self.backend)
         with self._timed("runs"):
+            cell_runs.embed_ahead(plan.cells)
             for cell in plan.cells:
                 cell_runs.record(cell)
         return remember_times(self.version, cell_runs.measured)
@@ -124,7 +126,13 @@ class ExternalEvaluation:
 
     def _write(self, results: Results, times: CellTimes) -> None:
         record = self.version.record
-        receipt = make_receipt({row.cell: times[row.cell] for row in results.cells if row.cell in times}, self.seconds)
+        cells = [row.cell for row in results.cells]
+        receipt = make_receipt(
+            {cell: times[cell] for cell in cells if cell in times},
+            self.seconds,
+            embedded_by(self.version, cells),
+            spend_receipt(self.version.work / SPEND, self.backend.billed),
+        )
         write_atomic(record / "results.json", json_bytes(results.model_dump()))
         write_atomic(record / "receipt.json", json_bytes(receipt.model_dump()))
         write_atomic(record / "results.html", page(results, receipt))

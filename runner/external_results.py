@@ -51,7 +51,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, qrels)
     return Results(
-        schema_version=4,
+        schema_version=5,
         source=version.source.name,
         version=version.number,
         kind="external",

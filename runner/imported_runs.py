@@ -174,7 +174,8 @@ def _remarks(facts: ImportedRun) -> list[str]:
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
     return CellFile(
-        schema_version=2,
+        schema_version=3,
+        backend=None,
         cell=run.cell,
         queries_sha256=ground.queries_sha256,
         corpus_sha256=ground.corpus_sha256,

@@ -1,11 +1,15 @@
-"""Encoders on this machine: sentence-transformers on the CPU in float32, from weights that were checked."""
+"""Encoders of the process they run in: sentence-transformers, from weights that were checked.
+
+On this machine in float32 on the CPU; the same classes run on a GPU inside a Modal container, in half precision.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,43 +17,69 @@ from numpy.typing import NDArray
 from runner import catalog
 from runner.canonical import JSON
 from runner.catalog import EncoderSpec
-from runner.encoder import Encoder
+from runner.encoder import InProcessEncoder, catalogue_facts
 from runner.errors import BackendError
 from runner.records import Side
-from runner.weights import WEIGHTS, verified_folder
+from runner.remote_code import with_code
+from runner.tokenizer import encodings, tokenizer
+from runner.weights import WEIGHTS, code_folder, verified_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Encoding, Tokenizer
 
-_TOKENIZED_AT_ONCE = 256
+Dtype = Literal["float32", "float16"]
+"""In which the model runs; rows are normalised in float32 and are float32 always."""
+
 _LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 STATIC = ("minilm-static-384",)
 _FIRST_RANK = 996
 """Rows of a WordPiece table before it are padding, special and unused tokens."""
 
 
-def encoder_for(name: str) -> Encoder:
+def encoder_for(name: str) -> "TransformerEncoder":
     """The local encoder of a catalogued name, nothing loaded yet; an InputError for names that are not to be used."""
     spec = catalog.encoder(name)
-    return StaticEncoder(spec) if name in STATIC else TransformerEncoder(spec)
+    return encoder_class(name)(spec)
 
 
-class TransformerEncoder:
+def encoder_class(name: str) -> "type[TransformerEncoder]":
+    """What applies the model of a catalogued name."""
+    return StaticEncoder if name in STATIC else TransformerEncoder
+
+
+class TransformerEncoder(InProcessEncoder):
     """A sentence-transformers model whose weights are checked and loaded by the first text it encodes."""
 
     # A batch of 32 texts of 256 tokens, the library's default, falls out of the cache of a core: 512 to 2,048 tokens
     # a batch are alike on one core and on two, 4,096 is a tenth slower.
     batch_tokens = 1024
     adds_special_tokens = True
+    takes_half = True
     method = "forward pass of the whole model"
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(
+        self,
+        spec: EncoderSpec,
+        *,
+        device: Literal["cpu", "cuda"] = "cpu",
+        dtype: Dtype = "float32",
+        find: Callable[[EncoderSpec], Path] = verified_folder,
+    ) -> None:
+        """`find` gives the folder of the encoder's checked files when they are first needed."""
         self.spec = spec
+        self.device = device
+        self.dtype: Dtype = dtype if self.takes_half else "float32"
+        self._find = find
         self._kept: dict[str, NDArray[np.int32]] = {}
 
+    @property
+    def tolerance(self) -> float:
+        """Half precision keeps three digits."""
+        return 1e-4 if self.dtype == "float32" else 2e-3
+
     def identity(self) -> dict[str, JSON]:
-        """Catalogue row and library versions; no library is imported. A BackendError when one is not installed."""
+        """Catalogue row, method and library versions; none is imported. A BackendError when one is not installed."""
         libraries = (*_LIBRARIES, self.spec.package) if self.spec.package else _LIBRARIES
         try:
             versions = {library: metadata.version(library) for library in libraries}
@@ -59,20 +89,15 @@ class TransformerEncoder:
                 "Run `make setup`, or pip install -e '.[local]'."
             ) from error
         return {
-            "backend": "sentence-transformers, cpu",
+            **catalogue_facts(self.spec),
             "method": self.method,
-            "encoder": self.spec.name,
-            "hub_id": self.spec.hub_id,
-            "revision": self.spec.revision,
-            "code_revision": self.spec.code_revision,
-            "weights_sha256": self.spec.weights_sha256,
-            "query_prompt": self.spec.query_prompt,
-            "document_prompt": self.spec.document_prompt,
-            "max_tokens": self.spec.max_tokens,
-            "dim": self.spec.dim,
-            "dtype": "float32",
-            "batch_tokens": self.batch_tokens,
-            "versions": versions,
+            "backend": {
+                "name": "local",
+                "device": self.device,
+                "dtype": self.dtype,
+                "forward_tokens": self.batch_tokens,
+                "versions": versions,
+            },
         }
 
     def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
@@ -81,25 +106,22 @@ class TransformerEncoder:
         The tokens are kept for `encode`, four bytes each: tokenizing twice costs 5 % of an embedding with MiniLM.
         """
         counts, self._kept = [], {}
-        prompted = [self._prompt(side) + text for text in texts]
-        for start in range(0, len(prompted), _TOKENIZED_AT_ONCE):
-            some = prompted[start : start + _TOKENIZED_AT_ONCE]
-            for text, encoding in zip(some, self._tokenized(some), strict=True):
-                counts.append(len(encoding))
-                self._kept[text] = self._clipped(encoding)
+        prompted = [self.spec.prompt(side) + text for text in texts]
+        for text, encoding in zip(prompted, self._encodings(prompted), strict=True):
+            counts.append(len(encoding))
+            self._kept[text] = self._clipped(encoding)
         return np.array(counts, dtype=np.int64)
 
     def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
         """Unit rows of one forward batch."""
         import torch
 
-        prompted = [self._prompt(side) + text for text in texts]
-        kept = [self._kept.pop(text, None) for text in prompted]
-        ids = [self._clipped(self._tokenized([t])[0]) if k is None else k for t, k in zip(prompted, kept, strict=True)]
+        ids = [self._ids(self.spec.prompt(side) + text) for text in texts]
         model = self._model
         with torch.inference_mode():
-            rows = model({name: torch.from_numpy(array) for name, array in self._features(ids).items()})
-            unit: NDArray[np.float32] = torch.nn.functional.normalize(rows["sentence_embedding"], dim=1).numpy()
+            inputs = {name: torch.from_numpy(array).to(self.device) for name, array in self._features(ids).items()}
+            rows = model(inputs)["sentence_embedding"].float()
+            unit: NDArray[np.float32] = torch.nn.functional.normalize(rows, dim=1).cpu().numpy()
         return unit
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
@@ -111,8 +133,12 @@ class TransformerEncoder:
             mask[row, : len(text)] = 1
         return {"input_ids": padded, "attention_mask": mask}
 
-    def _tokenized(self, prompted: Sequence[str]) -> list["Encoding"]:
-        return self._tokenizer.encode_batch_fast(prompted, add_special_tokens=self.adds_special_tokens)
+    def _ids(self, prompted: str) -> NDArray[np.int32]:
+        kept = self._kept.pop(prompted, None)
+        return self._clipped(next(self._encodings([prompted]))) if kept is None else kept
+
+    def _encodings(self, prompted: Sequence[str]) -> "Iterator[Encoding]":
+        return encodings(self._tokenizer, prompted, special=self.adds_special_tokens)
 
     def _clipped(self, encoding: "Encoding") -> NDArray[np.int32]:
         """Ids up to the limit; what closes a text, such as [SEP], still closes it when its end is cut off."""
@@ -123,48 +149,44 @@ class TransformerEncoder:
         n_closing = encoding.special_tokens_mask[::-1].index(0)
         return np.concatenate([ids[: limit - n_closing], ids[len(ids) - n_closing :]])
 
-    def _prompt(self, side: Side) -> str:
-        return self.spec.query_prompt if side == "query" else self.spec.document_prompt
-
     @cached_property
     def _folder(self) -> Path:
-        return verified_folder(self.spec)
+        return self._find(self.spec)
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        from tokenizers import Tokenizer
+        return tokenizer(self._folder)
 
-        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
-        # MiniLM's file carries truncation at 128 and padding, which would hide what is lost.
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+    @cached_property
+    def _model_folder(self) -> Path:
+        """The encoder's files, the pinned code among them where it needs some."""
+        if not self.spec.trust_remote_code:
+            return self._folder
+        self._scratch = TemporaryDirectory(prefix="per-source-eval-")  # goes when the encoder goes
+        return with_code(self._folder, code_folder(self.spec), Path(self._scratch.name))
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
         _quiet_libraries()
         from sentence_transformers import SentenceTransformer
 
-        code = {"code_revision": self.spec.code_revision} if self.spec.trust_remote_code else {}
         model = SentenceTransformer(
-            str(self._folder),
-            device="cpu",
-            local_files_only=not self.spec.trust_remote_code,
+            str(self._model_folder),
+            device=self.device,
+            local_files_only=True,
             trust_remote_code=self.spec.trust_remote_code,
-            model_kwargs=code,
-            config_kwargs=code,
         )
         self._check_prompts(model.prompts)
-        return model.float().eval()
+        return (model.half() if self.dtype == "float16" else model.float()).eval()
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """A BackendError where the model ships another prompt than the catalogue names; it may ship none."""
-        for side in ("query", "document"):
+        for side in get_args(Side):
             prompt = shipped.get(side)
-            if prompt and prompt != self._prompt(side):
+            if prompt and prompt != self.spec.prompt(side):
                 raise BackendError(
                     f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, runner/catalog.py has "
-                    f"{self._prompt(side)!r}. Correct the catalogue's row."
+                    f"{self.spec.prompt(side)!r}. Correct the catalogue's row."
                 )
 
 
@@ -177,6 +199,7 @@ class StaticEncoder(TransformerEncoder):
 
     batch_tokens = 200_000
     adds_special_tokens = False
+    takes_half = False
     method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
@@ -194,7 +217,8 @@ class StaticEncoder(TransformerEncoder):
         table = load_file(self._folder / WEIGHTS)["embeddings.word_embeddings.weight"]
         ranks = np.maximum(np.arange(len(table)) - _FIRST_RANK, 1)
         weighted = (table * np.log1p(ranks)[:, None]).astype(np.float32)
-        return SentenceTransformer(modules=[StaticEmbedding(self._tokenizer, embedding_weights=weighted)], device="cpu")
+        embedding = StaticEmbedding(self._tokenizer, embedding_weights=weighted)
+        return SentenceTransformer(modules=[embedding], device=self.device)
 
 
 def _quiet_libraries() -> None:

@@ -1,7 +1,6 @@
 """The evening: move a version as far as it can go, then say what is outstanding and which command brings it."""
 
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -9,19 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
-from runner.canonical import digest, file_sha256, json_bytes, read_json, write_atomic
-from runner.cell_runs import CellRuns, chunkers_sha256
+from runner.backends import Backend, LocalBackend
+from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.cell_runs import CellRuns
 from runner.corpus import corpus_documents, fetched_corpus, keep_sample, need_corpus, sample_of, sample_to_draw
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.decision_schemas import Decision, Receipt
-from runner.encoder import Encoder
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_cell_file, load_decision, load_queries
+from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_decision, load_queries
 from runner.labels import version_labels
-from runner.local_encoder import encoder_for
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
-from runner.plan import check_cell
 from runner.prep_labels import evidence_spans, export_batches, judging_message, pool, unjudged
 from runner.preregistration import (
     check_preregistration,
@@ -32,7 +29,7 @@ from runner.preregistration import (
 )
 from runner.progress import say
 from runner.reading_pack import write_reading_pack
-from runner.receipt import CellTimes, make_receipt, remember_times
+from runner.receipt import CellTimes, embedded_by, make_receipt, remember_times
 from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
 from runner.result_schemas import Kind, Results
@@ -40,6 +37,8 @@ from runner.results import make_results
 from runner.roster import reuse_of
 from runner.run_files import read_run
 from runner.schemas import Plan, Preregistration
+from runner.spending.ledger import SPEND
+from runner.spending.spend_receipt import spend_receipt
 from runner.store import disk_errors, exclusive
 from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
@@ -48,15 +47,14 @@ from runner.tracked import untracked
 
 @dataclass
 class Evening:
-    """One run of the driver over one version; `cells` makes it an exploration."""
+    """One run of the driver over one version."""
 
     version: Version
     corpus_path: Path | None = None
-    cells: Sequence[str] = ()
     choice: Choice | None = None
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
-    encoders: Callable[[str], Encoder] = encoder_for
+    backend: Backend = field(default_factory=LocalBackend)
     live: bool = False
     """Whether the live feed may be asked for documents where the version has none yet."""
     times: CellTimes = field(default_factory=dict, init=False)
@@ -67,7 +65,7 @@ class Evening:
         version = self.version
         with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
             verify_version(version)
-            return self._explore() if self.cells else self._advance()
+            return self._advance()
 
     @property
     def again(self) -> str:
@@ -213,7 +211,7 @@ class Evening:
     @cached_property
     def cell_runs(self) -> CellRuns:
         """The maker of this version's runs."""
-        return CellRuns(self.version, lambda: self.documents, self.encoders)
+        return CellRuns(self.version, lambda: self.documents, self.backend)
 
     @property
     def _has_noise_floor(self) -> bool:
@@ -222,6 +220,7 @@ class Evening:
 
     def _make_runs(self, *, noise_floor: bool) -> None:
         with self._timed("runs"):
+            self.cell_runs.embed_ahead(self.plan.cells, noise_floor=self.plan.baseline if noise_floor else "")
             for cell in self.plan.cells:
                 self.cell_runs.record(cell)
             if noise_floor:
@@ -252,7 +251,9 @@ class Evening:
     def _write_results(self, results: Results, folder: Path) -> None:
         # Explorations are remembered too; a receipt is of its own cells.
         own = (*self.plan.cells, NOISE_FLOOR_CELL)
-        receipt = make_receipt({cell: self.times[cell] for cell in own if cell in self.times}, self.seconds)
+        times = {cell: self.times[cell] for cell in own if cell in self.times}
+        spend = spend_receipt(self.version.work / SPEND, self.backend.billed)
+        receipt = make_receipt(times, self.seconds, embedded_by(self.version, own), spend)
         write_atomic(folder / "results.json", json_bytes(results.model_dump()))
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         write_atomic(folder / "results.html", page(results, receipt))
@@ -278,52 +279,3 @@ class Evening:
         write_lock(version.record)
         say(f"locked. To commit, as they are: {version.record}")
         return self._answer(decision)
-
-    def _explore(self) -> str:
-        """Cells of the operator's choice beside the baseline, on the frozen set, in .work alone."""
-        if not self.version.preregistration_path.exists():
-            raise InputError(
-                f"{self.version.name} is not preregistered yet, so there is nothing to explore on. "
-                f"Run {DRIVER} {self.version.flags} first."
-            )
-        given = [parse_cell(cell) for cell in self.cells]
-        for cell in given:
-            check_cell(cell)
-        cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
-        folder = self.version.work / "explorations" / digest(cells)[:12]
-        fresh = folder.with_name(f"{folder.name}.new")
-        verified_preregistration(self.version)
-        self.plan = self.plan.model_copy(update={"cells": cells})
-        # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
-        _remove(fresh)
-        self._take_runs(fresh, cells)
-        self.version = replace(self.version, record=fresh)
-        self._make_runs(noise_floor=False)
-        # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
-        results = make_results(self.version, self.plan, cells, frozenset(), kind="exploration")
-        self._write_results(results, fresh)
-        _remove(folder)
-        fresh.rename(folder)
-        return f"{ranking_table(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
-
-    def _take_runs(self, folder: Path, cells: Sequence[str]) -> None:
-        """Runs that lie in the record are authoritative: an exploration compares with them, not with a recomputation.
-
-        But for a cell that was asked for while its chunker's source is another: whoever works on it sees its scores.
-        """
-        recorded = CellRuns(self.version, lambda: self.documents, self.encoders)
-        exploration = replace(self.version, record=folder)
-        for cell in cells:
-            if not recorded.is_current(cell):
-                continue
-            facts = load_cell_file(self.version.cell_path(cell))
-            if cell != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256():
-                say(f"{cell}: the chunkers changed since the record was made; this run is new")
-                continue
-            for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):
-                write_atomic(kind(exploration, cell), kind(self.version, cell).read_bytes())
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)

@@ -2,16 +2,23 @@
 
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from runner import __version__
 from runner.canonical import json_bytes, read_json, write_atomic
-from runner.decision_schemas import Receipt
+from runner.decision_schemas import Embedded, Receipt, SpendReceipt
 from runner.errors import InputError
-from runner.eval_set import Version
+from runner.eval_set import Version, load_cell_file
+from runner.parity.compare import parity_of
+from runner.schemas import BackendRecord, CellFile
+from runner.store import Store
 
-LIBRARIES = ("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch")
+LIBRARIES = (
+    *("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch"),
+    *("httpx", "modal"),
+)
 
 CellTimes = dict[str, dict[str, float]]
 
@@ -28,10 +35,33 @@ def remember_times(record: Version, measured: CellTimes) -> CellTimes:
     return times
 
 
-def make_receipt(cells: CellTimes, seconds: dict[str, float]) -> Receipt:
-    """What this machine is, and what this run took."""
+def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, Embedded]:
+    """What embedded the cells whose files lie in the record; without cells that no encoder embedded."""
+    files = {cell: record.cell_path(cell) for cell in cells}
+    facts = {cell: load_cell_file(path) for cell, path in files.items() if path.exists()}
+    store = Store(record.cache)
+    return {
+        cell: Embedded(**found.backend.model_dump(), parity_sha256=_parity(store, found, found.backend))
+        for cell, found in facts.items()
+        if found.backend is not None
+    }
+
+
+def _parity(store: Store, facts: CellFile, backend: BackendRecord) -> str | None:
+    """Digest of the comparison that this cell's encoder passed where it ran; one from other machines says nothing."""
+    found = parity_of(store, {**(facts.encoder or {}), "backend": backend.identity})
+    return found.sha256 if found and found.served == backend.served else None
+
+
+def make_receipt(
+    cells: CellTimes,
+    seconds: Mapping[str, float],
+    backends: Mapping[str, Embedded],
+    spend: SpendReceipt | None = None,
+) -> Receipt:
+    """What this machine is, what this run took, where its vectors were made, and what that cost where it is metered."""
     return Receipt(
-        schema_version=1,
+        schema_version=2,
         finished_on=datetime.now(UTC).isoformat(timespec="seconds"),
         tool_version=__version__,
         python=platform.python_version(),
@@ -40,7 +70,8 @@ def make_receipt(cells: CellTimes, seconds: dict[str, float]) -> Receipt:
         libraries={name: found for name in LIBRARIES if (found := _installed(name))},
         seconds={name: round(value, 3) for name, value in seconds.items()},
         cells=cells,
-        usd=0.0,
+        backends=dict(backends),
+        spend=spend,
     )
 
 

@@ -117,12 +117,14 @@ class Vectors:
     """Unit rows, float32 (n, dim), one per input text in input order.
 
     `n_tokens` and `n_lost` are int64 (n,): each text's tokens as the encoder counts them, prompt and special
-    tokens included, and how many of them lie past its maximum and were never read.
+    tokens included, and how many of them lie past its maximum and were never read. `facts` say where the rows were
+    made: the device's full name, library versions; empty for no rows.
     """
 
     rows: "NDArray[np.float32]"
     n_tokens: "NDArray[np.int64]"
     n_lost: "NDArray[np.int64]"
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 _NAME = r"[a-z0-9][a-z0-9._-]*"

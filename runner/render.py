@@ -15,12 +15,13 @@ from runner import catalog
 from runner.canonical import JSON, json_bytes, rounded, sha256
 from runner.decision_schemas import Receipt
 from runner.distractors.chart import chart
+from runner.embedded import embedded
 from runner.eval_set import DRIVER
 from runner.records import SCORE_UNIT
 from runner.result_schemas import Results
 from runner.tiers import p_text, whole_percent
 
-TEMPLATE_VERSION = 4
+TEMPLATE_VERSION = 5
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -45,10 +46,12 @@ def page(results: Results, receipt: Receipt | None) -> bytes:
     from it do not differ. Text from documents, queries and labels is shown, never interpreted.
     """
     stored = rounded(results.model_dump())
+    measured = None if receipt is None else inert(rounded(receipt.model_dump()))
     return rendered(
         "results.html.j2",
         results=inert(stored),
-        receipt=None if receipt is None else inert(rounded(receipt.model_dump())),
+        receipt=measured,
+        embedded=embedded(measured["backends"] if measured else {}, inert(results.plan.baseline)),
         results_sha256=sha256(json_bytes(stored)),
         plan_lines=yaml.safe_dump(inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
         commands=inert(_commands(results)),
@@ -78,6 +81,7 @@ def _environment() -> Environment:
         "places": places,
         "signed": signed,
         "percent": percent,
+        "dollars": dollars,
         "figure": figure,
         "per_query": per_query,
         "shade": shade,
@@ -107,6 +111,11 @@ def percent(share: float) -> str:
     if 0 < share < 0.00005:
         return "<\u20090.01\u202f%"
     return f"{100 * share:.2f}\u202f%"
+
+
+def dollars(value: float) -> str:
+    """US dollars at two places; what would round to 0.00 but is not zero says so."""
+    return "<\u20090.01" if 0 < value < 0.005 else places(value, 2)
 
 
 def figure(value: JSON) -> str:

@@ -236,13 +236,13 @@ class Outcome(Strict):
 
 
 class Results(Strict):
-    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, path or cost in it.
+    """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
     `scale` says what other numbers of documents would do.
     """
 
-    schema_version: Literal[4]
+    schema_version: Literal[5]
     source: str
     version: int
     kind: Kind

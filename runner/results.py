@@ -57,7 +57,7 @@ def make_results(
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     return Results(
-        schema_version=4,
+        schema_version=5,
         source=version.source.name,
         version=version.number,
         kind=kind,

@@ -1,7 +1,7 @@
 """Exact dense retrieval and the two hybrids, with results that no thread count, block size or row order can change.
 
-Similarities are first computed in float32, whose last bits depend on the BLAS, its threads and the block. They only
-pick a shortlist, by a margin that covers their worst error; every score that counts is summed again in float64.
+Similarities in float32, whose last bits depend on the BLAS, its threads and the block, only pick a shortlist (see
+`shortlist`), by a margin that covers their worst error; every score that counts is summed again in float64.
 """
 
 import math
@@ -13,7 +13,6 @@ import numpy as np
 
 from runner.ranking import (
     RUN_DEPTH,
-    SCORE_STEPS,
     ChunkTable,
     Ints,
     Retrieval,
@@ -24,24 +23,31 @@ from runner.ranking import (
     retrieval,
 )
 from runner.records import SCORE_UNIT, Chunk, ChunkHit, Hit, Run
-from runner.vector_rows import Matrix, blocks, gathered
+from runner.shortlist import shortlists
+from runner.vector_rows import Matrix, gathered
 
 RRF_K = 60
 """Cormack, Clarke & Buettcher 2009; not the k of a top-k list."""
 
-BLOCK_ROWS = 2048
 EXACT_ROWS = 256  # as float64 these still fit a core's cache; larger blocks took up to 1.8 times as long
-MAXIMA_AT_ONCE = 1 << 26
-"""Document maxima held together, 256 MB of float32; more queries than fit are taken in turns."""
 
 
 class DenseArm(NamedTuple):
-    """What dense retrieval compares: a row of `query_vectors` a query with a row of `chunk_vectors` a chunk."""
+    """What dense retrieval compares: a row of `query_vectors` a query with a row of `chunk_vectors` a chunk.
+
+    `known_table` is the chunks' table where the caller has it, since one serves every cell of a chunker.
+    """
 
     query_ids: Sequence[str]
     query_vectors: Matrix
     chunks: Sequence[Chunk]
     chunk_vectors: Matrix
+    known_table: ChunkTable | None = None
+
+    @property
+    def table(self) -> ChunkTable:
+        """The chunks' table, made now where the caller had none."""
+        return self.known_table or chunk_table(self.chunks)
 
 
 def dense_run(cell: str, arm: DenseArm) -> Retrieval:
@@ -51,34 +57,28 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     chunks that score alike the first is its evidence. Raises ValueError on rows that do not fit or are not finite.
     """
     _check(arm)
-    query_ids, query_vectors, chunks, chunk_vectors = arm
-    table = chunk_table(chunks)
-    turn = max(1, MAXIMA_AT_ONCE // max(1, len(table.numbers)))
+    table = arm.table
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for start in range(0, len(query_ids), turn):
-            queries = query_vectors[start : start + turn]
-            maxima, largest_norm = _document_maxima(queries, table, chunk_vectors)
-            for i, query in enumerate(queries):
-                documents = _shortlist(maxima[:, i].copy(), _float32_error(query, largest_norm))
-                rows = table.rows_of(documents)
-                yield query_ids[start + i], rows, exact_scores(query, chunk_vectors, rows)
+        found = shortlists(arm.query_vectors, table, arm.chunk_vectors)
+        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, found, strict=True):
+            rows = table.rows_of(documents)
+            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
 
-    return retrieval(cell, chunks, table, scored())
+    return retrieval(cell, arm.chunks, table, scored())
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
     _check(arm)
-    query_ids, query_vectors, chunks, chunk_vectors = arm
-    table = chunk_table(chunks)
+    table = arm.table
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for query_id, query in zip(query_ids, query_vectors, strict=True):
+        for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
             rows = table.rows_of(_documents(table, sparse, query_id))
-            yield query_id, rows, exact_scores(query, chunk_vectors, rows)
+            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
 
-    return retrieval(cell, chunks, table, scored())
+    return retrieval(cell, arm.chunks, table, scored())
 
 
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
@@ -88,15 +88,14 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     score, also where the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
     fused order, then each one's second best, and so on, since fused scores belong to documents.
     """
-    dense = dense_run(cell, arm).run
-    query_ids, query_vectors, chunks, chunk_vectors = arm
-    table = chunk_table(chunks)
+    table, chunks = arm.table, arm.chunks
+    dense = dense_run(cell, arm._replace(known_table=table)).run
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
-    for query_id, query in zip(query_ids, query_vectors, strict=True):
+    for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
         arms = [_documents(table, run, query_id) for run in (sparse, dense)]
         documents, scores = fused_ranking(arms)
-        rows = _in_rounds(query, table, chunk_vectors, documents)
+        rows = _in_rounds(query, table, arm.chunk_vectors, documents)
         hits[query_id] = tuple(
             Hit(chunks[row].doc_id, score / SCORE_UNIT, chunks[row].span)
             for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
@@ -155,7 +154,7 @@ def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
 
 
 def _check(arm: DenseArm) -> None:
-    query_ids, query_vectors, chunks, chunk_vectors = arm
+    query_ids, query_vectors, chunks, chunk_vectors, _ = arm
     if query_vectors.shape != (len(query_ids), chunk_vectors.shape[1]) or len(chunk_vectors) != len(chunks):
         raise ValueError(
             f"{len(query_ids)} queries with vectors {query_vectors.shape} do not fit "
@@ -171,45 +170,6 @@ def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
         return np.array([table.numbers[hit.doc_id] for hit in run.hits[query_id][:RUN_DEPTH]], np.int64)
     except KeyError as error:
         raise ValueError(f"{run.cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
-
-
-def _document_maxima(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> tuple[Matrix, float]:
-    """Each document's largest float32 score (documents, queries), and the largest norm of a chunk's row."""
-    maxima = np.full((len(table.numbers), len(queries)), -np.inf, np.float32)
-    largest = 0.0
-    for start, block in blocks(chunk_vectors, BLOCK_ROWS):
-        squared = float(np.einsum("ij,ij->i", block, block).max())
-        if not math.isfinite(squared):
-            raise ValueError(f"chunk vectors {start} to {start + len(block)} hold a value that is not finite")
-        largest = max(largest, squared)
-        scores = block @ queries.T
-        documents = table.documents[start : start + len(block)]
-        if np.any(np.diff(documents) < 0):
-            order = np.argsort(documents, kind="stable")
-            documents, scores = documents[order], scores[order]
-        firsts = np.flatnonzero(np.diff(documents, prepend=-1))
-        if len(firsts) < len(documents):
-            documents, scores = documents[firsts], np.maximum.reduceat(scores, firsts, axis=0)
-        maxima[documents] = np.maximum(maxima[documents], scores)
-    return maxima, math.sqrt(largest)
-
-
-def _float32_error(query: Matrix, largest_norm: float) -> float:
-    """The most by which a float32 inner product, summed in any order, misses the exact one (Higham 2002, 3.1)."""
-    unit = len(query) * 2.0**-24
-    return unit / (1 - unit) * float(np.linalg.norm(query.astype(np.float64))) * largest_norm * 1.001
-
-
-def _shortlist(maxima: Matrix, error: float) -> Ints:
-    """Documents whose exact score, in steps of 1e-5, can reach the RUN_DEPTH-th best.
-
-    The RUN_DEPTH-th exact score is at least the RUN_DEPTH-th float32 score less one error; a document needs to come
-    within two steps of it (rounding halves to even joins scores less than two steps apart) and may be one error short.
-    """
-    if len(maxima) <= RUN_DEPTH:
-        return np.arange(len(maxima))
-    lowest = float(np.partition(maxima, -RUN_DEPTH)[-RUN_DEPTH]) - 2 * error - 2 / SCORE_STEPS
-    return np.flatnonzero(maxima >= np.nextafter(np.float32(lowest), np.float32(-np.inf)))
 
 
 def _in_rounds(query: Matrix, table: ChunkTable, chunk_vectors: Matrix, documents: Ints) -> Ints:

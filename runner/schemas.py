@@ -271,12 +271,13 @@ class ImportedRun(Strict):
 
 
 class Provenance(Strict):
-    """Where a cell's run comes from; `encoder`, `probe` and `bm25` are what their backends say of themselves.
+    """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
-    An imported run has neither chunks nor a backend, and `imported` in their place.
+    `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
+    `imported` in their place.
     """
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256
@@ -291,11 +292,24 @@ class Provenance(Strict):
     method: str
 
 
-class CellFile(Provenance):
-    """cells/<cell>.json: the provenance, the digest of the chunkers' source, and the chunks of every document.
+class BackendRecord(Strict):
+    """Where a cell's vectors were made; results depend on it through the vectors alone.
 
-    An imported run counts one chunk a document.
+    `identity` is what the backend says that it fixes (number format, grouping, versions), `served` what its answers
+    said of where they ran.
     """
 
+    name: Literal["local", "modal", "http"]
+    identity: dict[str, Any]
+    served: dict[str, str]
+
+
+class CellFile(Provenance):
+    """cells/<cell>.json: the provenance, what embedded it, the chunkers' digest, and the chunks of every document.
+
+    `backend` is null for a cell without an encoder. An imported run counts one chunk a document.
+    """
+
+    backend: BackendRecord | None
     chunkers_sha256: Sha256 | None
     chunks_per_document: dict[str, Count]

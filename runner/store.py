@@ -20,7 +20,7 @@ from runner.errors import BackendError
 MANIFEST = "manifest.json"
 PIECES = "pieces"
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 _log = logging.getLogger(__name__)
 
@@ -38,9 +38,8 @@ class Store:
         writes everything else anew. It must be a pure function of `inputs`. Of two processes that want one
         artefact, one builds and the other waits. A damaged artefact is discarded with a warning in the log.
         """
-        key = digest({"stage": stage, "inputs": inputs})
-        folder = self.root / stage / key
-        with disk_errors(folder), exclusive(folder.with_name(f"{key}.lock"), f"another run to finish {stage}"):
+        folder = self.folder(stage, inputs)
+        with disk_errors(folder), exclusive(folder.with_name(f"{folder.name}.lock"), f"another run to finish {stage}"):
             if not _is_complete(folder, stage, inputs):
                 _clear(folder, keep_pieces=True)
                 build(folder)
@@ -50,6 +49,10 @@ class Store:
             if (folder / PIECES).exists():
                 shutil.rmtree(folder / PIECES)
         return folder
+
+    def folder(self, stage: str, inputs: JSON) -> Path:
+        """Where the artefact lies, or will."""
+        return self.root / stage / digest({"stage": stage, "inputs": inputs})
 
 
 @contextmanager
@@ -83,7 +86,7 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             raise BackendError(
                 f"The disk is full: {path} could not be written ({error.strerror}). Free some space, or delete "
                 "older folders of .cache, and run the command again; what was finished is kept."

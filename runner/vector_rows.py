@@ -19,20 +19,22 @@ from runner.errors import BackendError
 Matrix = NDArray[np.float32]
 
 
-def blocks(matrix: Matrix, n_rows: int) -> Iterator[tuple[int, Matrix]]:
-    """Blocks of at most `n_rows` rows in order, each with the number of its first row.
+def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[tuple[int, Matrix]]:
+    """Blocks of at most `n_rows` rows in order, in C order, each with the number of its first row.
 
-    A block is valid until the next one is asked for.
+    `part` is the range of rows to go through, every one where it is left out. A block is valid until the next one is
+    asked for. Threads may go through parts of one matrix at the same time.
     """
+    part = range(len(matrix)) if part is None else part
     path = _file_of(matrix)
     if path is None:
-        for start in range(0, len(matrix), n_rows):
-            yield start, matrix[start : start + n_rows]
+        for start in range(part.start, part.stop, n_rows):
+            yield start, np.ascontiguousarray(matrix[start : min(start + n_rows, part.stop)])
         return
-    buffer = np.empty((min(n_rows, len(matrix)), matrix.shape[1]), np.float32)
+    buffer = np.empty((min(n_rows, len(part)), matrix.shape[1]), np.float32)
     with closing(_Reader(path, matrix)) as reader:
-        for start in range(0, len(matrix), n_rows):
-            block = buffer[: len(matrix) - start]
+        for start in range(part.start, part.stop, n_rows):
+            block = buffer[: part.stop - start]
             reader.read(start, block)
             yield start, block
 
@@ -43,9 +45,11 @@ def gathered(matrix: Matrix, rows: NDArray[np.int64]) -> Matrix:
     if path is None:
         return np.asarray(matrix).take(rows, axis=0)
     found = np.empty((len(rows), matrix.shape[1]), np.float32)
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1  # what lies together, as a document's chunks do, is read at once
     with closing(_Reader(path, matrix)) as reader:
-        for i, row in enumerate(rows.tolist()):
-            reader.read(row, found[i : i + 1])
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):
+            if start < stop:
+                reader.read(int(rows[start]), found[start:stop])
     return found
 
 

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from runner import plan
+from runner.backends import LocalBackend
 from runner.decide import Choice
 from runner.errors import Outstanding
 from runner.eval_set import Version
@@ -29,7 +30,7 @@ def run(folder: Path) -> str:
     with _few_draws():
         while True:
             try:
-                return Evening(version, folder / "corpus", choice=CHOICE, encoders=fake_encoders).run()
+                return Evening(version, folder / "corpus", choice=CHOICE, backend=LocalBackend(fake_encoders)).run()
             except Outstanding:
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)

@@ -113,7 +113,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         unjudged=0,
         bounds=[0.0, 1.0],
         provenance=Provenance(
-            schema_version=2,
+            schema_version=3,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
@@ -166,7 +166,7 @@ def scale(*cells):
 def results(*rows, kind="production", unjudged=0):
     ranked = evidence(*rows, unjudged=unjudged)
     return Results(
-        schema_version=4,
+        schema_version=5,
         source="demo",
         version=1,
         kind=kind,

@@ -7,7 +7,8 @@ import time
 import numpy as np
 
 from runner.catalog import EncoderSpec
-from runner.encoder import PARAPHRASES
+from runner.encoder import InProcessEncoder
+from runner.probe import PARAPHRASES
 
 _TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair}
 WORDS = ["grant", "bridge", "veteran", "smoke", "cod", "bank", "report", "state", "river", "court", "budget", "tax"]
@@ -19,7 +20,7 @@ def _noise(word):
     return np.random.default_rng(np.random.PCG64(seed)).standard_normal(16).astype(np.float32)
 
 
-class FakeEncoder:
+class FakeEncoder(InProcessEncoder):
     """Mean of one random vector a word, truncated at 32 words; `lie` tampers with rows of texts that hold `lie_on`."""
 
     batch_tokens = 64
@@ -33,8 +34,7 @@ class FakeEncoder:
         return {"name": "fake", "query_prompt": self.spec.query_prompt, "max_tokens": self.spec.max_tokens}
 
     def _words(self, text, side):
-        prompt = self.spec.query_prompt if side == "query" else self.spec.document_prompt
-        return (prompt + text).split()
+        return (self.spec.prompt(side) + text).split()
 
     def token_counts(self, texts, side):
         return np.array([len(self._words(text, side)) for text in texts], dtype=np.int64)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from runner.backends import LocalBackend
 from runner.catalog import SOURCES
 from runner.eval_set import CHECKOUT, Version, Workspace, open_version
 from runner.external import ExternalEvaluation
@@ -64,4 +65,4 @@ def external_version(tmp_path: Path, *, cells=CELLS, size: int | None = None) ->
 
 
 def evaluate(version: Version, collection: Path | None, *runs: Path) -> str:
-    return ExternalEvaluation(version, collection, runs, fake_encoders).run()
+    return ExternalEvaluation(version, collection, runs, LocalBackend(fake_encoders)).run()

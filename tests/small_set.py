@@ -11,9 +11,10 @@ import yaml
 
 from runner.catalog import SOURCES, EncoderSpec, encoder
 from runner.corpus import keep_sample, sample_of, sample_to_draw
-from runner.encoder import PARAPHRASES, Encoder
+from runner.encoder import Encoder, InProcessEncoder
 from runner.eval_set import CHECKOUT, Version, Workspace, open_version
 from runner.plan import default_plan_text
+from runner.probe import PARAPHRASES
 
 # Number, short title, what it is for, and what it orders: one line each becomes a section.
 BILLS = (
@@ -273,7 +274,7 @@ def begin(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     return version
 
 
-class SmallEncoder:
+class SmallEncoder(InProcessEncoder):
     """Words hashed to directions; passes the probe, carries a catalogued name, needs no weights."""
 
     batch_tokens = 512
@@ -285,7 +286,7 @@ class SmallEncoder:
         self.spec = EncoderSpec(name, catalogued.hub_id, catalogued.revision, 48, limit)
 
     def identity(self) -> dict[str, object]:
-        return {"backend": "small", "encoder": self.spec.name, "max_tokens": self.spec.max_tokens}
+        return {"encoder": self.spec.name, "max_tokens": self.spec.max_tokens, "backend": {"name": "local"}}
 
     def token_counts(self, texts, side):
         return np.array([len(_words(text)) for text in texts], dtype=np.int64)

@@ -16,15 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from runner.backends import LocalBackend
 from runner.bm25 import bm25_run
 from runner.canonical import file_sha256, json_bytes, slug
 from runner.catalog import SOURCES, EncoderSpec
-from runner.encoder import probe
+from runner.encoder import InProcessEncoder
 from runner.errors import BackendError, InputError, IntegrityError
 from runner.eval_set import CHECKOUT, newest_version
 from runner.external import ExternalEvaluation
 from runner.graded_gate import graded_gate
 from runner.plan import default_plan_text
+from runner.probe import probe
 from runner.records import Chunk, Hit, Query, Run, Span
 from runner.schemas import Plan
 from runner.tools.case_study import Subject, neighbours_sharing, study
@@ -166,7 +168,7 @@ def test_documents_that_count_twice_raise_the_report_above_the_score():
 
 @pytest.mark.parametrize("vectors", [text_hash_vectors, token_hash_vectors])
 def test_the_probe_of_encoders_refuses_hashes(vectors):
-    class Hashing:
+    class Hashing(InProcessEncoder):
         batch_tokens = 512
         spec = EncoderSpec("hashing", "planted/hashing", "0" * 40, vectors(["a"]).shape[1], 32)
 
@@ -479,7 +481,7 @@ def folder(tmp_path_factory):
     version = newest_version("beir", root / "set")
     version.folder.mkdir(parents=True)
     version.plan_path(rehearsal=False).write_text(yaml.safe_dump(plan), encoding="utf-8")
-    ExternalEvaluation(replace(version, cache=root / ".cache"), collection, encoders=fake_encoders).run()
+    ExternalEvaluation(replace(version, cache=root / ".cache"), collection, backend=LocalBackend(fake_encoders)).run()
     return version.folder
 
 

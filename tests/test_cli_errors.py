@@ -2,6 +2,7 @@ import inspect
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -308,3 +309,22 @@ def test_a_device_is_no_file_to_read(name, tmp_path, capsys):
     flags = [word for flag, path in files.items() for word in (flag, str(path))]
     assert cli.main(["tripwire", "check", str(golden), *flags, "--tolerance", "noise"]) == 2
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_whatever_ends_the_driver_it_ends_as_if_interrupted(ending, tmp_path):
+    """So that what it started elsewhere is stopped."""
+    driver = str(CHECKOUT / "bin" / "per-source-eval.py")
+    (tmp_path / "pool.txt").write_text("d1\nd2\n")
+    with subprocess.Popen(
+        [sys.executable, driver, "grade", "--input", "-", "--pool", str(tmp_path / "pool.txt")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        # More than a pipe holds: when the last write returns, the driver is reading.
+        for _ in range(20):
+            process.stdin.write(b'{"retrieved": ["d1"], "gold": "d1"}\n' * 100)
+        process.send_signal(ending)
+        assert process.wait(30) == 130
+        assert b"interrupted; what was finished is kept" in process.stderr.read()

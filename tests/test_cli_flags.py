@@ -25,6 +25,18 @@ from tests.small_set import begin, make_version, write_corpus
         (("--choose=bm25 x whole_doc", "--reason= ", "--by=me"), "--choose needs --reason TEXT and --by NAME"),
         (("--choose",), "expected one argument"),
         (("--cells",), "expected one argument"),
+        (("--encoder-url=",), "--encoder-url is empty"),
+        (("--encoder-url= ", "--dry-run"), "--encoder-url is empty"),
+        (("--encoder-url=http://localhost:1", "--modal"), "two backends"),
+        (("--encoder-url=http://h/{model}", "--dry-run"), "not {encoder}, the only one that is filled in"),
+        (("--encoder-url=nonsense", "--dry-run"), "--encoder-url is no address"),
+        (("--encoder-api=tei",), "--encoder-api belongs to --encoder-url"),
+        (("--gpu=L4",), "--gpu belongs to --modal"),
+        (("--max-usd=1",), "--max-usd belongs to --modal"),
+        (("--modal", "--max-usd=much"), "'much' is not an amount of dollars"),
+        (("--modal", "--containers=0"), "'0' is not a number of containers"),
+        (("--modal", "--gpu=L5", "--dry-run"), "L5"),
+        (("--modal", "--adopt-baseline", "--by=me"), "embeds nothing"),
     ],
 )
 def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tmp_path, command, arguments, said):

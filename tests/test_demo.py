@@ -1,6 +1,7 @@
 """The demo: its committed inputs agree with one another, and the real model runs an evening from end to end."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,8 @@ from runner.eval_set import CHECKOUT, Workspace, load_corpus, load_queries, open
 from runner.labels import load_labels
 from runner.plan import default_plan_text
 from runner.preregistration import preregister
+from tests.hub_server import HubServer, packaged_minilm
+from tests.modal_server import ModalServer
 from tests.small_set import answers, make_version, write_corpus, write_queries
 
 INPUTS = {
@@ -93,37 +96,81 @@ def begin_small(tmp_path):
     return version, corpus
 
 
-@pytest.mark.model
-def test_the_driver_runs_the_real_model_to_a_locked_decision(tmp_path):
-    version, corpus = begin_small(tmp_path)
-    driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py")]
-    where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PER_SOURCE_EVAL_CACHE": str(tmp_path / "cache")}
+class Driver:
+    """The command line as a person calls it, in a home of its own."""
 
-    def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([*driver, *arguments], capture_output=True, text=True, env=environment, check=False)
+    def __init__(self, home, more=None):
+        self.home, self.more = home, more or {}
+        self.where = ["--source=demo", f"--eval-set-path={home / 'eval-sets' / 'demo'}"]
+        self.work = home / "eval-sets" / "demo" / ".work" / "demo" / "v1"
 
-    first = command(*where, f"--corpus-path={corpus}")
-    assert first.returncode == 3, first.stderr
-    work = tmp_path / "eval-sets" / "demo" / ".work" / "demo" / "v1"
-    graded = [str(path) for path in answers(replace(version, work=work))]
-    imported = command("labels", "import", *where, "--judge=words", *graded)
-    assert imported.returncode == 0, imported.stderr
+    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), *arguments]
+        own = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PER_SOURCE_EVAL_CACHE": str(self.home / "cache")}
+        return subprocess.run(command, capture_output=True, text=True, env=own | self.more, check=False)
 
-    done = command(*where, "--choose", "bm25 x whole_doc", "--reason", "a test", "--by", "the test suite")
+    def evening(self, *backend: str) -> "subprocess.CompletedProcess[str]":
+        """From short bills to a locked decision; cells are embedded where `backend` says."""
+        version, corpus = begin_small(self.home)
+        first = self(*self.where, f"--corpus-path={corpus}", *backend)
+        assert first.returncode == 3, first.stderr
+        graded = [str(path) for path in answers(replace(version, work=self.work))]
+        imported = self("labels", "import", *self.where, "--judge=words", *graded)
+        assert imported.returncode == 0, imported.stderr
+        self.record = version.folder
+        return self(*self.where, "--choose", "bm25 x whole_doc", "--reason", "a test", "--by", "the test suite")
+
+
+@pytest.fixture(name="local", scope="module")
+def _local(tmp_path_factory):
+    """An evening of this machine that is over."""
+    driver = Driver(tmp_path_factory.mktemp("local"))
+    done = driver.evening()
     assert done.returncode == 0, done.stderr
-    record = version.folder
-    decision = json.loads((record / "decision.json").read_text())
+    return driver
+
+
+@pytest.mark.model
+def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
+    decision = json.loads((local.record / "decision.json").read_text())
     assert decision["chosen"]["cell"] == "bm25 x whole_doc"
     assert decision["decided_by"] == "the test suite"
-    results = json.loads((record / "results.json").read_text())
+    results = json.loads((local.record / "results.json").read_text())
     real = next(row for row in results["cells"] if row["cell"] == REAL)
     assert real["provenance"]["encoder"]["weights_sha256"].startswith("53aa5117")
-    assert command(*where, "--dry-run").stdout.splitlines()[-1] == "decision recorded"
+    assert local(*local.where, "--dry-run").stdout.splitlines()[-1] == "decision recorded"
 
-    flipped = bytearray((record / "results.html").read_bytes())
+    shutil.copytree(local.home / "eval-sets", tmp_path / "eval-sets")
+    copied = Driver(tmp_path)
+    page = tmp_path / "eval-sets" / "demo" / "v1" / "results.html"
+    flipped = bytearray(page.read_bytes())
     flipped[100] ^= 1
-    (record / "results.html").write_bytes(bytes(flipped))
-    tampered = command("verify", *where)
+    page.write_bytes(bytes(flipped))
+    tampered = copied("verify", *copied.where)
     assert tampered.returncode == 4
     assert "results.html" in tampered.stderr
+
+
+@pytest.mark.model
+def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(local, tmp_path):
+    """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in."""
+    with (
+        HubServer(packaged_minilm()) as hub,
+        ModalServer(tmp_path / "modal", executor="container", environment={"HF_ENDPOINT": hub.url}) as server,
+    ):
+        driver = Driver(tmp_path, server.environment())
+        done = driver.evening("--modal", "--gpu=cpu", "--containers=1")
+        assert done.returncode == 0, done.stderr
+        texts = {text for sent in server.inputs if sent.function == "Embedder.embed" for text in sent.args[2]}
+        assert not server.unanswered
+        assert len(server.apps_stopped) == 1
+    for name in ("results.json", "decision.json"):
+        assert (driver.record / name).read_bytes() == (local.record / name).read_bytes()
+    for name in sorted(path.name for path in (local.record / "runs").iterdir()):
+        assert (driver.record / "runs" / name).read_bytes() == (local.record / "runs" / name).read_bytes()
+    receipt = json.loads((driver.record / "receipt.json").read_text())
+    assert {backend["name"] for backend in receipt["backends"].values()} == {"modal"}
+    assert receipt["backends"][REAL]["served"]["weights_sha256"].startswith("53aa5117")
+    assert receipt["spend"]["embedding_usd"] > 0, "spent on the first evening, told by the last one"
+    assert {row.text for row in load_queries(driver.record / "queries.yaml")} <= texts
+    assert "<bdi>Modal</bdi>" in (driver.record / "results.html").read_text()

@@ -136,7 +136,7 @@ SABOTAGE = {
     ),
     "controls of which one misbehaves": ("runner.controls:controls", misbehaving, ["planted: graded cheaters"]),
     "a scorer of ones": ("runner.score:score", ones, ["measures"]),
-    "a probe that accepts everything": ("runner.encoder:probe", always({}), ["planted: constant vector"]),
+    "a probe that accepts everything": ("runner.probe:probe", always({}), ["planted: constant vector"]),
     "a BM25 that ignores its query": ("runner.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
     "a reader without sections": ("samplers.sample_bills:read_bill", without_sections, ["bill reader"]),
     "a chunker that loses text": ("runner.chunk_corpus:chunk_corpus", without_last, ["chunkers"]),

@@ -6,14 +6,20 @@ import yaml
 
 from runner import cli, eval_set
 from runner.canonical import file_sha256, json_bytes, write_atomic
+from runner.chunk_corpus import chunks_to_rows
 from runner.decision_schemas import Chosen, Decision
-from runner.dry_run import RECORDED
+from runner.dry_run import RECORDED, describe
 from runner.eval_set import CHECKOUT
 from runner.labels import append_labels
 from runner.lock import write_lock
-from runner.records import Hit, Run, Span
+from runner.records import Chunk, Hit, Run, Span
 from runner.run_files import run_bytes
+from runner.spending.ledger import BudgetError, write_session
+from runner.spending.options import RemoteOptions
+from runner.store import Store
+from runner.stored_chunks import ROWS, STAGE, chunk_inputs, stored_chunk_tokens
 from tests.small_set import begin, make_version, query_rows, write_plans, write_queries
+from tests.test_estimate import session
 from tests.test_eval_set import label
 
 HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
@@ -185,6 +191,96 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "corpus: 16 of 16 documents, 0 quarantined" in lines
     assert any(line.startswith("queries: 25; smallest difference") and "0.088" in line for line in lines)
+
+
+def cost_lines(version, remote, **known):
+    """What a dry run says of the cost of rented machines, after a check that it wrote nothing."""
+    before = tree(version.work.parents[1])
+    lines, _ = describe(version, None, remote, known.get("stored", lambda version, chunker, limit: None))
+    assert tree(version.work.parents[1]) == before
+    (last,) = [number for number, line in enumerate(lines) if line.startswith("cost: ")]
+    return [line for line in lines[: last + 1] if line.startswith(("cost: ", "  minilm")) and " x " not in line]
+
+
+def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path):
+    counts = {"fixed_token_512_50": 1_000_000, "whole_doc": 7}
+    *encoders, total = cost_lines(
+        begin(tmp_path), RemoteOptions(), stored=lambda version, chunker, limit: counts.get(chunker, 500_000)
+    )
+    assert [line.split(":")[0] for line in encoders] == ["  minilm-l6-v2", "  minilm-static-384"]
+    # Four chunkers, the baseline's twice, and 25 queries twice.
+    assert "tokens (counted chunks) at 100,000 tokens/s (default): " in encoders[0]
+    assert int(encoders[0].split()[1].replace(",", "")) - 3_500_000 in range(1, 5_000)
+    assert total.startswith("cost: $0.24 for embedding on L4 ($0.000235 a container-second, list price, second-hand, ")
+    assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
+
+
+def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path, monkeypatch):
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    version = begin(tmp_path)
+    assert stored_chunk_tokens(version, "whole_doc", 0) is None
+    inputs = chunk_inputs("whole_doc", file_sha256(version.corpus_path))
+    sizes = (700, 256, 10)
+    chunks = [Chunk(f"d{number}", 0, Span(0, 9), "", n_tokens) for number, n_tokens in enumerate(sizes)]
+    Store(version.cache).ensure(STAGE, inputs, lambda folder: write_atomic(folder / ROWS, chunks_to_rows(chunks)))
+    assert stored_chunk_tokens(version, "whole_doc", 0) == sum(sizes)
+    assert stored_chunk_tokens(version, "whole_doc", 256) == 256 + 256 + 10
+
+
+def test_what_would_pass_the_ceiling_is_shown_as_refused_with_what_was_spent_before(tmp_path):
+    version = begin(tmp_path)
+    write_session(version.work / "spend" / "a.json", session(usd=4.99))
+    total = cost_lines(version, RemoteOptions())[-1]
+    assert total.endswith("$4.99 spent before; over --max-usd 5.00, so it would be refused")
+
+
+def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_path):
+    version = begin(tmp_path)
+    replays = version.work.with_name("v7") / "replay" / "spend"
+    write_session(replays / "a.json", session(what="minilm-l6-v2"))
+    write_session(replays / "b.json", session(what="minilm-l6-v2", kind="weights", gpu="cpu"))
+    encoder, other, total = cost_lines(version, RemoteOptions())
+    assert "at 20,000 tokens/s (measured on 2026-05-01)" in encoder
+    assert "(default)" in other
+    assert "and $0.00082 for downloading weights; $0.00 spent before" in total
+
+
+def test_what_a_server_costs_is_not_known(tmp_path):
+    lines, _ = describe(begin(tmp_path), server="http://localhost:8080/v1/embeddings")
+    assert "cost: not known (encoders of http://localhost:8080/v1/embeddings; judging by file)" in lines
+
+
+def test_a_damaged_ledger_of_another_version_is_left_out_of_rates_and_said(tmp_path, caplog):
+    version = begin(tmp_path)
+    damaged = version.work.parents[1] / "bills" / "v1" / "spend" / "a.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    assert "(default)" in cost_lines(version, RemoteOptions())[0]
+    assert str(damaged) in caplog.text
+
+
+def test_cells_that_are_run_already_cost_nothing_more(tmp_path):
+    version = begin(tmp_path)
+    baseline = cost_lines(version, RemoteOptions())
+    run_every_cell(version)
+    (again, _) = cost_lines(version, RemoteOptions())
+    assert len(baseline) == 3
+    assert "minilm-l6-v2" in again  # the baseline's second run is still to come
+
+
+def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
+    for version in (make_version(tmp_path), make_version(tmp_path)):
+        (line,) = cost_lines(version, RemoteOptions(max_usd=2.5))
+        assert line == "cost: not known before documents are sampled; --max-usd 2.50 holds in any case"
+        write_plans(version)
+
+
+def test_a_damaged_ledger_ends_a_dry_run_with_its_name(tmp_path):
+    version = begin(tmp_path)
+    (version.work / "spend").mkdir(parents=True)
+    (version.work / "spend" / "a.json").write_bytes(b"{")
+    with pytest.raises(BudgetError, match=r"a\.json"):
+        describe(version, None, RemoteOptions())
 
 
 def test_a_broken_plan_is_told_with_every_criterion(tmp_path, dry_run):

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from runner.backends import LocalBackend
 from runner.decide import Choice
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
 from runner.eval_set import Version
+from runner.exploration import Exploration
 from runner.labels import load_labels
 from runner.lock import verify_lock
 from runner.pipeline import Evening
@@ -24,7 +26,8 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
-    return Evening(version, corpus, encoders=fake_encoders, **more)
+    kind = Exploration if "cells" in more else Evening
+    return kind(version, corpus, backend=LocalBackend(fake_encoders), **more)
 
 
 def judged(version: Version, only: slice = slice(None)) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from chunkers import registry
-from runner import cell_runs
-from runner.pipeline import Evening
+from runner import cell_runs, stored_chunks
+from runner.backends import LocalBackend
+from runner.exploration import Exploration
 from tests.evening_process import run
 from tests.small_set import SmallEncoder, make_version
 
@@ -49,7 +50,7 @@ class Counted:
 
 
 def explore(version, *cells, encoders):
-    answer = Evening(version, cells=cells, encoders=encoders).run()
+    answer = Exploration(version, cells=cells, backend=LocalBackend(encoders)).run()
     results = Path(answer.rpartition(": ")[2]).with_name("results.json")
     return {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
 
@@ -86,7 +87,8 @@ def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypa
 
     # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
     monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", first_third)
-    monkeypatch.setattr(cell_runs, "chunkers_sha256", lambda: "0" * 64)
+    for module in (cell_runs, stored_chunks):
+        monkeypatch.setattr(module, "chunkers_sha256", lambda: "0" * 64)
     second = explore(version, cell, encoders=Counted())
     assert second[cell]["scores"] != first[cell]["scores"]
     assert second[cell]["provenance"]["chunks"] != first[cell]["provenance"]["chunks"]
@@ -97,10 +99,10 @@ def test_the_digest_of_the_chunkers_moves_with_any_of_their_files(tmp_path, monk
     folder = tmp_path / "chunkers"
     shutil.copytree(Path(registry.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(registry, "__file__", str(folder / "registry.py"))
-    digests = {cell_runs.chunkers_sha256.__wrapped__()}
+    digests = {stored_chunks.chunkers_sha256.__wrapped__()}
     for path in sorted(folder.glob("*.py")):
         path.write_text(path.read_text() + "\n# a change\n")
-        digests.add(cell_runs.chunkers_sha256.__wrapped__())
+        digests.add(stored_chunks.chunkers_sha256.__wrapped__())
     assert len(digests) == 1 + len(list(folder.glob("*.py")))
 
 

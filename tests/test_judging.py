@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from runner.backends import LocalBackend
 from runner.errors import Outstanding
 from runner.pipeline import Evening
 from runner.prep_labels import EVIDENCE_CHARS
@@ -40,7 +41,7 @@ def _version(tmp_path):
 @pytest.fixture(name="evening")
 def _evening(version, tmp_path):
     """An evening that waits for a judge."""
-    evening = Evening(version, tmp_path / "corpus", encoders=fake_encoders)
+    evening = Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders))
     with pytest.raises(Outstanding, match="to be judged"):
         evening.run()
     return evening

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from runner import catalog, packaged_weights, weights
-from runner.embed_chunks import embed, probed
-from runner.encoder import probe
+from runner.embed_chunks import embed
 from runner.errors import BackendError, InputError
 from runner.eval_set import CHECKOUT
 from runner.local_encoder import StaticEncoder, TransformerEncoder, encoder_for
+from runner.probe import probe, probed
 from runner.store import Store
-from runner.weights import verified_folder
+from runner.weights import is_here, verified_folder
 
 TEXTS = [
     "SEC. 2. The Secretary shall make grants to States for rural bridges.",
@@ -117,7 +117,8 @@ def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
     script = (
         "import sys, json\n"
         "from pathlib import Path\n"
-        "from runner.embed_chunks import embed, probed\n"
+        "from runner.embed_chunks import embed\n"
+        "from runner.probe import probed\n"
         "from runner.local_encoder import encoder_for\n"
         "from runner.store import Store\n"
         "store, encoder = Store(Path(sys.argv[1])), encoder_for('minilm-l6-v2')\n"
@@ -152,6 +153,35 @@ def test_a_package_that_is_not_installed_says_how_to_install_it():
             call(spec)
 
 
+def test_files_are_here_when_the_package_is_installed_or_the_hubs_cache_holds_them_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    packaged = catalog.encoder("minilm-l6-v2")
+    assert is_here(packaged)
+    assert not is_here(dataclasses.replace(packaged, package="no-such-package"))
+    arctic, nomic = (catalog.encoder(name) for name in ("arctic-l-v2.0", "nomic-v1.5"))
+    assert not is_here(arctic)
+    fill_cache(tmp_path, arctic.hub_id, arctic.revision, ("tokenizer.json",))
+    assert not is_here(arctic), "a tokenizer alone embeds nothing"
+    fill_cache(tmp_path, arctic.hub_id, arctic.revision, FILES)
+    assert is_here(arctic)
+    assert not is_here(dataclasses.replace(arctic, revision="1" * 40))
+    fill_cache(tmp_path, nomic.hub_id, nomic.revision, FILES)
+    assert not is_here(nomic), "the code that it runs is missing"
+    fill_cache(tmp_path, nomic.code_hub_id, nomic.code_revision, ("config.json",))
+    assert is_here(nomic)
+
+
+FILES = ("config.json", "modules.json", "tokenizer.json", "model.safetensors")
+
+
+def fill_cache(cache, hub_id, revision, names):
+    """What the hub's client leaves of a model, as far as names go."""
+    folder = cache / f"models--{hub_id.replace('/', '--')}" / "snapshots" / revision
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+
+
 def test_remote_code_without_a_pinned_revision_is_refused():
     spec = dataclasses.replace(catalog.encoder("nomic-v1.5"), code_revision="")
     with pytest.raises(BackendError, match="pins no code_revision"):
@@ -160,7 +190,7 @@ def test_remote_code_without_a_pinned_revision_is_refused():
 
 def test_identity_covers_everything_that_fixes_the_vectors():
     identity = encoder_for("minilm-l6-v2").identity()
-    assert identity["versions"].keys() >= {"torch", "sentence-transformers", "transformers", "tokenizers"}
+    assert identity["backend"]["versions"].keys() >= {"torch", "sentence-transformers", "transformers", "tokenizers"}
     assert identity["weights_sha256"].startswith("53aa5117")
     assert identity != encoder_for("minilm-static-384").identity()
     for name in ("query_prompt", "document_prompt", "max_tokens", "dim", "revision"):

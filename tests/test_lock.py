@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from runner import cli, eval_set
+from runner.backends import LocalBackend
 from runner.canonical import digest, json_bytes, read_json, slug
 from runner.catalog import SOURCES
 from runner.decide import Choice
@@ -32,10 +33,10 @@ def _locked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("locked")
     version = begin(folder)
     with pytest.raises(Outstanding):
-        Evening(version, encoders=fake_encoders).run()
+        Evening(version, backend=LocalBackend(fake_encoders)).run()
     for path in answers(version):
         import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
-    Evening(version, choice=Choice("recommended", "", "a test"), encoders=fake_encoders).run()
+    Evening(version, choice=Choice("recommended", "", "a test"), backend=LocalBackend(fake_encoders)).run()
     return folder
 
 

@@ -73,7 +73,7 @@ def results(name: str = "alpha", lifts: dict[str, float] | None = None, **more: 
     """A results.json of an external collection, as far as the matrix reads it, and some of what it must not."""
     queries = [{"id": f"q{number}", "text": f"SECRET question {number}"} for number in range(len(HARD))]
     return {
-        "schema_version": 4,
+        "schema_version": 5,
         "kind": "external",
         "plan": {"relevant_grade": 1, "baseline": BM25},
         "collection": {
@@ -502,6 +502,11 @@ def test_what_is_no_number_in_the_facts_of_an_encoder_is_refused(tmp_path):
     broken["cells"][1]["provenance"]["encoder"] = {"max_tokens": float("nan")}
     with pytest.raises(InputError, match=r"cells\.1\.provenance\.encoder"):
         docs(tmp_path, broken)
+
+
+def test_results_of_an_earlier_schema_are_refused_by_its_number(tmp_path):
+    with pytest.raises(InputError, match="is of schema version 4, and this release reads 5"):
+        docs(tmp_path, results(schema_version=4))
 
 
 BAD_VALUES: list[tuple[str, Any, str]] = [

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from runner import cell_runs
+from runner.backends import LocalBackend
 from runner.canonical import read_json
 from runner.catalog import SOURCES
 from runner.decide import Choice
-from runner.encoder import _FILLER, PARAPHRASES
 from runner.errors import BackendError, NegativeVerdict
 from runner.eval_set import CHECKOUT, Workspace, open_version
 from runner.pipeline import Evening
+from runner.probe import _FILLER, PARAPHRASES
 from tests.small_set import _TOPICS, LOOSE, SmallEncoder, _words, unscored
 
 INPUTS = ("corpus.jsonl", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json", "queries.yaml")
@@ -63,7 +64,7 @@ def _wide(word):
 
 
 def evening(version, encoders=Words):
-    return Evening(version, choice=CHOICE, encoders=encoders)
+    return Evening(version, choice=CHOICE, backend=LocalBackend(encoders))
 
 
 def results(version):
@@ -131,7 +132,7 @@ def test_an_encoder_that_returns_one_constant_vector_is_refused_by_its_probe(tmp
 
 
 def test_an_encoder_that_turns_constant_after_its_probe_ends_the_run_at_the_batch(tmp_path):
-    with pytest.raises(BackendError, match="minilm-l6-v2 returned one and the same vector for all of batch"):
+    with pytest.raises(BackendError, match="minilm-l6-v2 returned one and the same vector for 150 texts"):
         evening(demo_copy(tmp_path), ConstantOnceProbed).run()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runner import cli
+from runner.backends import LocalBackend
 from runner.canonical import file_sha256, json_bytes, read_json, slug
 from runner.chunk_corpus import chunk_corpus
 from runner.corpus import corpus_documents
@@ -59,10 +60,10 @@ def _evening(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decided")
     version = begin(folder)
     with pytest.raises(Outstanding):
-        Evening(version, encoders=fake_encoders).run()
+        Evening(version, backend=LocalBackend(fake_encoders)).run()
     for path in answers(version):
         import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
-    Evening(version, choice=Choice(CHOSEN, "tests", "a test"), encoders=fake_encoders).run()
+    Evening(version, choice=Choice(CHOSEN, "tests", "a test"), backend=LocalBackend(fake_encoders)).run()
     return folder
 
 

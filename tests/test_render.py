@@ -18,11 +18,13 @@ from pydantic import ValidationError
 from runner import catalog
 from runner.canonical import json_bytes, rounded, sha256
 from runner.decision_schemas import Receipt
+from runner.errors import InputError
 from runner.plan import default_cells
 from runner.records import BM25Cell, HybridCell, parse_cell
 from runner.render import LONGEST_TEXT, TEMPLATE_VERSION, TEMPLATES, criterion_5, figure, page, percent, places, signed
 from runner.result_schemas import Results
 from runner.schemas import Rule
+from runner.strict import checked
 from runner.tiers import meets_criterion_5
 from tests.example_results import scale
 
@@ -51,7 +53,6 @@ def measure(values: np.ndarray) -> dict[str, Any]:
 def encoder_facts(name: str) -> dict[str, Any]:
     spec = catalog.ENCODERS[name]
     return {
-        "backend": "LocalEncoder",
         "encoder": name,
         "hub_id": spec.hub_id,
         "revision": spec.revision,
@@ -59,8 +60,7 @@ def encoder_facts(name: str) -> dict[str, Any]:
         "document_prompt": spec.document_prompt,
         "max_tokens": spec.max_tokens,
         "dim": spec.dim,
-        "dtype": "float32",
-        "versions": {"sentence-transformers": "6.2.0", "torch": "2.13.0"},
+        "method": "forward pass of the whole model",
     }
 
 
@@ -69,7 +69,7 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
     dense = not isinstance(cell, BM25Cell)
     lost = round(share * n_chunks * 430)
     return {
-        "schema_version": 2,
+        "schema_version": 3,
         "cell": name,
         "imported": None,
         "queries_sha256": sha256("queries"),
@@ -230,7 +230,7 @@ def synthetic_results(
     }
     kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
     return {
-        "schema_version": 4,
+        "schema_version": 5,
         "source": source,
         "version": 1,
         "kind": kind,
@@ -324,7 +324,7 @@ def synthetic_results(
 def synthetic_receipt() -> dict[str, Any]:
     cells = default_cells(catalog.SOURCES["us_code"], rehearsal=False)
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "finished_on": "2026-11-22T21:40:03+00:00",
         "tool_version": "0.1.0",
         "python": "3.11.9",
@@ -334,8 +334,15 @@ def synthetic_receipt() -> dict[str, Any]:
         "seconds": {"corpus": 12.031, "cells": 1804.5, "score": 3.25},
         "cells": {cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812} for cell in [*cells[:8], "aa"]}
         | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
-        "usd": 3.4,
+        "backends": {cell: backend() for cell in [*cells[:8], "aa"]},
+        "spend": None,
     }
+
+
+def backend(name: str = "local", served: dict[str, str] | None = None, **identity: Any) -> dict[str, Any]:
+    versions = {"sentence-transformers": "6.2.0", "torch": "2.13.0"}
+    facts = {"name": name, "device": "cpu", "dtype": "float32", "versions": versions} | identity
+    return {"name": name, "identity": facts, "served": served or {"device": "cpu"}, "parity_sha256": None}
 
 
 def rendered(receipt: dict[str, Any] | None = None, **changes: Any) -> str:
@@ -343,8 +350,8 @@ def rendered(receipt: dict[str, Any] | None = None, **changes: Any) -> str:
 
 
 def page_of(results: dict[str, Any], receipt: dict[str, Any] | None = None) -> str:
-    checked = None if receipt is None else Receipt.model_validate(receipt)
-    return page(Results.model_validate(results), checked).decode()
+    measured = None if receipt is None else Receipt.model_validate(receipt)
+    return page(Results.model_validate(results), measured).decode()
 
 
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
@@ -699,10 +706,112 @@ def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
 
 def test_the_receipt_is_shown_or_said_to_be_missing():
     said = words(rendered(synthetic_receipt()))
-    for fact in ("3.40 US dollars", "cells 1804.50", "torch 2.13.0", "the baseline once more (A/A) 91.5 0.812"):
+    for fact in ("Cost none is metered", "cells 1804.50", "torch 2.13.0", "the baseline once more (A/A) 91.5 0.812"):
         assert fact in said
     assert "bm25 x whole_doc not measured 0.4" in said
     assert "There is no receipt" in words(rendered())
+
+
+SPEND = {
+    "estimate_usd": 0.61,
+    "embedding_usd": 0.48,
+    "weights_usd": 0.002,
+    "actual_usd": None,
+    "gpu": "L4",
+    "gpu_seconds": 2041.3,
+    "price_per_second": 0.000222,
+    "price_source": "list price, second-hand, 2026-06-27",
+    "sessions": 4,
+    "max_usd": 5.0,
+}
+
+
+def test_what_was_spent_stands_beside_the_estimate_the_bill_and_the_ceiling_with_weights_apart():
+    html = rendered(synthetic_receipt() | {"spend": SPEND})
+    assert "Cost 0.48 US dollars by list price" in words(html)
+    rows = [column(html, "spend-caption", row) for row in range(5)]
+    assert [row[1] for row in rows] == ["0.61", "0.48", "< 0.01", "not answered", "5.00"]
+    assert "2,041 seconds of L4 in 4 sessions, 0.000222 a second (list price, second-hand, 2026-06-27)" in rows[1][0]
+    billed = rendered(synthetic_receipt() | {"spend": SPEND | {"actual_usd": 0.5512, "sessions": 1}})
+    assert column(billed, "spend-caption", 3)[1] == "0.55"
+    assert "in 1 session," in words(billed)
+
+
+MODAL = backend(
+    "modal",
+    {"device": "NVIDIA L4", "dtype": "float16", "torch": "2.13.0+cu126", "weights_sha256": "c0ffee" * 10, "cuda": "1"},
+    gpu="L4",
+    device=None,
+    dtype="float16",
+) | {"parity_sha256": "0123456789ab" + "f" * 52}
+SERVED = backend(
+    "http",
+    {"device": "gpu-7.example", "model": "all-mpnet", "revision": "unverified"},
+    api="tei",
+    url="http://gpu-7.example:8080/embed",
+    revision="unverified",
+    versions={},
+    device=None,
+    dtype=None,
+)
+
+
+def test_a_ledger_that_is_gone_is_not_called_free() -> None:
+    receipt = synthetic_receipt()
+    receipt["backends"]["aa"] = backend("modal", {"device": "NVIDIA L4"})
+    assert "not known: the ledger of this version is gone" in rendered(receipt)
+    assert "none is metered" not in rendered(receipt)
+
+
+def test_every_embedded_cell_says_backend_device_number_format_libraries_revision_and_parity():
+    receipt = synthetic_receipt()
+    html = rendered(receipt)
+    assert len(receipt["backends"]) == html.split('id="backends-caption"')[1].split("</table>")[0].count("<tr>") - 1
+    local = ["local", "cpu", "float32", "sentence-transformers 6.2.0, torch 2.13.0", "as catalogued", "the reference"]
+    assert column(html, "backends-caption", 0) == ["arctic-l-v2.0 x fixed_token_1024_100", *local]
+    assert column(html, "backends-caption", 8)[0] == "the baseline once more (A/A)"
+    html = rendered(receipt | {"backends": {"a x b": MODAL, "c x d": SERVED}})
+    remote = ["Modal", "NVIDIA L4", "float16", "sentence-transformers 6.2.0, torch 2.13.0+cu126"]
+    checked_weights = "as catalogued, weights c0ffeec0ffee"
+    assert column(html, "backends-caption", 0) == ["a x b", *remote, checked_weights, "cuda: 1", "0123456789ab"]
+    address = "HTTP, tei, http://gpu-7.example:8080/embed"
+    unproven = "unverified: the server does not prove which revision it serves"
+    served = [address, "gpu-7.example", "not said", "not said", unproven, "model: all-mpnet", "not checked"]
+    assert column(html, "backends-caption", 1) == ["c x d", *served]
+
+
+def test_a_revision_that_a_server_states_is_given_as_its_word_and_an_unproven_one_is_a_limit_of_the_result():
+    stated = SERVED | {"served": {"revision": "unverified", "model_sha": "ed" * 20, "model_dtype": "float16"}}
+    html = rendered(synthetic_receipt() | {"backends": {"a x b": stated, "c x d": SERVED}})
+    format_and_revision = [column(html, "backends-caption", 0)[place] for place in (3, 5)]
+    assert format_and_revision == ["float16", "edededededed, as the server says"]
+    limits = words(html.split("<main>")[1].split("</section>")[0] + "</section>")
+    assert "By the receipt, a server over HTTP embedded some cells" in limits
+    assert limits.endswith("c x d.")
+    assert "over HTTP" not in words(rendered(synthetic_receipt()))
+
+
+def test_cells_of_several_places_are_named_by_place_and_so_is_a_noise_floor_between_two():
+    results = synthetic_results()
+    cells = results["plan"]["cells"]
+    receipt = synthetic_receipt()
+    assert "Not all cells were embedded in one place" not in words(page_of(results, receipt))
+    receipt["backends"][cells[1]] = MODAL
+    said = words(page_of(results, receipt))
+    assert "Not all cells were embedded in one place" in said
+    assert f"on Modal (NVIDIA L4, float16): {cells[1]}" in said
+    assert re.search(rf"locally \(cpu, float32\): .*{re.escape(cells[0])}.*, the baseline once more", said)
+    assert "noise floor, since" not in said
+    another = backend("modal", {"device": "NVIDIA A10"}, dtype="float16")
+    receipt["backends"]["aa"] = another
+    said = words(page_of(results, receipt))
+    assert "on Modal (NVIDIA A10, float16): the baseline once more (A/A)" in said
+    assert "and so does the noise floor, since the baseline and its repetition were embedded in two of them" in said
+
+
+def test_a_receipt_of_an_earlier_schema_is_refused_by_its_number():
+    with pytest.raises(InputError, match="is of schema version 1, and this release reads 2"):
+        checked(Receipt, synthetic_receipt() | {"schema_version": 1}, "receipt.json")
 
 
 HOSTILE = (
@@ -721,8 +830,11 @@ HOSTILE = (
 def test_hostile_text_is_inert_wherever_it_comes_from(text: str):
     results, receipt = hostile_results(text), synthetic_receipt()
     receipt |= {"platform": text, "libraries": {text: text}, "seconds": {text: 1.0}, "cells": {text: {text: 2.0}}}
+    hostile = backend("http", {"device": text, text: text}, api=text, url=text, dtype=text, versions={text: text})
+    receipt |= {"backends": {text: hostile, "aa": hostile | {"served": {}}}}
+    receipt["spend"] = SPEND | {"gpu": text, "price_source": text}
     html = page_of(results, receipt)
-    plain = Outline(page_of(synthetic_results(), synthetic_receipt()))
+    plain = Outline(page_of(synthetic_results(), synthetic_receipt() | {"backends": {"x": MODAL, "y": SERVED}}))
     assert {tag for tag, _ in Outline(html).elements} == {tag for tag, _ in plain.elements}
     names = {name for _, attributes in Outline(html).elements for name in attributes}
     assert names == {name for _, attributes in plain.elements for name in attributes}

@@ -3,12 +3,14 @@
 import json
 import math
 import shutil
+from typing import ClassVar
 
 import pytest
 
+from runner.backends import LocalBackend
 from runner.canonical import file_sha256, json_bytes
 from runner.errors import NegativeVerdict, Outstanding
-from runner.eval_set import NOISE_FLOOR_CELL, load_queries
+from runner.eval_set import NOISE_FLOOR_CELL, load_cell_file, load_queries
 from runner.labels import append_labels
 from runner.pipeline import Evening
 from runner.prep_labels import import_answers
@@ -16,7 +18,7 @@ from runner.records import Hit, Run, Span
 from runner.results import make_results
 from runner.run_files import run_bytes
 from tests.evening_process import CHOICE, run
-from tests.small_set import answers, fake_encoders, make_version, unscored
+from tests.small_set import SmallEncoder, answers, fake_encoders, make_version, unscored
 from tests.test_eval_set import label
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -175,9 +177,42 @@ def test_results_are_a_function_of_what_the_version_holds(evening, version):
     recorded = (make_version(evening).record / "results.json").read_bytes()
     shutil.rmtree(version.work)
     shutil.rmtree(version.cache)
-    Evening(version, choice=CHOICE, encoders=no_encoder).run()
+    Evening(version, choice=CHOICE, backend=LocalBackend(no_encoder)).run()
     assert (version.record / "results.json").read_bytes() == recorded
     assert not version.cache.exists() or not list(version.cache.rglob("rows.npy"))
+
+
+ELSEWHERE = {"name": "modal", "gpu": "L4", "dtype": "float32", "versions": {"torch": "2.13.0"}}
+
+
+class EncoderElsewhere(SmallEncoder):
+    """The same vectors, as another backend would make them."""
+
+    facts: ClassVar = {"device": "NVIDIA L4", "torch": "2.13.0+cu126"}
+
+    def identity(self):
+        return super().identity() | {"backend": ELSEWHERE}
+
+
+def test_results_are_the_same_bytes_whichever_backend_made_the_same_vectors(evening, tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.evening_process.fake_encoders", EncoderElsewhere)
+    run(tmp_path)
+    here, there = make_version(evening), make_version(tmp_path)
+    assert (there.record / "results.json").read_bytes() == (here.record / "results.json").read_bytes()
+    embedded = {*(cell for cell in here.plan().cells if "minilm" in cell), NOISE_FLOOR_CELL}
+    record = {"name": "modal", "identity": ELSEWHERE, "served": dict(EncoderElsewhere.facts), "parity_sha256": None}
+    receipts = [json.loads((version.record / "receipt.json").read_text()) for version in (here, there)]
+    assert [set(receipt["backends"]) for receipt in receipts] == [embedded, embedded]
+    assert all(receipts[1]["backends"][cell] == record for cell in embedded)
+    assert all(receipts[0]["backends"][cell]["name"] == "local" for cell in embedded)
+    for cell in embedded:
+        ours, theirs = (json.loads(version.cell_path(cell).read_text()) for version in (here, there))
+        assert ours.pop("backend") != theirs.pop("backend")
+        assert ours == theirs
+    assert load_cell_file(there.cell_path(OTHER)).backend is None
+    page = (there.record / "results.html").read_text()
+    assert "NVIDIA L4" in page
+    assert "2.13.0+cu126" in page
 
 
 def test_one_changed_grade_changes_that_query_and_nothing_else_of_a_score(version):
@@ -209,14 +244,14 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace(f'  - "{OTHER}"\n', f'  - "{OTHER}"\n  - "{added}"\n'))
     with pytest.raises((Outstanding, NegativeVerdict)) as stopped:
-        Evening(version, encoders=fake_encoders).run()
+        Evening(version, backend=LocalBackend(fake_encoders)).run()
     if "to be judged" in str(stopped.value):
         judged = version.judging
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):
             import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
         with pytest.raises(Outstanding, match="then choose"):
-            Evening(version, encoders=fake_encoders).run()
+            Evening(version, backend=LocalBackend(fake_encoders)).run()
     results = json.loads((version.record / "results.json").read_text())
     rows = {row["cell"]: row for row in results["cells"]}
     assert rows[added]["role"] == "exploratory"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner import retrieve
+from runner import retrieve, shortlist
 from runner.ranking import READ_TOKENS, RUN_DEPTH, best_chunks, chunk_table, leading, rank
 from runner.records import SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import DenseArm, dense_run, exact_scores, reciprocal_ranks, rerank_run, rrf_run
@@ -81,12 +81,107 @@ def test_rows_so_long_that_float32_misorders_them_are_ordered_as_in_float64():
     assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
 
 
+def close_calls(n_documents, more, seed):
+    """Documents in no order, most of them within 1e-4 of one score; the later half of the rows is up to 1000 long.
+
+    What makes those rows long stands nearly at right angles to the query, so that float32 sums of large numbers that
+    cancel decide; and some rows occur twice.
+    """
+    rng = np.random.default_rng(seed)
+    n = n_documents + more
+    query = unit(rng.normal(size=(1, DIM))).astype(np.float64)
+    across = rng.normal(size=(n, DIM))
+    across = (
+        unit(across - (across @ query.T) * query) * np.where(np.arange(n) < n // 2, 0.8, rng.choice([9, 999]))[:, None]
+    )
+    vectors = (query * (0.5 + rng.integers(-9, 10, size=(n, 1)) * 1e-5) + across).astype(np.float32)
+    vectors[rng.integers(n, size=n // 3)] = vectors[rng.integers(n, size=n // 3)]
+    owners = rng.permutation(np.concatenate([np.arange(n_documents), rng.integers(n_documents, size=more)]))
+    counts: dict[int, int] = {}
+    chunks = []
+    for owner in owners.tolist():
+        index = counts[owner] = counts.get(owner, -1) + 1
+        chunks.append(Chunk(f"d{owner:04}", index, Span(index, index + 1), "", 50))
+    return chunks, vectors, np.concatenate([query, -query, unit(vectors[:2])]).astype(np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(90, 700),
+    st.integers(0, 700),
+    st.integers(0, 2**32),
+    st.sampled_from([1, 5, 50, 100_000]),
+    st.sampled_from([1, 3]),
+    st.sampled_from([1, 2, 32]),
+)
+def test_close_calls_of_long_and_short_rows_are_ranked_as_in_float64(n_documents, more, seed, rows, workers, together):
+    chunks, vectors, queries = close_calls(n_documents, more, seed)
+    query_ids = [f"q{i}" for i in range(len(queries))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortlist, "BLOCK_BYTES", rows * DIM * 4)
+        patch.setattr(shortlist, "QUERIES_TOGETHER", together)
+        patch.setattr(shortlist, "cores", lambda: workers)
+        run = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).run
+    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_longer_than_all_before_them_are_given_the_wider_margin_they_need(monkeypatch, workers):
+    rng = np.random.default_rng(17)
+    query = unit(rng.normal(size=(1, DIM)))
+    across = unit(rng.normal(size=(20_000, DIM)))
+    across = unit(across - (across @ query.T) * query)
+    long = (0.5 * query + 1e5 * across.astype(np.float64)).astype(np.float32)
+    exact = long.astype(np.float64) @ query[0].astype(np.float64)
+    long = long[(exact > 0.5001) & (exact < 0.5005)][:90]  # the float32 scores of some lie far below 0.5
+    vectors = np.concatenate([np.tile(query / 2, (900, 1)), long])
+    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(len(vectors))]
+    monkeypatch.setattr(shortlist, "cores", lambda: workers)
+    monkeypatch.setattr(shortlist, "BLOCK_BYTES", (450 if workers == 1 else 900) * DIM * 4)
+    run = dense_run("cell", DenseArm(["q"], query, chunks, vectors)).run
+    assert len(long) == 90
+    assert list(run.hits["q"]) == brute_force(chunks, vectors, query)[0]
+    assert {hit.doc_id for hit in run.hits["q"][:90]} == {chunk.doc_id for chunk in chunks[900:]}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_a_shortlist_leaves_most_documents_out_and_none_that_counts(monkeypatch, workers):
+    rng = np.random.default_rng(21)
+    chunks = [Chunk(f"d{i:05}", 0, Span(0, 5), "", 10) for i in range(20_000)]
+    vectors, queries = unit(rng.normal(size=(20_000, DIM))), unit(rng.normal(size=(40, DIM)))
+    monkeypatch.setattr(shortlist, "cores", lambda: workers)
+    found = shortlist.shortlists(queries, chunk_table(chunks), vectors)
+    exact = queries.astype(np.float64) @ vectors.T.astype(np.float64)
+    for documents, scores in zip(found, exact, strict=True):
+        assert set(np.argsort(scores)[-RUN_DEPTH:]) <= set(documents.tolist())
+        assert RUN_DEPTH <= len(documents) < 2 * RUN_DEPTH
+        assert (np.diff(documents) > 0).all()
+
+
+def test_documents_that_all_tie_all_stay_on_the_shortlist(monkeypatch):
+    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(3000)]
+    vectors = np.tile(unit(np.ones((1, DIM))), (3000, 1))
+    monkeypatch.setattr(shortlist, "BLOCK_BYTES", 100 * DIM * 4)
+    (found,) = shortlist.shortlists(vectors[:1], chunk_table(chunks), vectors)
+    assert found.tolist() == list(range(3000))
+
+
+def test_a_table_that_the_caller_has_is_used_and_gives_the_same_runs(monkeypatch):
+    chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=40)
+    arm = DenseArm(query_ids, queries, chunks, vectors)
+    sparse = dense_run("bm25", arm).run
+    expected = [dense_run("c", arm), rerank_run("c", sparse, arm), rrf_run("c", sparse, arm)]
+    known = arm._replace(known_table=chunk_table(chunks))
+    monkeypatch.delattr(retrieve, "chunk_table")
+    assert [dense_run("c", known), rerank_run("c", sparse, known), rrf_run("c", sparse, known)] == expected
+
+
 @pytest.mark.parametrize("block_rows", [1, 3, 64, 100_000])
 def test_block_size_and_query_turns_change_nothing(monkeypatch, block_rows):
     chunks, vectors, query_ids, queries = corpus(180, 500, seed=1, distinct=200)
     expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
-    monkeypatch.setattr(retrieve, "BLOCK_ROWS", block_rows)
-    monkeypatch.setattr(retrieve, "MAXIMA_AT_ONCE", 180)
+    monkeypatch.setattr(shortlist, "BLOCK_BYTES", block_rows * DIM * 4)
+    monkeypatch.setattr(shortlist, "PAIRS_AT_ONCE", 180)
     assert dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)) == expected
     assert [
         dense_run("cell", DenseArm([q], queries[i : i + 1], chunks, vectors)).run.hits[q]
@@ -182,9 +277,10 @@ def test_vectors_that_do_not_fit_or_are_not_finite_raise():
         dense_run("cell", DenseArm(query_ids, queries[:, 1:], chunks, vectors))
     with pytest.raises(ValueError, match="not finite"):
         dense_run("cell", DenseArm(query_ids, queries * np.float32("nan"), chunks, vectors))
-    vectors[7, 3] = np.nan
-    with pytest.raises(ValueError, match="not finite"):
-        dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    for value in (np.nan, np.inf, -np.inf):
+        vectors[7, 3] = value
+        with pytest.raises(ValueError, match="chunk vectors 0 to 20 hold a value that is not finite"):
+            dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
 
 
 def test_no_chunks_at_all_give_every_query_an_empty_list():
@@ -299,3 +395,16 @@ def test_rank_and_best_chunks_on_a_small_table():
     assert order.tolist() == [3, 2, 0, 1]
     assert best_chunks(table.documents[order]).tolist() == [0, 1, 3]
     assert table.rows_of(np.array([1, 0])).tolist() == [2, 0, 1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["a", "ab", "b", "c", "é"]), st.integers(0, 9)), max_size=30, unique=True))
+def test_a_table_of_chunks_in_any_order_says_where_each_documents_rows_are(owned):
+    chunks = [Chunk(doc_id, index, Span(0, 1), "", index + 1) for doc_id, index in owned]
+    table = chunk_table(chunks)
+    assert list(table.doc_ids) == sorted({doc_id for doc_id, _ in owned}) == list(table.numbers)
+    assert [table.doc_ids[number] for number in table.documents] == [doc_id for doc_id, _ in owned]
+    assert [(table.indices[row], table.n_tokens[row]) for row in range(len(owned))] == [(i, i + 1) for _, i in owned]
+    for number, doc_id in enumerate(table.doc_ids):
+        rows = table.rows_of(np.array([number]))
+        assert [owned[row] for row in rows] == sorted(pair for pair in owned if pair[0] == doc_id)

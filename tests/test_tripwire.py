@@ -10,6 +10,7 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from runner.backends import LocalBackend
 from runner.canonical import file_sha256, json_bytes, slug
 from runner.catalog import SOURCES
 from runner.cell_runs import CellRuns
@@ -542,7 +543,9 @@ def _bm25(tmp_path_factory):
     version = demo_version(tmp_path_factory.mktemp("bm25"))
     sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
     documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
-    runs = CellRuns(version, lambda: [d for d in documents if d.doc_id in sampled], lambda name: pytest.fail(name))
+    runs = CellRuns(
+        version, lambda: [d for d in documents if d.doc_id in sampled], LocalBackend(lambda name: pytest.fail(name))
+    )
     runs.record("bm25 x whole_doc")
     return version
 

@@ -29,6 +29,19 @@ def test_blocks_of_any_size_are_the_matrix(mapped, n_rows):
     assert (joined(mapped[5:], n_rows) == ROWS[5:]).all()
 
 
+@pytest.mark.parametrize("part", [range(1000), range(3, 17), range(995, 1000), range(0)])
+def test_a_part_of_the_rows_is_gone_through_in_blocks(mapped, part):
+    for matrix in (ROWS, mapped, np.asfortranarray(ROWS)):
+        found = [(start, block.copy()) for start, block in blocks(matrix, 7, part)]
+        assert [start for start, _ in found] == list(range(part.start, part.stop, 7))
+        assert (np.concatenate([block for _, block in found] or [ROWS[:0]]) == ROWS[part.start : part.stop]).all()
+
+
+@pytest.mark.parametrize("rows", [[5, 6, 7, 900], [7, 6, 5], [0, 1, 1, 2, 999], [4]])
+def test_rows_that_lie_together_are_gathered_like_others(mapped, rows):
+    assert (gathered(mapped, np.array(rows)) == ROWS[rows]).all()
+
+
 def test_rows_are_gathered_in_the_order_asked_for(mapped):
     assert (gathered(ROWS, PICKED) == ROWS[PICKED]).all()
     assert (gathered(mapped, PICKED) == ROWS[PICKED]).all()

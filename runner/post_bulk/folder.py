@@ -49,7 +49,7 @@ def _write(folder: Path, found: PostBulk, searched: Searched) -> None:
 
 
 def _receipt(searched: Searched) -> Receipt:
-    receipt = make_receipt(searched.answers.times, searched.seconds)
+    receipt = make_receipt(searched.answers.times, searched.seconds, {})
     used = {name: metadata.version(name) for name in LIBRARIES}
     return receipt.model_copy(update={"libraries": receipt.libraries | used})
 

@@ -12,7 +12,7 @@ from runner.tools import doctor_defects as defects
 from runner.tools import doctor_installation as installation
 from runner.tools import doctor_parts as parts
 
-_SET_UP = "Run `.venv/bin/python -m pip install --editable '.[local,mcp,dev]'` in the checkout, then doctor again."
+_SET_UP = "Run `make setup` in the checkout, then doctor again."
 _CODE = "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runner.catalog import EncoderSpec
+    from runner.encoder import Encoder
     from runner.records import Run, Side
     from runner.result_schemas import GateVerdict
     from runner.tools.sample_bench import Predictor
@@ -94,10 +94,10 @@ def permuted_labels_fail() -> str:
 
 def constant_encoder_is_refused() -> str:
     """What the probe says of an encoder that returns one vector for every text."""
-    from runner.encoder import probe
+    from runner.probe import probe
 
     try:
-        probe(ConstantEncoder())
+        probe(_constant_encoder())
     except BackendError as error:
         return f"refused: {str(error).partition('. ')[0]}"
     raise NegativeVerdict("the probe let an encoder pass that returns one vector for every text")
@@ -142,33 +142,26 @@ def fallen_queries_fire() -> str:
     return f"silent where nothing changed, fires for {len(fallen)} of {len(golden)} queries of a BM25 that ignores them"
 
 
-class ConstantEncoder:
+def _constant_encoder() -> "Encoder":
     """An encoder as the probe takes it, broken: one unit vector, whatever the text."""
+    import numpy as np
 
-    batch_tokens = 512
+    from runner.catalog import EncoderSpec
+    from runner.encoder import InProcessEncoder
 
-    @property
-    def spec(self) -> "EncoderSpec":
-        """A row as the catalogue's."""
-        from runner.catalog import EncoderSpec
+    class ConstantEncoder(InProcessEncoder):
+        spec = EncoderSpec("constant-vector", "planted/constant-vector", "0" * 40, dim=8, max_tokens=32)
 
-        return EncoderSpec("constant-vector", "planted/constant-vector", "0" * 40, dim=8, max_tokens=32)
+        def identity(self) -> dict[str, Any]:
+            return {"encoder": self.spec.name, "backend": {"name": "planted"}}
 
-    def identity(self) -> dict[str, Any]:
-        """Its name."""
-        return {"backend": "planted", "encoder": self.spec.name}
+        def token_counts(self, texts: Sequence[str], side: "Side") -> "NDArray[np.int64]":
+            return np.array([len(text.split()) for text in texts], np.int64)
 
-    def token_counts(self, texts: Sequence[str], side: "Side") -> "NDArray[np.int64]":
-        """Words."""
-        import numpy as np
+        def encode(self, texts: Sequence[str], side: "Side") -> "NDArray[np.float32]":
+            return np.eye(1, self.spec.dim, dtype=np.float32).repeat(len(texts), axis=0)
 
-        return np.array([len(text.split()) for text in texts], np.int64)
-
-    def encode(self, texts: Sequence[str], side: "Side") -> "NDArray[np.float32]":
-        """The first axis, once a text."""
-        import numpy as np
-
-        return np.eye(1, self.spec.dim, dtype=np.float32).repeat(len(texts), axis=0)
+    return ConstantEncoder()
 
 
 def _graded(predictor: "Predictor", seed: int = 2026) -> dict[str, Any]:

@@ -105,8 +105,8 @@ def local_encoder(checkout: Path) -> str:
     absent = _compared(_project(checkout)["optional-dependencies"]["local"])[1]
     if absent:
         raise Skipped(f"the extra local is not installed whole ({', '.join(absent)}); BM25 cells work without it")
-    from runner.encoder import probe
     from runner.local_encoder import encoder_for
+    from runner.probe import probe
 
     figures = probe(encoder_for(ENCODER))
     return (

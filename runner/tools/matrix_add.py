@@ -86,6 +86,7 @@ class _Cell(_Loose):
 
 
 class _Results(_Loose):
+    schema_version: Literal[5]
     plan: _Plan
     collection: CollectionFacts
     corpus: _Corpus

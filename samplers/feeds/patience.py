@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from runner.errors import BackendError
+from runner.retry_after import as_asked, asked_seconds
 from samplers.feeds.answers import Cut
 from samplers.feeds.endpoints import Refused, without_key
 from samplers.feeds.request import Say
@@ -72,12 +72,6 @@ def patiently(url: str, ask: Callable[[int, float], _T], clock: Clock, say: Say)
 
     deadline = clock.now() + LONGEST_ANSWER
 
-    backoff = tenacity.wait_exponential_jitter(initial=1, max=60, jitter=1)
-
-    def wait(state: "RetryCallState") -> float:
-        asked = getattr(state.outcome.exception(), "wait", None) if state.outcome else None
-        return backoff(state) if asked is None else float(asked)
-
     def announce(state: "RetryCallState") -> None:
         reason = state.outcome.exception() if state.outcome else None
         seconds = state.next_action.sleep if state.next_action else 0.0
@@ -90,7 +84,7 @@ def patiently(url: str, ask: Callable[[int, float], _T], clock: Clock, say: Say)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((Busy, Cut)),
         stop=is_enough,
-        wait=wait,
+        wait=as_asked(longest=60),
         before_sleep=announce,
         sleep=clock.sleep,
         reraise=True,
@@ -119,17 +113,10 @@ def retry_after(header: str, clock: Clock, url: str) -> float | None:
 
     BackendError for more than LONGEST_WAIT: asking again sooner would be rude, waiting on would look like a hang.
     """
-    header = header.strip()
-    if header.isascii() and header.isdigit():
-        seconds = float(header[:12])
-    else:
-        try:
-            seconds = (parsedate_to_datetime(header) - clock.utc()).total_seconds()
-        except (TypeError, ValueError, OverflowError):
-            return None
-    if seconds > LONGEST_WAIT:
+    seconds = asked_seconds(header, clock.utc())
+    if seconds is not None and seconds > LONGEST_WAIT:
         raise BackendError(
             f"{without_key(url)}: the server asks to wait {seconds:,.0f} seconds. What was fetched is kept; run the "
             "command again after that."
         )
-    return max(seconds, 0.0)
+    return seconds

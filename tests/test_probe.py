@@ -3,8 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from runner.encoder import PARAPHRASES, probe
 from runner.errors import BackendError
+from runner.probe import PARAPHRASES, probe, probed
+from runner.store import Store
 from tests.fake_encoder import FakeEncoder
 
 
@@ -86,3 +87,14 @@ def test_another_dimension_than_the_catalogued_one_fails():
     wide.spec = dataclasses.replace(wide.spec, dim=32)
     with pytest.raises(BackendError, match=r"float32 rows of 32 were catalogued, float32 \(4, 16\) received"):
         probe(wide)
+
+
+def test_the_probe_is_remembered_and_has_figures(tmp_path):
+    store = Store(tmp_path)
+    figures = probed(store, FakeEncoder())
+    again = FakeEncoder()
+    assert probed(store, again) == figures
+    assert not again.encoded
+    assert figures["paraphrase_min"] > figures["stranger_max"]
+    assert figures["truncates_at"] == 32
+    assert len(figures["digest"]) == 64

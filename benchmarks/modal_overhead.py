@@ -1,0 +1,136 @@
+"""What Modal's client costs: 10,000 chunks through the stand-in service, with a model that does nothing.
+
+    python benchmarks/modal_overhead.py
+
+The stand-in serves from a process of its own. Ours is the whole way from texts to vectors on disk: plan, digests,
+client, checks, vector file and journal, meter; the peer is the same engine over an encoder in this process that answers
+at once, so that what is left is the client. Seconds are CPU seconds of this process with all its threads.
+"""
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from no_op_encoder import n_tokens, rows
+from numpy.typing import NDArray
+
+from runner import embed_chunks
+from runner.encoder import Encoder, Grouping, InProcessEncoder, Matrix
+from runner.eval_set import CHECKOUT
+from runner.on_modal.backend import ModalBackend
+from runner.on_modal.encoder import ModalEncoder
+from runner.records import Side
+from runner.spending.budget import Meter
+from runner.spending.options import RemoteOptions
+from runner.store import Store
+
+N_TEXTS = 10_000
+CHARACTERS = 1000
+BATCH = 128
+OWN_GROUPING = ModalEncoder.grouping
+WANTED_MS, WANTED_MB = 3.0, 500
+ENCODERS = ("minilm-l6-v2", "arctic-l-v2.0")
+ROUNDS = 3
+
+
+class Here(InProcessEncoder):
+    """The peer: as much work for the engine, and no client."""
+
+    def __init__(self, like: ModalEncoder) -> None:
+        self.spec, self._grouping = like.spec, like.grouping
+
+    @property
+    def grouping(self) -> Grouping:
+        """As the requests of the encoder that it stands beside."""
+        return self._grouping
+
+    def identity(self) -> dict[str, object]:
+        """Its name."""
+        return {"encoder": self.spec.name, "backend": {"name": "local"}}
+
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+        """As the containers count."""
+        return np.array([n_tokens(text) for text in texts])
+
+    def encode(self, texts: Sequence[str], side: Side) -> Matrix:
+        """The rows of the containers."""
+        return np.frombuffer(rows(len(texts), self.spec.dim)[0], "<f4").reshape(-1, self.spec.dim)
+
+
+@contextmanager
+def served() -> Iterator[None]:
+    """The stand-in in another process, and this one's environment pointing to it."""
+    command = [sys.executable, "-m", "tests.modal_server", "--executor", "inprocess"]
+    objects = ["--object", "Embedder=no_op_encoder:NoOp", "--object", "fetch=no_op_encoder:fetch"]
+    path = os.pathsep.join([str(CHECKOUT), str(Path(__file__).parent)])
+    with subprocess.Popen(
+        [*command, *objects], cwd=CHECKOUT, env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            name, _, value = line.removeprefix("export ").strip().partition("=")
+            os.environ[name] = value
+            if name == "MODAL_DISABLE_API_PROXY":
+                break
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def seconds_of(folder: Path, encoder: Encoder, texts: list[str]) -> tuple[float, float]:
+    """CPU and clock seconds of one embedding into an empty store."""
+    cpu, clock = time.process_time(), time.perf_counter()
+    embed_chunks.embed(Store(folder), encoder, texts, "document")
+    return time.process_time() - cpu, time.perf_counter() - clock
+
+
+def measure(name: str, request_texts: int) -> None:
+    """With so many texts a request; as many as a run sends for 0."""
+    embed_chunks.refuse_changed = lambda store, encoder: None  # nothing that does nothing passes a probe
+    ModalEncoder.token_counts = lambda self, texts, side: np.array([n_tokens(text) for text in texts])
+    ModalEncoder.grouping = Grouping(1 << 30, request_texts, 1 << 40, request_texts) if request_texts else OWN_GROUPING
+    texts = [f"{number:08d} {'legislation ' * (CHARACTERS // 12)}" for number in range(N_TEXTS)]
+    with tempfile.TemporaryDirectory() as scratch, served():
+        folder = Path(scratch)
+        remote = RemoteOptions(containers=2)
+        with ModalBackend(Meter.of(folder / "work" / "spend", remote), remote) as backend:
+            encoder = backend.encoder(name)
+            seconds_of(folder / "warm", encoder, texts[:512])
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            ours = [seconds_of(folder / f"ours-{n}", encoder, texts) for n in range(ROUNDS)]
+            peer = [seconds_of(folder / f"peer-{n}", Here(encoder), texts) for n in range(ROUNDS)]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (cpu, _), (bare, _), clock = min(ours), min(peer), min(clock for _, clock in ours)
+    a_batch = 1000 * BATCH / N_TEXTS
+    print(
+        f"{N_TEXTS:,} chunks of {CHARACTERS} characters x {encoder.spec.dim}, {encoder.grouping.request_texts} a "
+        f"request: {cpu * a_batch:.2f} CPU-ms for {BATCH} with the engine, {bare * a_batch:.2f} without the client, so "
+        f"{(cpu - bare) * a_batch:.2f} for it (wanted {WANTED_MS:.0f}); {clock * a_batch:.1f} ms by the clock; peak "
+        f"{peak / 1024:.0f} MB (wanted {WANTED_MB}), {(peak - before) / 1024:.0f} MB of it while embedding",
+        flush=True,
+    )
+
+
+def main() -> None:
+    # One process each, or the peak memory of one would hide that of the next.
+    spawn = multiprocessing.get_context("spawn")
+    for name, request_texts in product(ENCODERS, (0, BATCH)):
+        process = spawn.Process(target=measure, args=(name, request_texts))
+        process.start()
+        process.join()
+        if process.exitcode:
+            raise SystemExit(process.exitcode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""A million vectors of 1024 numbers through the embedding engine onto disk, and opened again, by peak memory.
+
+    python benchmarks/vectors_on_disk.py [ROWS]
+
+The encoder costs next to nothing, so that what is timed and measured is the engine: its plan, its checks, the one
+file of rows with its journal, the digests. Needs 4 KB a row of free disk below TMPDIR. The texts themselves, which the
+caller holds, are not counted.
+"""
+
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.canonical import JSON
+from runner.catalog import EncoderSpec
+from runner.embed_chunks import embed
+from runner.encoder import InProcessEncoder
+from runner.probe import PARAPHRASES
+from runner.records import Side, Vectors
+from runner.store import Store
+
+N_ROWS = 1_000_000
+DIM = 1024
+TEXTS_A_BATCH = 128
+N_READ = 1000
+WANTED_MB = 300
+TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair}
+
+
+class HashEncoder(InProcessEncoder):
+    """A random unit row a text, which its SHA-256 picks: one of many stretches of a table of random numbers."""
+
+    batch_tokens = 2 * TEXTS_A_BATCH
+    spec = EncoderSpec("hash", "none/none", "0" * 40, dim=DIM, max_tokens=0)
+
+    def __init__(self) -> None:
+        self.noise = np.random.default_rng(0).standard_normal((DIM, 2 * DIM), dtype=np.float32)
+
+    def identity(self) -> dict[str, JSON]:
+        """A name is all there is."""
+        return {"name": "hash"}
+
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+        """Words."""
+        return np.array([1 + text.count(" ") for text in texts], np.int64)
+
+    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+        """Unit rows."""
+        rows = np.empty((len(texts), DIM), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            number = int.from_bytes(sha256(text.encode()).digest()[:8], "big")
+            start = number // DIM % DIM
+            row[:] = self.noise[number % DIM, start : start + DIM]
+            if text in TOPICS:  # the probe's paraphrases
+                row += 4 * self.noise[TOPICS[text], :DIM]
+        rows /= np.sqrt(np.vecdot(rows, rows))[:, None]
+        return rows
+
+
+def resident_mb(field: str) -> int:
+    """VmRSS, or VmHWM: the most since the process began or `measured` reset it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(field))
+
+
+def measured(what: str, call: Callable[[], Vectors]) -> Vectors:
+    """What the call returns; its seconds and the growth of peak resident memory are printed."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    before, started = resident_mb("VmRSS"), time.perf_counter()
+    found = call()
+    seconds, grown = time.perf_counter() - started, resident_mb("VmHWM") - before
+    print(f"{what}: {seconds:.1f} s, peak memory + {grown} MB (wanted under {WANTED_MB})", flush=True)
+    return found
+
+
+def main() -> None:
+    n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else N_ROWS
+    texts = [f"chunk {number}" for number in range(n_rows)]
+    encoder = HashEncoder()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+
+        def opened() -> Vectors:
+            vectors = embed(store, encoder, texts, "document")
+            picked = np.sort(np.random.default_rng(1).choice(n_rows, N_READ, replace=False))
+            expected = encoder.encode([texts[number] for number in picked.tolist()], "document")
+            assert (vectors.rows[picked] == expected).all()
+            return vectors
+
+        size = f"{n_rows:,} x {DIM} float32, {n_rows * DIM * 4 / 1e6:,.0f} MB"
+        embed(store, encoder, texts[:1], "document")  # the probe, before anything is measured
+        landed = measured(f"landing {size}", lambda: embed(store, encoder, texts, "document"))
+        assert isinstance(landed.rows, np.memmap)
+        del landed
+        measured(f"opening them, every byte verified, and reading {N_READ} rows", opened)
+
+
+if __name__ == "__main__":
+    main()
