@@ -173,4 +173,12 @@ def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(loca
     assert receipt["backends"][REAL]["served"]["weights_sha256"].startswith("53aa5117")
     assert receipt["spend"]["embedding_usd"] > 0, "spent on the first evening, told by the last one"
     assert {row.text for row in load_queries(driver.record / "queries.yaml")} <= texts
+    secrets = [server.environment()[name].encode() for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET")]
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "modal" not in path.parts]
+    assert not [
+        secret
+        for secret in secrets
+        for said in (*written, done.stdout.encode(), done.stderr.encode())
+        if secret in said
+    ]
     assert "<bdi>Modal</bdi>" in (driver.record / "results.html").read_text()

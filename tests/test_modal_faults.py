@@ -93,6 +93,7 @@ def test_an_input_past_its_timeout_is_sent_again(bench):
     made = bench()
     made.server.faults.time_out_input(holds(TEXTS[0]), times=4)
     whole(made)
+    assert max(made.sent().values()) == 2
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -107,6 +108,7 @@ def test_a_container_that_cannot_start_is_replaced(bench):
     made = bench(fetched=True)
     made.server.faults.fail_entry(times=1)
     whole(made)
+    assert sum(not container.alive for container in made.server.containers) >= 1
 
 
 def test_containers_that_never_start_end_the_run_with_their_reason(bench):
@@ -140,6 +142,7 @@ def test_rows_that_were_changed_on_their_way_are_refused_and_made_again(bench):
 
     made.server.faults.change_output(changed, when=holds(TEXTS[0]))
     whole(made)
+    assert max(made.sent().values()) == 2
 
 
 @pytest.mark.parametrize("missing", ["data", "sha256", "tokens", "facts", "batch_id"])
@@ -151,12 +154,14 @@ def test_an_answer_without_a_part_is_no_answer(bench, missing):
 
     made.server.faults.change_output(cut, when=holds(TEXTS[0]))
     whole(made)
+    assert max(made.sent().values()) == 2
 
 
 def test_rows_of_another_batch_take_nobodys_place(bench):
     made = bench()
     made.server.faults.change_output(lambda said: {**said, "batch_id": "0" * 64}, when=holds(TEXTS[0]))
     whole(made)
+    assert max(made.sent().values()) == 2
 
 
 def test_another_tokenizer_in_the_container_is_refused(bench):
