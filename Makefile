@@ -11,7 +11,7 @@ setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,dev]'
 	touch $@
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
@@ -30,9 +30,10 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
-# Error rates of the whole decision (docs/statistics.md) and of the extrapolation (docs/scale.md): a quarter of an hour.
+# Error rates of the whole decision (docs/statistics.md) and of the extrapolation (docs/scale.md): half an hour.
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
+	$(BIN)/python benchmarks/simulate_judges.py
 	$(BIN)/python benchmarks/distractors.py
 
 # Optional: all-mpnet-base-v2 from packages, 404 MB.

@@ -4,7 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-NOT_BENCHMARKS = {"run.py", "corpus.py", "no_op_encoder.py", "simulate_decision.py", "distractors.py"}
+NOT_BENCHMARKS = {
+    "run.py",
+    "corpus.py",
+    "no_op_encoder.py",
+    "simulate_decision.py",
+    "simulate_judges.py",
+    "distractors.py",
+}
 
 
 def main() -> int:

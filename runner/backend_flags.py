@@ -46,8 +46,10 @@ def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Names
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    if not options.modal and (given := [name for name in _OF_MODAL if getattr(options, name) is not None]):
-        parser.error(f"--{given[0].replace('_', '-')} belongs to --modal")
+    of_modal = [name for name in _OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
+    if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
+        owners = "--modal and --judge" if given[0] == "max_usd" and hasattr(options, "judge") else "--modal"
+        parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
     if options.encoder_api and not options.encoder_url:
         parser.error("--encoder-api belongs to --encoder-url")
 

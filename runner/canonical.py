@@ -22,10 +22,13 @@ def rounded(value: JSON) -> JSON:
             raise ValueError(f"{value} cannot be written as JSON")
         return round(value, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
     if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(item) for item in value]
+        return [item if type(item) in _PLAIN else rounded(item) for item in value]
     return value
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
 
 
 def json_bytes(value: JSON) -> bytes:

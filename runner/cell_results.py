@@ -1,10 +1,12 @@
 """The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from runner.batch_files import Pair
 from runner.comparison import Comparison, mean
 from runner.null_gate import four_null_gate
-from runner.prep_labels import Pair
+from runner.pool_bias import pool_bias
+from runner.pool_schemas import CellPool, Sensitivity
 from runner.query_blind import diagnosis
 from runner.records import Run
 from runner.result_schemas import (
@@ -17,6 +19,7 @@ from runner.result_schemas import (
 )
 from runner.schemas import CellFile, Provenance
 from runner.score import MEASURES, Qrels, score, single_gold
+from runner.sensitivity import sensitivity
 from runner.significance import score_matrix
 from runner.tiers import meets_criterion_5, shortfalls
 
@@ -31,15 +34,22 @@ SINGLE_GOLD_NULLS = {
 }
 
 
-def cell_results(comparison: Comparison) -> list[CellResult]:
-    """One row a cell, best mean nDCG@10 first, equal ones by name."""
+def cell_results(comparison: Comparison, doubts: Callable[[str], list[str]] = lambda cell: []) -> list[CellResult]:
+    """One row a cell, best mean nDCG@10 first, equal ones by name.
+
+    `doubts` says what keeps a cell from being confirmed that is so by its scores.
+    """
     plan = comparison.plan
+    pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
     means = {measure: comparison.means(measure) for measure in MEASURES}
     differences = {measure: comparison.differences(measure) for measure in COMPARED}
     rows = [
         _row(
             comparison,
             cell,
+            doubts,
+            pools.get(cell),
+            sensitivities[cell],
             {measure: means[measure][index] for measure in MEASURES},
             {measure: differences[measure][index] for measure in COMPARED},
         )
@@ -50,7 +60,13 @@ def cell_results(comparison: Comparison) -> list[CellResult]:
 
 
 def _row(
-    comparison: Comparison, cell: str, scores: dict[str, MeasureResult], differences: dict[str, Difference]
+    comparison: Comparison,
+    cell: str,
+    doubts: Callable[[str], list[str]],
+    pool: CellPool | None,
+    otherwise: Sensitivity,
+    scores: dict[str, MeasureResult],
+    differences: dict[str, Difference],
 ) -> CellResult:
     plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
@@ -62,6 +78,7 @@ def _row(
     if eligible and test is not None and guard is not None:
         judged, alpha = scores["judged@10"].mean, plan.significance.alpha
         short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha)
+        short_of = short_of or doubts(cell)
     holes = holes_of(run, qrels)
     return CellResult(
         cell=cell,
@@ -78,6 +95,8 @@ def _row(
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),
         bounds=bounds_of(comparison, run, holes),
+        pool=pool,
+        sensitivity=otherwise,
         provenance=_provenance(comparison.facts[cell]),
     )
 
@@ -93,8 +112,8 @@ def _role(cell: str, comparison: Comparison) -> Role:
 def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
     """Nulls A to D, as if each query's highest-graded document (of equals the first by id) were its only right one.
 
-    Queries without a relevant document have no such document and are left out. Empty where the corpus has fewer than
-    ten documents, among which retrieving ten at random finds everything.
+    Queries without a document graded above 0 have no such document and are left out. Empty where the corpus has fewer
+    than ten documents, among which retrieving ten at random finds everything.
     """
     gold = single_gold(comparison.query_ids, comparison.qrels)
     pool = sorted(comparison.document_lengths)
@@ -107,7 +126,8 @@ def _single_gold_verdict(
     comparison: Comparison, run: Run, gold: Mapping[str, str], pool: Sequence[str], name: str
 ) -> SingleGoldVerdict:
     settings = comparison.plan.null_gate
-    strata = [comparison.strata[query_id] for query_id in gold]
+    # A query without a stratum belongs to those without one.
+    strata = [comparison.strata[query_id] or "no stratum" for query_id in gold]
     found = four_null_gate(
         [[hit.doc_id for hit in run.hits[query_id][:10]] for query_id in gold],
         list(gold.values()),

@@ -34,6 +34,8 @@ def cells(standing: Standing) -> tuple[str, ...]:
     waits = source.policy == "baseline" and decision is None
     if decision is not None:
         state += f" by {decision.decided_by}, {decision.decided_on} ({decision.tier})"
+    if standing.beside:
+        state += f"; {standing.beside}"
     return (
         str(source.trigger_order),
         source.name,
@@ -41,7 +43,7 @@ def cells(standing: Standing) -> tuple[str, ...]:
         chunker,
         f"`{source.predicted_best}`",
         standing.observed_best,
-        "" if state == NOT_BEGUN else f"v{standing.version.number}",
+        "" if standing.state == NOT_BEGUN else f"v{standing.version.number}",
         "baseline not adopted yet" if waits else state,
         f"`{standing.live}`",
     )

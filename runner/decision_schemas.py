@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.field_types import Count, Sha256
 from runner.result_schemas import Tier
-from runner.schemas import BackendRecord, Count, Reuse, Sha256
+from runner.schemas import BackendRecord, Reuse
 from runner.strict import Sparse, Strict
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -13,20 +14,22 @@ Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
 class SpendReceipt(Strict):
-    """What embedding on a provider's machines cost: every attempt of the version by list price, and what was billed.
+    """What a version cost by list price, and what was billed: embedding on a provider's machines, judging by models.
 
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
     where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
-    `actual_usd` is null where the provider's billing did not answer.
+    `sessions` are those of machines; `price_per_second` is 0 where nothing was embedded. `actual_usd` is what the
+    provider of the machines billed, null where its billing did not answer; judging's bill is at its service alone.
     """
 
     estimate_usd: Usd | None
     embedding_usd: Usd
     weights_usd: Usd
+    judging_usd: Usd = 0.0
     actual_usd: Usd | None
     gpu: str
     gpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    price_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    price_per_second: Usd
     price_source: Annotated[str, Field(min_length=1)]
     sessions: Count
     max_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.canonical import read_json
 from runner.catalog import ENCODERS, SourceSpec
 from runner.decision_schemas import Decision
+from runner.errors import InputError, IntegrityError
 from runner.eval_set import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries
 from runner.given_file import display
 from runner.labels import version_labels
@@ -19,9 +21,10 @@ from runner.lock import LOCK_NAME
 from runner.plan import MIN_QUERIES
 from runner.power import DEFAULT_SD, minimum_detectable_effect
 from runner.prep_labels import pool, unjudged
+from runner.preregistration import verified_preregistration
 from runner.records import BM25Cell, parse_cell
 from runner.result_schemas import Results
-from runner.roster import new_plan_text
+from runner.roster import new_plan_text, version_in_force
 from runner.run_files import read_run
 from runner.schemas import Plan
 from runner.spending.estimate import estimate
@@ -30,10 +33,15 @@ from runner.spending.options import RemoteOptions
 from runner.spending.planned_tokens import Corpus, planned_tokens
 from runner.strict import checked
 from runner.summary import decision_sentence
+from runner.version_history import abandoned, versions_of
+
+if TYPE_CHECKING:
+    from runner.judges.hired import JudgeOptions
 
 RECORDED = "decision recorded"
-NOT_LOCKED = "undecided: what was chosen is not locked yet; run without --dry-run"
-COST = "cost: $0.00 (local encoders; judging by file)"
+NOT_LOCKED = "what was chosen is not locked yet; run without --dry-run"
+COST = "cost: $0.00 (local encoders)"
+BY_FILE = "judging: by file; with --judge, by the plan's language models"
 
 
 StoredTokens = Callable[[Version, str, int], int | None]
@@ -46,23 +54,51 @@ def describe(
     remote: RemoteOptions | None = None,
     stored: StoredTokens = lambda version, chunker, limit: None,
     server: str = "",
+    judge: "JudgeOptions | None" = None,
 ) -> tuple[list[str], bool]:
-    """The lines to print, and whether a decision is recorded and locked.
+    """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
     With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
-    knows. A BudgetError where a ledger is damaged.
+    knows. With `judge`, what judging through an API would cost. A BudgetError where a ledger is damaged, and an
+    IntegrityError where a frozen file changed and no earlier decision is in force.
     """
+    in_force = None if version.rehearsal else version_in_force(version)
+    is_settled = in_force is not None and in_force.number == version.number  # then its lock holds what was frozen
+    try:
+        if version.preregistration_path.exists() and not is_settled:
+            verified_preregistration(version)
+        lines, missing = _described(version, corpus_path, remote, stored, server, judge)
+    except (InputError, IntegrityError) as error:
+        if in_force is None or is_settled:
+            raise
+        lines, missing = [version.name], str(error)  # nothing in an open version unsettles a decision
+    lines += _abandoned_lines(version)
+    if missing and in_force is not None:
+        lines += [f"{version.name} is open: {missing}", f"in force: {decision_sentence(load_decision(in_force))}"]
+        missing = ""
+    return ([*lines, f"undecided: {missing}"], False) if missing else ([*lines, RECORDED], True)
+
+
+def _described(
+    version: Version,
+    corpus_path: Path | None,
+    remote: RemoteOptions | None,
+    stored: StoredTokens,
+    server: str,
+    judge: "JudgeOptions | None",
+) -> tuple[list[str], str]:
+    """What is known of the version by itself, and what keeps it from a decision, "" where it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
     if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
         lines.append(decision_sentence(adopted))
         if version.rehearsal:
-            return [*lines, "undecided: the baseline was adopted by policy, so there is nothing to rehearse"], False
-        is_locked = (version.folder / LOCK_NAME).exists()
-        return ([*lines, RECORDED], True) if is_locked else ([*lines, NOT_LOCKED], False)
+            return lines, "the baseline was adopted by policy, so there is nothing to rehearse"
+        return lines, "" if (version.folder / LOCK_NAME).exists() else NOT_LOCKED
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
         plan = version.plan()
         lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server)]
+        lines += _judging_lines(version, plan, judge)
     else:
         plan = None
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
@@ -71,16 +107,18 @@ def describe(
     lines += _inventory(version)
     if corpus_path is not None:
         lines.append(_corpus_line(version.source, corpus_path))
-    decision_path = version.record / "decision.json"
-    if decision_path.exists() and (version.record / LOCK_NAME).exists():
-        decision = load_decision(version)
-        lines.append(decision_sentence(decision))
-        if version.rehearsal:
-            return [*lines, "undecided: this is the rehearsal, which never counts"], False
-        return [*lines, RECORDED], True
-    if decision_path.exists():
-        return [*lines, NOT_LOCKED], False
-    return [*lines, f"undecided: {_missing(version, plan)}"], False
+    if not (version.record / "decision.json").exists():
+        return lines, _missing(version, plan)
+    if not (version.record / LOCK_NAME).exists():
+        return lines, NOT_LOCKED
+    lines.append(decision_sentence(load_decision(version)))
+    return lines, "this is the rehearsal, which never counts" if version.rehearsal else ""
+
+
+def _abandoned_lines(version: Version) -> list[str]:
+    """A line for each version that was given up; its reason is left out, which might be what determiners search for."""
+    given_up = [(one, found) for one in versions_of(version) if (found := abandoned(one)) is not None]
+    return [f"v{one.number} abandoned on {row.abandoned_on}: {one.folder / 'abandoned.json'}" for one, row in given_up]
 
 
 def _adopted(version: Version) -> Decision | None:
@@ -100,12 +138,22 @@ def _plan_lines(plan: Plan) -> list[str]:
     ]
 
 
+def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -> list[str]:
+    if version.source.policy == "external":
+        return []
+    if judge is None:
+        return [BY_FILE]
+    from runner.judges.estimate import judging_lines
+
+    return judging_lines(version, plan, judge)
+
+
 def _cost_lines(
     version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str
 ) -> list[str]:
     """What embedding what is left would cost, against the ceiling."""
     if remote is None:
-        return [f"cost: not known (encoders of {server}; judging by file)" if server else COST]
+        return [f"cost: not known (encoders of {server})" if server else COST]
     if plan is None or not version.corpus_path.exists():
         return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
     baseline = "" if version.source.policy == "external" else plan.baseline

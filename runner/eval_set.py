@@ -8,7 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner import catalog
@@ -64,7 +64,12 @@ class Version:
     @property
     def name(self) -> str:
         """As messages say it: "bills v1", "bills v1 (rehearsal)"."""
-        return f"{self.source.name} v{self.number}{' (rehearsal)' if self.rehearsal else ''}"
+        return self.number_name + (" (rehearsal)" if self.rehearsal else "")
+
+    @property
+    def number_name(self) -> str:
+        """The version without its view, as batches name it: "bills v1"."""
+        return f"{self.source.name} v{self.number}"
 
     @property
     def flags(self) -> str:
@@ -140,15 +145,29 @@ class Version:
         return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
 
 
-def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
-    """The newest version under the eval set's folder, or a first one that does not exist on disk yet.
+def version_numbers(eval_set: Path) -> list[int]:
+    """The numbers of the versions in a folder, ascending.
 
-    A folder without plan and decision is no version: an empty v2 must not hide what v1 decided. A version that was
-    decided elsewhere keeps its number.
+    A folder without plan and decision is no version: an empty v2 must not hide what v1 decided.
     """
-    files = [path for name in ("plan.yaml", "decision.json") for path in workspace.eval_set.glob(f"v*/{name}")]
-    numbers = [int(match[1]) for path in files if (match := re.fullmatch(r"v(\d+)", path.parent.name))]
-    number = max(numbers, default=source.imported.version + 1 if source.imported else 1)
+    files = [path for name in ("plan.yaml", "decision.json") for path in eval_set.glob(f"v*/{name}")]
+    return sorted({int(match[1]) for path in files if (match := re.fullmatch(r"v(\d+)", path.parent.name))})
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Whether a version was given up; what was decided cannot be."""
+    return (folder / "abandoned.json").exists() and not (folder / "decision.json").exists()
+
+
+def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
+    """The newest version under the eval set's folder that was not given up, or one that does not exist on disk yet.
+
+    Numbers that were decided elsewhere or given up are not used again.
+    """
+    numbers = version_numbers(workspace.eval_set)
+    elsewhere = source.imported.version if source.imported else 0
+    usable = [number for number in numbers if not is_abandoned(workspace.eval_set / f"v{number}")]
+    number = max(usable) if usable else max([elsewhere, *numbers]) + 1
     folder = workspace.eval_set / f"v{number}"
     return Version(
         source=source,
@@ -160,6 +179,13 @@ def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = 
         checkout=workspace.checkout,
         rehearsal=rehearsal,
     )
+
+
+def numbered(version: Version, number: int) -> Version:
+    """Another version of the same source in the same view; it need not exist on disk."""
+    folder = version.folder.with_name(f"v{number}")
+    record = folder / "rehearsal" if version.rehearsal else folder
+    return replace(version, number=number, folder=folder, record=record, work=version.work.with_name(f"v{number}"))
 
 
 def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:

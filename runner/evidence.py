@@ -51,6 +51,8 @@ def to_confirm(plan: Plan, evidence: Evidence, row: CellResult) -> str:
     wanted = [] if _gain_holds(plan, row) else [_to_show_gain(plan, evidence, row, n_have)]
     if row.guard.state == "inconclusive":
         wanted.append(_to_clear_recall(plan, evidence, row, n_have))
+    if not wanted:
+        return _to_clear_doubts(row)
     return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
 
 
@@ -86,6 +88,16 @@ def _to_clear_recall(plan: Plan, evidence: Evidence, row: CellResult, n_have: in
     sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
     needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
     return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
+
+
+def _to_clear_doubts(row: CellResult) -> str:
+    """What no further query settles: hits that nobody judged, or else judges who do not uphold the scores."""
+    if row.unjudged:
+        return f"Have the unjudged hits of {row.cell} judged."
+    return (
+        f"Have more pairs read by a second judge (labels double --share PART): by its scores {row.cell} would be "
+        f"confirmed, but it {' and '.join(row.short_of)}."
+    )
 
 
 def _number(needed: int | None, n_have: int) -> str:

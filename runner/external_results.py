@@ -51,7 +51,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, qrels)
     return Results(
-        schema_version=5,
+        schema_version=6,
         source=version.source.name,
         version=version.number,
         kind="external",
@@ -66,7 +66,11 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         cells=rows,
         controls=list(evidence.controls),
         noise_floor=None,
+        judging=None,
+        spans=None,
+        slices=[],
         scale=comparison.scale(),
+        previous=None,
         outcome=_outcome(plan, evidence, facts),
         weaknesses=external_weaknesses(plan, facts, header, rows),
     )

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from runner.batch_files import number_of
 from runner.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.errors import InputError
 from runner.eval_set import Version, load_corpus, load_queries
+from runner.judging_schemas import Label, LabelPrefix
 from runner.records import Judgment, Span
-from runner.schemas import Label, LabelPrefix
 from runner.strict import checked
 
 
@@ -17,7 +18,10 @@ def load_labels(path: Path) -> tuple[Label, ...]:
         return ()
     content = path.read_bytes()
     if content and not content.endswith(b"\n"):
-        raise InputError(f"{path} ends in the middle of a line; restore it from git.")
+        raise InputError(
+            f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
+            "is there already is left out."
+        )
     labels: dict[tuple[str, str, str, int], Label] = {}
     for number, row in read_jsonl(path):
         label = checked(Label, row, f"{path}:{number}")
@@ -49,6 +53,11 @@ def version_labels(version: Version) -> tuple[Label, ...]:
                 "git."
             )
     return labels
+
+
+def newest_batch(labels: Iterable[Label]) -> int:
+    """The highest number of a batch of the pool that labels name, 0 for none."""
+    return max((number_of(label.batch) for label in labels if label.batch.startswith("batch-")), default=0)
 
 
 def append_labels(path: Path, labels: Sequence[Label]) -> None:

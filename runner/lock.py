@@ -24,6 +24,7 @@ _FILES = (
     "corpus.jsonl",
     "decision.json",
     "labels.jsonl",
+    "opened.json",
     "plan.yaml",
     "preregistration.json",
     "queries.yaml",
@@ -129,9 +130,15 @@ def _way_out(record: Path) -> str:
 def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
     """The locks of the record and of its rehearsal, both verified; a decision must be of this source and version.
 
-    A locked rehearsal also holds the lines of labels.jsonl that it was scored with; later ones may follow.
+    A locked rehearsal also holds the lines of labels.jsonl that it was scored with; later ones may follow. A record
+    that is decided and given up at once is an IntegrityError.
     """
     record, rehearsal = verify_lock(version.folder), verify_lock(version.folder / "rehearsal")
+    if (version.folder / "abandoned.json").exists() and (version.folder / "decision.json").exists():
+        raise IntegrityError(
+            f"{version.folder} is decided and abandoned.json says that it was given up. What was decided cannot be: "
+            "remove abandoned.json, or restore the folder from git."
+        )
     if rehearsal is not None and "results.json" in rehearsal.files:
         _verify_labels(version)
     if (version.record / "decision.json").exists():

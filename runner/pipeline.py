@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from runner.backends import Backend, LocalBackend
 from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.carried_labels import carry_labels
 from runner.cell_runs import CellRuns
 from runner.corpus import corpus_documents, fetched_corpus, keep_sample, need_corpus, sample_of, sample_to_draw
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
@@ -19,7 +21,9 @@ from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_decision, lo
 from runner.labels import version_labels
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
-from runner.prep_labels import evidence_spans, export_batches, judging_message, pool, unjudged
+from runner.open_labels import closed
+from runner.plan import MIN_QUERIES
+from runner.prep_labels import export_missing, judging_message, pool, unjudged
 from runner.preregistration import (
     check_preregistration,
     check_sample,
@@ -27,6 +31,7 @@ from runner.preregistration import (
     registered_cells,
     verified_preregistration,
 )
+from runner.previous_version import comparison_lines, previous_version
 from runner.progress import say
 from runner.reading_pack import write_reading_pack
 from runner.receipt import CellTimes, embedded_by, make_receipt, remember_times
@@ -37,12 +42,16 @@ from runner.results import make_results
 from runner.roster import reuse_of
 from runner.run_files import read_run
 from runner.schemas import Plan, Preregistration
+from runner.second_reading import unread_twice
 from runner.spending.ledger import SPEND
 from runner.spending.spend_receipt import spend_receipt
 from runner.store import disk_errors, exclusive
 from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
 from runner.tracked import untracked
+
+if TYPE_CHECKING:
+    from runner.judges.hired import JudgeOptions
 
 
 @dataclass
@@ -55,6 +64,8 @@ class Evening:
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
     backend: Backend = field(default_factory=LocalBackend)
+    judge: "JudgeOptions | None" = None
+    """How the plan's judges are asked; None where people or agents judge by file."""
     live: bool = False
     """Whether the live feed may be asked for documents where the version has none yet."""
     times: CellTimes = field(default_factory=dict, init=False)
@@ -114,8 +125,11 @@ class Evening:
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
         self._make_runs(noise_floor=self._has_noise_floor)
         frozen = preregister(self.version)
-        with self._timed("score"):
+        if said := carry_labels(self.version).sentence:
+            say(said)
+        with self._timed("judge"):
             self._need_labels(frozen)
+        with self._timed("score"):
             results = self._results(frozen)
             self._write_results(results, self.version.record)
         return self._decide(results)
@@ -132,7 +146,8 @@ class Evening:
 
     def _results(self, frozen: Preregistration) -> Results:
         registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
-        return make_results(self.version, self.plan, self.plan.cells, registered, kind=self._kind)
+        results = make_results(self.version, self.plan, self.plan.cells, registered, kind=self._kind)
+        return results.model_copy(update={"previous": previous_version(self.version, results)})
 
     @property
     def _kind(self) -> Kind:
@@ -204,8 +219,9 @@ class Evening:
         folder = write_reading_pack(version, self.documents, self.version.plan(rehearsal=False).sample.seed)
         raise Outstanding(
             f"{version.name} has a corpus of {len(self.documents)} documents and no queries yet. "
-            f"Read the pack in {folder}, write at least 25 queries to {version.queries_path} "
-            f"(form: {folder / 'queries.yaml.template'}), then run: {self.again}"
+            f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
+            f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
+            f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {self.again}"
         )
 
     @cached_property
@@ -229,19 +245,31 @@ class Evening:
 
     def _need_labels(self, frozen: Preregistration) -> None:
         version, plan = self.version, self.plan
-        queries = {query.query_id: query for query in load_queries(version.queries_path)}
-        runs = [read_run(version.run_path(cell), cell, list(queries)) for cell in plan.cells]
+        query_ids = [query.query_id for query in load_queries(version.queries_path)]
+        runs = [read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells]
         pooled = pool(runs, plan.pool_depth)
-        missing = unjudged(pooled, version_labels(version))
-        if not missing:
+        reason = closed(version)
+        if missing := unjudged(pooled, version_labels(version)):
+            if reason:
+                raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {reason}")
+            documents = {document.doc_id: document for document in self.documents}
+            batches = export_missing(version, missing, [*runs, self.cell_runs.lexical_windows()], documents)
+            if self.judge is None:
+                lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {self.again}"]
+                if len(missing) < len(pooled):
+                    lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(frozen)}")
+                raise Outstanding("\n".join(lines))
+            from runner.judges.hired import judge_missing
+
+            judge_missing(version, plan, set(missing), self.judge)
+        if reason:
             return
-        documents = {document.doc_id: document for document in self.documents}
-        evidence = evidence_spans(missing, [*runs, self.cell_runs.lexical_windows()])
-        batches = export_batches(version, evidence, queries, documents)
-        lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {self.again}"]
-        if len(missing) < len(pooled):
-            lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(frozen)}")
-        raise Outstanding("\n".join(lines))
+        if self.judge is not None:
+            from runner.judges.hired import judge_again
+
+            judge_again(version, plan, self.judge)
+        elif outstanding := unread_twice(version, plan):
+            raise Outstanding(f"{outstanding}\nThen run: {self.again}")
 
     def _provisional(self, frozen: Preregistration) -> Path:
         folder = self.version.work / ("provisional-rehearsal" if self.version.rehearsal else "provisional")
@@ -262,6 +290,8 @@ class Evening:
         version = self.version
         path = version.record / "results.json"
         say(ranking_table(results))
+        if results.previous is not None:
+            say("\n".join(comparison_lines(results.previous)))
         if results.outcome.tier == "no decision":
             raise NegativeVerdict(
                 f"{version.name}: {results.outcome.sentence}\n{results.outcome.next_step}\n"

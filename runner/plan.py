@@ -15,6 +15,8 @@ from runner import catalog
 from runner.canonical import digest
 from runner.catalog import SourceSpec
 from runner.errors import InputError, PlanError
+from runner.judges.anthropic_replies import is_same_model
+from runner.judging_schemas import Judges
 from runner.plain_yaml import read_yaml
 from runner.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.schemas import Plan, PlanDigest, Reuse
@@ -37,6 +39,12 @@ significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2
 null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
+JUDGES = """\
+judges:
+  first: {api: anthropic, model: claude-sonnet-4-6}
+  second: {api: anthropic, model: claude-opus-4-6, share: 0.1}
+"""
+"""Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
 
 EXTERNAL_CELLS = (
     *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
@@ -95,6 +103,7 @@ def default_plan_text(
         *(f'  - "{cell}"' for cell in cells),
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
+        *([] if external else JUDGES.splitlines()),
         f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
         f"relevant_grade: {1 if external else 2}",
     ]
@@ -142,7 +151,22 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
         problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
     if plan.version != version:
         problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
-    return [*problems, *_option_problems(plan, source), *_reuse_problems(plan.reuse, source)]
+    return [
+        *problems,
+        *_option_problems(plan, source),
+        *_reuse_problems(plan.reuse, source),
+        *_judge_problems(plan.judges),
+    ]
+
+
+def _judge_problems(judges: Judges | None) -> list[str]:
+    """Whether the second judge would be the first again, who is asked for no second reading."""
+    if judges is None or judges.second is None:
+        return []
+    one, other = judges.first.model, judges.second.model
+    if not is_same_model(one, other) and not is_same_model(other, one):
+        return []
+    return ["judges: the second judge must be another model than the first"]
 
 
 def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:

@@ -1,25 +1,22 @@
-"""The pool, and the way of its pairs to a judge and back: batches out, answers in, by file."""
+"""The pool, and the way of its pairs to a judge: what is shown of a document, in batches that name no system."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Any
 
-from runner.canonical import digest, file_sha256, json_line, jsonl_bytes, read_jsonl, write_atomic
-from runner.errors import InputError
-from runner.eval_set import DRIVER, Version, load_corpus, load_queries
-from runner.labels import append_labels, load_labels
+from runner.batch_files import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
+from runner.canonical import digest, file_sha256, json_line, write_atomic
+from runner.eval_set import DRIVER, Version, load_queries
+from runner.judging_schemas import BatchRow, Label
+from runner.labels import newest_batch, version_labels
 from runner.records import Document, Query, Run, Span
-from runner.schemas import Answer, Label
-from runner.strict import checked
+from runner.spans import merged
 
-BATCH_PAIRS = 100
-EVIDENCE_CHARS = 6_000
+EVIDENCE_CHARS = 5_000
 """The most that a judge gets to read of one document, in characters."""
 
-Pair = tuple[str, str]
-"""Query id and document id."""
+REPEATS = 3
+"""Pairs of earlier batches that every further batch holds once more, to see whether a judge repeats itself."""
 
 
 def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
@@ -50,22 +47,12 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
         return (Span(0, len(document.text)),)
     chosen: tuple[Span, ...] = ()
     for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
-        more = _merged([*chosen, span])
+        more = merged([*chosen, span])
         if sum(one.end - one.start for one in more) <= EVIDENCE_CHARS:
             chosen = more
         elif not chosen:
             return (Span(span.start, span.start + EVIDENCE_CHARS),)
     return chosen
-
-
-def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    merged: list[Span] = []
-    for span in sorted(spans):
-        if merged and span.start <= merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return tuple(merged)
 
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
@@ -74,63 +61,85 @@ def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
     return [pair for pair in pairs if pair not in judged]
 
 
+def export_missing(
+    version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
+) -> list[Path]:
+    """Batch files for these pairs of a version, with what any of the runs points at as evidence."""
+    queries = {query.query_id: query for query in load_queries(version.queries_path)}
+    evidence = evidence_spans(missing, runs)
+    above = newest_batch(version_labels(version))
+    return export_batches(version, evidence, queries, documents, above=above)
+
+
 def export_batches(
     version: Version,
     missing: Mapping[Pair, tuple[Span, ...]],
     queries: Mapping[str, Query],
     documents: Mapping[str, Document],
+    *,
+    above: int = 0,
 ) -> list[Path]:
     """Batch files that together hold every missing pair; pairs of batches written earlier are not written again.
 
-    Order is by a digest of the pair: it tells a judge nothing about rank or system.
+    Order is by a digest of the pair: it tells a judge nothing about rank or system. Every batch but the first one
+    holds REPEATS pairs of earlier batches among its own. Numbers begin after `above`.
     """
     folder = version.judging
-    waiting = {(row["query_id"], row["doc_id"]): path for path, row in _exported(folder)}
+    waiting: dict[Pair, Path] = {}
+    once: dict[Pair, BatchRow] = {}
+    n_before = 0
+    for path in batch_files(folder):
+        for row in read_batch(path):
+            n_before += 1
+            if waiting.setdefault(_pair(row), path) == path:
+                once[_pair(row)] = row
+            else:
+                once.pop(_pair(row), None)
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
-    number = max((int(path.stem.split("-")[1]) for path in _batch_files(folder)), default=0)
+    prompt, name = file_sha256(version.judge_path), version.number_name
+    rows = [
+        make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
+        for q, d in fresh
+    ]
     paths = {waiting[pair] for pair in missing if pair in waiting}
-    for start in range(0, len(fresh), BATCH_PAIRS):
-        number += 1
-        path = folder / f"batch-{number:04d}.jsonl"
-        rows = [_batch_row(queries[q], documents[d], missing[q, d]) for q, d in fresh[start : start + BATCH_PAIRS]]
-        write_atomic(path, jsonl_bytes(rows))
-        paths.add(path)
+    paths.update(write_batches(folder, with_repeats(rows, list(once.values()), n_before), above=above))
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     return sorted(paths)
 
 
-def _batch_row(query: Query, document: Document, spans: Iterable[Span]) -> dict[str, Any]:
-    evidence = [
-        {"start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
-        for span in passages(document, spans)
-    ]
-    return {
-        "query_id": query.query_id,
-        "query": query.text,
-        "doc_id": document.doc_id,
-        "title": document.title,
-        "evidence": evidence,
-        "evidence_sha256": digest(evidence),
-    }
+def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
+    """The rows in batches' order, each full batch but the first of all with REPEATS rows of batches before it.
+
+    A pair is repeated once at most; where in its batch it stands follows from digests, like everything else.
+    `n_before` rows were exported earlier: an export that was killed goes on as if it had not been.
+    """
+    rows: list[BatchRow] = []
+    left = list(fresh)
+    to_repeat = [_by_chance(row) for row in earlier]
+    heapify(to_repeat)
+    while left:
+        planted = [heappop(to_repeat)[1] for _ in range(min(REPEATS, len(to_repeat)))]
+        own, left = left[: BATCH_PAIRS - len(planted)], left[BATCH_PAIRS - len(planted) :]
+        rows += sorted([*own, *planted], key=lambda row: digest([n_before + len(rows), *_pair(row)]))
+        for row in own:
+            heappush(to_repeat, _by_chance(row))
+    return rows
 
 
-def _batch_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if re.fullmatch(r"batch-\d+\.jsonl", path.name))
+def _by_chance(row: BatchRow) -> tuple[str, BatchRow]:
+    return (digest(["again", *_pair(row)]), row)
 
 
-def _exported(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in _batch_files(folder):
-        for number, row in read_jsonl(path):
-            if not {"query_id", "doc_id", "evidence_sha256"} <= row.keys():
-                raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and run the driver again.")
-            yield path, row
+def _pair(row: BatchRow) -> Pair:
+    return (row.query_id, row.doc_id)
 
 
 def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
     """What a person is told who has to judge: how much, where, by what, in what form, and how it comes back."""
-    example = json_line({"query_id": missing[0][0], "doc_id": missing[0][1], "grade": 0, "reason": "why"})
+    wanted = set(missing)
+    row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
+    said = {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
+    example = json_line(said)
     waiting = " ".join(path.name for path in batches[:2]) + (" ..." if len(batches) > 2 else "")
     return (
         f"{version.name}: {len(missing)} of {pooled} pairs are to be judged, in {len(batches)} batches of at most "
@@ -138,91 +147,8 @@ def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batc
         f"Judge them by {version.judging / version.judge_path.name}. An answer file has one line a pair:\n"
         f"  {example}\n"
         f"Import answers, a batch or several at a time: "
-        f"{DRIVER} labels import {version.flags} --judge=NAME FILE ..."
+        f"{DRIVER} labels import {version.flags} --judge=NAME FILE ...\n"
+        "Where a language model judged, say which: --model=ID. Without it the grades count as a person's.\n"
+        f"Or judge by keyboard in a browser: {DRIVER} labels page {version.flags}\n"
+        f"Or have the plan's language models judge: add --judge to the command below."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What one answer file brought: new labels, and answers that were in labels.jsonl already."""
-
-    added: int
-    known: int
-
-
-def import_answers(version: Version, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
-    """Append a file of answers to labels.jsonl, all of them or none.
-
-    An answer that is there already with the same grade is left out; with another grade, or for a query or
-    document that the version does not have, it is an InputError that names file and line.
-    """
-    known = {label.key: label for label in load_labels(version.labels_path)}
-    check = _AnswerCheck(version)
-    fresh: dict[tuple[str, str, str, int], Label] = {}
-    repeated = 0
-    for number, row in read_jsonl(path):
-        where = f"{path}:{number}"
-        label = check.label(checked(Answer, row, where), where, judge=judge, model=model, judged_on=judged_on)
-        earlier = known.get(label.key) or fresh.get(label.key)
-        if earlier is None:
-            fresh[label.key] = label
-        elif earlier.grade == label.grade:
-            repeated += 1
-        else:
-            raise InputError(
-                f"{where}: query {label.query_id} and {label.doc_id} have grade {earlier.grade} by {label.judge} "
-                f"already; this line says {label.grade}. Nothing of the file was imported. "
-                "A second reading is another round."
-            )
-    if not fresh and not repeated:
-        raise InputError(f"{path} holds no answers.")
-    if fresh:
-        append_labels(version.labels_path, list(fresh.values()))
-    return Imported(len(fresh), repeated)
-
-
-class _AnswerCheck:
-    """What answers of one version are held to."""
-
-    def __init__(self, version: Version) -> None:
-        self.queries = {query.query_id for query in load_queries(version.queries_path)}
-        self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
-        self.prompt = file_sha256(version.judge_path)
-        self.exported = {
-            (row["query_id"], row["doc_id"]): (path.stem, str(row["evidence_sha256"]))
-            for path, row in _exported(version.judging)
-        }
-        self.name = f"{version.source.name} v{version.number}"
-
-    def label(self, answer: Answer, where: str, *, judge: str, model: str, judged_on: str) -> Label:
-        """The answer as a row of labels.jsonl."""
-        for kind, name, known in (
-            ("query", answer.query_id, self.queries),
-            ("document", answer.doc_id, self.corpus.keys()),
-        ):
-            if name not in known:
-                raise InputError(
-                    f"{where}: {self.name} has no {kind} {name!r}. Nothing of the file was imported; "
-                    "is it an answer to another version?"
-                )
-        if not (answer.judge or judge):
-            raise InputError(f"{where}: who judged? Give --judge NAME, or a judge in every line.")
-        row = self.corpus[answer.doc_id]
-        if any(not 0 <= start < end <= row.n_chars for start, end in answer.spans):
-            raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {row.n_chars}).")
-        # A pair that was in no batch was judged on the whole document, and carries its digest.
-        batch, evidence = self.exported.get((answer.query_id, answer.doc_id), ("", row.sha256))
-        return Label(
-            query_id=answer.query_id,
-            doc_id=answer.doc_id,
-            grade=answer.grade,
-            reason=answer.reason,
-            judge=answer.judge or judge,
-            model=answer.model or model,
-            prompt_sha256=self.prompt,
-            evidence_sha256=evidence,
-            spans=answer.spans,
-            round=answer.round,
-            batch=batch,
-            judged_on=judged_on,
-        )

@@ -76,7 +76,8 @@ def verified_preregistration(version: Version) -> Preregistration:
     if changed := _changes(frozen, version):
         raise IntegrityError(
             f"{path} froze {version.name}, and since then {'; '.join(changed)}. "
-            "Restore the files from git, or open the next version: queries, corpus, prompt and rule never change."
+            "Restore the files from git, or open the next version: queries, corpus, prompt, rule and judges never "
+            "change."
         )
     return frozen
 
@@ -107,8 +108,10 @@ def _changes(frozen: Preregistration, version: Version) -> list[str]:
             changed.append(f"the {name} plan is gone")
             continue
         now = plan_digest(read_plan(path))
-        if (plan.rule_sha256, plan.baseline) != (now.rule_sha256, now.baseline):
-            changed.append(f"the rule of the {name} plan changed")
+        if plan.rule_sha256 != now.rule_sha256:
+            changed.append(f"the rule or the judges of the {name} plan changed")
+        if plan.baseline != now.baseline:
+            changed.append(f"the baseline of the {name} plan changed (frozen {plan.baseline}, now {now.baseline})")
         if gone := [cell for cell in plan.cells if cell not in now.cells]:
             changed.append(f"the {name} plan lost {', '.join(gone)}")
     return changed

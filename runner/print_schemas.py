@@ -8,20 +8,12 @@ from pathlib import Path
 
 from runner.canonical import JSON, write_atomic
 from runner.decision_schemas import Decision, Lock, Receipt
+from runner.judging_schemas import Answer, Label
 from runner.post_bulk.schemas import PostBulk
 from runner.result_schemas import Results
-from runner.schemas import (
-    Answer,
-    CellFile,
-    CollectionFile,
-    CorpusHeader,
-    CorpusRow,
-    Label,
-    Plan,
-    Preregistration,
-    Queries,
-)
+from runner.schemas import CellFile, CollectionFile, CorpusHeader, CorpusRow, Plan, Preregistration, Queries
 from runner.strict import Strict
+from runner.version_schemas import Abandoned, Opened
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "eval-architecture.md"
 WIDTH = 118
@@ -39,6 +31,8 @@ SCHEMAS: dict[str, type[Strict]] = {
     "results.json": Results,
     "receipt.json": Receipt,
     "decision.json": Decision,
+    "opened.json": Opened,
+    "abandoned.json": Abandoned,
     "lock.json": Lock,
     "post_bulk.json": PostBulk,
 }

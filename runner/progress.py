@@ -21,7 +21,10 @@ SECONDS_BETWEEN_LINES = 60
 
 
 class Progress(NamedTuple):
-    """How far an embedding is; tokens are those that the encoder reads, so without what it truncates."""
+    """How far an embedding is; tokens are those that the encoder reads, so without what it truncates.
+
+    Of other work, such as judging, both are its own units.
+    """
 
     texts: int
     all_texts: int
@@ -42,10 +45,13 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def bars() -> Iterator[Callable[[str, Dollars], Report]]:
-    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere. Safe from many threads."""
+def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
+    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere. Safe from many threads.
+
+    The pace is told in `unit` a second.
+    """
     if not sys.stderr.isatty():
-        yield _lines
+        yield lambda label, dollars: _lines(label, dollars, unit)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -53,11 +59,11 @@ def bars() -> Iterator[Callable[[str, Dollars], Report]]:
 
     columns = TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TextColumn("{task.fields[said]}")
     with Display(*columns, console=Console(stderr=True), refresh_per_second=4) as display:
-        yield lambda label, dollars: _bar(display, label, dollars)
+        yield lambda label, dollars: _bar(display, label, dollars, unit)
 
 
-def _bar(display: "Display", label: str, dollars: Dollars) -> Report:
-    pace = _Pace()
+def _bar(display: "Display", label: str, dollars: Dollars, unit: str) -> Report:
+    pace = _Pace(unit)
     tasks: list[TaskID] = []
 
     def report(at: Progress) -> None:
@@ -69,8 +75,8 @@ def _bar(display: "Display", label: str, dollars: Dollars) -> Report:
     return report
 
 
-def _lines(label: str, dollars: Dollars) -> Report:
-    pace = _Pace()
+def _lines(label: str, dollars: Dollars, unit: str) -> Report:
+    pace = _Pace(unit)
 
     def report(at: Progress) -> None:
         pace.note(at)
@@ -83,7 +89,8 @@ def _lines(label: str, dollars: Dollars) -> Report:
 class _Pace:
     """How fast one embedding goes, counted from its first report, which says what earlier attempts left."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
         self.started = self.last_line = time.monotonic()
         self.tokens_before: int | None = None
 
@@ -105,7 +112,7 @@ class _Pace:
         rate = (at.tokens - (self.tokens_before or 0)) / seconds if seconds > 0 else 0.0
         parts = [f"{at.texts}/{at.all_texts}"]
         if rate > 0:
-            parts.append(f"{rate:,.0f} tokens/s")
+            parts.append(f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}/s")
         if dollars is not None:
             parts.append(f"${dollars:.2f}")
         if rate > 0 and at.tokens < at.all_tokens:

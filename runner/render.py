@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from runner import catalog
+from runner.agreement.panel import can_say
+from runner.agreement.schemas import Agreement
 from runner.canonical import JSON, json_bytes, rounded, sha256
 from runner.decision_schemas import Receipt
 from runner.distractors.chart import chart
@@ -21,7 +23,7 @@ from runner.records import SCORE_UNIT
 from runner.result_schemas import Results
 from runner.tiers import p_text, whole_percent
 
-TEMPLATE_VERSION = 5
+TEMPLATE_VERSION = 6
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -55,6 +57,8 @@ def page(results: Results, receipt: Receipt | None) -> bytes:
         results_sha256=sha256(json_bytes(stored)),
         plan_lines=yaml.safe_dump(inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
         commands=inert(_commands(results)),
+        double_command=inert(f"{DRIVER} labels double --source={shlex.quote(results.source)}"),
+        judges_say=inert(_judges_say(stored["judging"])),
         template_version=TEMPLATE_VERSION,
     )
 
@@ -79,6 +83,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "places": places,
+        "ranked": ranked,
         "signed": signed,
         "percent": percent,
         "dollars": dollars,
@@ -141,6 +146,16 @@ def shade(value: int) -> int:
     return min(value * SHADES // SCORE_UNIT, SHADES - 1)
 
 
+def ranked(rows: Iterable[JSON], cells: Iterable[Mapping[str, JSON]]) -> list[JSON]:
+    """Rows with a `cell`, or names of cells, in the order of the ranking; those that are not in it come last."""
+    places_of = {row["cell"]: place for place, row in enumerate(cells)}
+
+    def place(row: JSON) -> int:
+        return places_of.get(row if isinstance(row, str) else row["cell"], len(places_of))
+
+    return sorted(rows, key=place)
+
+
 def criterion_5(row: Mapping[str, JSON], rule: Mapping[str, float]) -> str:
     """Whether a cell meets criterion 5, in words, with what is missing where it does not."""
     if row["role"] == "baseline":
@@ -175,6 +190,14 @@ def inert(value: JSON) -> JSON:
     if isinstance(value, list):
         return [inert(item) for item in value]
     return value
+
+
+def _judges_say(panel: Mapping[str, JSON] | None) -> list[str]:
+    """One sentence a second judge on what its readings can show, from figures as they are stored."""
+    if panel is None:
+        return []
+    agreement = Agreement.model_validate(panel["agreement"])
+    return [f"{second.judge}: {can_say(agreement, second)}" for second in agreement.seconds]
 
 
 def _commands(results: Results) -> list[str]:

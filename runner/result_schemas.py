@@ -4,20 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.agreement.noise_schemas import JudgeOutcome, NoiseResult, PoweredResult
+from runner.agreement.schemas import Agreement
 from runner.distractors.schemas import ScaleResult
-from runner.schemas import (
-    CollectionFacts,
-    Count,
-    LabelPrefix,
-    Plan,
-    Provenance,
-    Quarantined,
-    QueryRow,
-    Sample,
-    Sha256,
-    Share,
-)
+from runner.field_types import Count, Ends, Sha256, Share
+from runner.judging_schemas import LabelPrefix
+from runner.pool_schemas import CellPool, Sensitivity, Slice, SpanResult
+from runner.schemas import CollectionFacts, Plan, Provenance, Quarantined, QueryRow, Sample
 from runner.strict import Strict
+from runner.version_schemas import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
@@ -27,7 +22,6 @@ Null = Literal["permuted qrels", "random retrieval", "most retrieved", "length s
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
 Control = Literal["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
 GuardState = Literal["non-inferior", "inconclusive", "inferior"]
-Ends = Annotated[list[float], Field(min_length=2, max_length=2)]  # low and high end of an interval
 
 
 class MeasureResult(Strict):
@@ -158,7 +152,8 @@ class ControlResult(Strict):
 class CellResult(Strict):
     """One row of the ranking; `test` and `guard` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run.
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null where the
+    judgments are published.
     """
 
     cell: str
@@ -174,7 +169,9 @@ class CellResult(Strict):
     diagnosis: str
     single_gold: list[SingleGoldVerdict]
     unjudged: Count
-    bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
+    bounds: Ends
+    pool: CellPool | None
+    sensitivity: Sensitivity
     provenance: Provenance
 
 
@@ -213,6 +210,19 @@ class NoiseFloor(Strict):
     queries_changed: Count
 
 
+class JudgePanel(Strict):
+    """What is known of the judges, and what it leaves of the decision.
+
+    `noise` is null where no pair was read twice; `others` has one entry for every further judge; `people` says what
+    differences are once people's grades correct a model's.
+    """
+
+    agreement: Agreement
+    noise: NoiseResult | None
+    others: list[JudgeOutcome]
+    people: PoweredResult
+
+
 class Outcome(Strict):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
@@ -239,10 +249,11 @@ class Results(Strict):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `scale` says what other numbers of documents would do.
+    `scale` says what other numbers of documents would do; `spans` is null where no reading lists are kept; `slices`
+    describe and test nothing; `previous` compares with the version before, null for a first one.
     """
 
-    schema_version: Literal[5]
+    schema_version: Literal[6]
     source: str
     version: int
     kind: Kind
@@ -257,6 +268,10 @@ class Results(Strict):
     cells: list[CellResult]
     controls: list[ControlResult]
     noise_floor: NoiseFloor | None
+    judging: JudgePanel | None
+    spans: SpanResult | None
+    slices: list[Slice]
     scale: ScaleResult
+    previous: PreviousVersion | None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]

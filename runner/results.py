@@ -6,21 +6,28 @@ from dataclasses import asdict
 
 import numpy as np
 
+from runner.batch_files import Pair
 from runner.canonical import file_sha256
 from runner.cell_results import cell_results
 from runner.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.controls import controls
 from runner.eval_set import NOISE_FLOOR_CELL, Version, load_cell_file, load_corpus, load_queries
 from runner.evidence import Evidence
+from runner.judge_panel import doubts, judge_panel
+from runner.judging_schemas import Label
 from runner.labels import judgments, label_prefix, version_labels
 from runner.outcome import outcome
-from runner.prep_labels import Pair, pool, unjudged
+from runner.prep_labels import pool, unjudged
+from runner.ranking import Reading
+from runner.reading_files import read_reading
 from runner.records import SCORE_UNIT, Query
 from runner.result_schemas import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.run_files import read_run
-from runner.schemas import CorpusHeader, CorpusRow, Label, Plan, QueryRow
+from runner.schemas import CorpusHeader, CorpusRow, Plan, QueryRow
 from runner.score import qrels, score
 from runner.significance import score_matrix
+from runner.slices import slices
+from runner.span_scores import span_scores
 from runner.weaknesses import declared_weaknesses
 
 
@@ -44,7 +51,9 @@ def make_results(
         registered=registered,
         document_lengths={document.doc_id: document.n_chars for document in documents},
     )
-    rows = cell_results(comparison)
+    panel = judge_panel(comparison, labels)
+    rows = cell_results(comparison, doubts(panel, labels, plan.significance.alpha))
+    found = span_scores(comparison, judgments(labels), _readings(version, comparison))
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in queries]
     evidence = Evidence(
@@ -57,7 +66,7 @@ def make_results(
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     return Results(
-        schema_version=5,
+        schema_version=6,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -72,10 +81,23 @@ def make_results(
         cells=rows,
         controls=list(evidence.controls),
         noise_floor=evidence.noise_floor,
+        judging=panel,
+        spans=found,
+        slices=slices(comparison),
         scale=comparison.scale(),
+        previous=None,
         outcome=outcome(plan, evidence),
-        weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts),
+        weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
+
+
+def _readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
+    """The reading lists of the cells that have one."""
+    return {
+        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
+        for cell, facts in comparison.facts.items()
+        if facts.chunk_run_sha256 is not None
+    }
 
 
 def control_results(comparison: Comparison) -> list[ControlResult]:

@@ -7,13 +7,14 @@ from runner import catalog
 from runner.canonical import read_json
 from runner.catalog import SOURCES, SourceSpec
 from runner.decision_schemas import Decision
-from runner.eval_set import Version, load_decision, newest_version
+from runner.eval_set import Version, is_abandoned, load_decision, newest_version
 from runner.lock import LOCK_NAME, verify_version
 from runner.plan import NOT_EVALUATED, default_plan_text
 from runner.records import DenseCell, parse_cell
 from runner.result_schemas import CellResult, Results
 from runner.schemas import Reuse
 from runner.strict import checked
+from runner.version_history import abandoned, versions_of
 
 NOT_BEGUN = "not begun"
 OPEN = "open"
@@ -26,10 +27,11 @@ Versions = Callable[[str], Version]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one source stands; `decision` only of a locked record.
+    """Where one source stands; `decision` is the one in force, of the newest locked record.
 
-    `observed_best` is the chunker of the dense cell with the highest nDCG@10 of the decided version, or of a decision
-    that was made elsewhere, "" where nothing was measured.
+    `version` is the one that it is of or, without a decision, the newest. `beside` tells of others: "v3 is open", "v2
+    abandoned", "" for none. `observed_best` is the chunker of the dense cell with the highest nDCG@10 of the decided
+    version, or of a decision that was made elsewhere, "" where nothing was measured.
     """
 
     source: SourceSpec
@@ -37,6 +39,7 @@ class Standing:
     state: str
     decision: Decision | None
     observed_best: str
+    beside: str
 
     @property
     def is_decided(self) -> bool:
@@ -56,14 +59,36 @@ def roster(versions: Versions = newest_version) -> list[Standing]:
 
 
 def standing(version: Version) -> Standing:
-    """How far a version has come; read from its files, which must keep to their schemas."""
+    """How far a source has come, `version` being its newest; read from files, which must keep to their schemas."""
     source = version.source
-    decision = locked_decision(version)
+    in_force = version_in_force(version)
+    shown = in_force or version
+    decision = locked_decision(shown)
     if decision is not None:
         state = BY_POLICY if decision.kind == "policy" else DECIDED
     else:
-        state = OPEN if (version.folder / "plan.yaml").exists() else NOT_BEGUN
-    return Standing(source, version, state, decision, _observed_best(version, decision))
+        state = OPEN if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
+    return Standing(source, shown, state, decision, _observed_best(shown, decision), beside(shown))
+
+
+def beside(version: Version) -> str:
+    """What became of versions that are newer than this one, or were given up before it; "" where there are none."""
+    told = []
+    for other in versions_of(version):
+        if abandoned(other) is not None:
+            told.append(f"v{other.number} abandoned")
+        elif other.number > version.number:
+            told.append(f"v{other.number} is open")
+    return ", ".join(told)
+
+
+def version_in_force(version: Version) -> Version | None:
+    """The newest version of the same source, in the same view, whose decision is locked; None where none is.
+
+    While a newer one stands open this is what holds. An IntegrityError where its record was changed since.
+    """
+    newest_first = (one for one in reversed(versions_of(version)) if not is_abandoned(one.folder))
+    return next((one for one in newest_first if locked_decision(one) is not None), None)
 
 
 def locked_decision(version: Version) -> Decision | None:
@@ -93,7 +118,8 @@ def reuse_of(source: SourceSpec) -> Reuse | None:
 
 def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> str:
     """What is known of a reused chunker in the evaluation of the sibling that it was written for."""
-    sibling = versions(source.reuses)
+    newest = versions(source.reuses)
+    sibling = version_in_force(newest) or newest
     decision = locked_decision(sibling)
     if decision is None:
         return NOT_EVALUATED

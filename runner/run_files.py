@@ -52,7 +52,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     """
     hits: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     seen: set[tuple[str, str]] = set()
-    for number, line in _lines(path):
+    for number, line in table_lines(path, RUN_HEADER, "run file"):
         try:
             query_id, hit = _parsed(line, hits)
             if (query_id, hit.doc_id) in seen:
@@ -64,18 +64,19 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     return Run(cell, {query_id: tuple(ranked) for query_id, ranked in hits.items()})
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def table_lines(path: Path, header: str, what: str) -> Iterator[tuple[int, str]]:
+    """Number (from 2) and text of each line below the header; an InputError where the file is no whole one."""
     try:
-        header, *lines = path.read_bytes().decode().split("\n")
+        first, *lines = path.read_bytes().decode().split("\n")
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error}). Restore the file, or remove it and retrieve again.") from error
-    if header != RUN_HEADER or lines[-1:] != [""]:
+    if first != header or lines[-1:] != [""]:
         raise InputError(
-            f"{path}: not a whole run file; its first line is {RUN_HEADER!r} and its last one ends with a line break. "
+            f"{path}: not a whole {what}; its first line is {header!r} and its last one ends with a line break. "
             "Restore the file, or remove it and retrieve again."
         )
     return enumerate(lines[:-1], start=2)

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from runner.field_types import Count, Sha256, Share
+from runner.judging_schemas import Judges
 from runner.strict import Sparse, Strict
-
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
 
 
 class Sample(Sparse):
@@ -81,6 +79,7 @@ class Plan(Sparse):
     significance: Significance
     null_gate: NullGate
     reuse: Reuse | None = None
+    judges: Judges | None = None
 
 
 class PlanDigest(Strict):
@@ -180,48 +179,6 @@ class CorpusRow(Sparse):
     family: str
     n_chars: Count
     status: str = ""
-
-
-class Label(Strict):
-    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key."""
-
-    query_id: str
-    doc_id: str
-    grade: Annotated[int, Field(ge=0, le=3)]
-    reason: str
-    judge: Annotated[str, Field(min_length=1)]
-    model: str
-    prompt_sha256: Sha256
-    evidence_sha256: Sha256
-    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
-    round: Annotated[int, Field(ge=1)]
-    batch: str
-    judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-
-    @property
-    def key(self) -> tuple[str, str, str, int]:
-        """What may occur once in a version."""
-        return (self.query_id, self.doc_id, self.judge, self.round)
-
-
-class LabelPrefix(Strict):
-    """Which lines of labels.jsonl are meant: how many from the first on, and their digest."""
-
-    lines: Count
-    sha256: Sha256
-
-
-class Answer(Strict):
-    """A row of a judge's answer file; `spans` are supporting passages as [start, end] characters of the document."""
-
-    query_id: str
-    doc_id: str
-    grade: Annotated[int, Field(ge=0, le=3)]
-    reason: str = ""
-    judge: str = ""
-    model: str = ""
-    round: Annotated[int, Field(ge=1)] = 1
-    spans: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
 
 
 class Truncation(Strict):

@@ -75,7 +75,7 @@ def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
 
 
 def single_gold(query_ids: Iterable[str], qrels: Qrels) -> dict[str, str]:
-    """Each query's highest-graded document, of equals the first by id; queries without a relevant one are left out."""
+    """Each query's highest-graded document, of equals the first by id, without queries that have none above grade 0."""
     best = {}
     for query_id in query_ids:
         doc_id, grade = min(qrels.get(query_id, {}).items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))

@@ -12,13 +12,13 @@ from itertools import count
 from pathlib import Path
 
 from runner import plan
+from runner.answers import import_answers
 from runner.backends import LocalBackend
 from runner.decide import Choice
 from runner.errors import Outstanding
 from runner.eval_set import Version
 from runner.lock import verify_version
 from runner.pipeline import Evening
-from runner.prep_labels import import_answers
 from runner.store import exclusive
 from tests.small_set import answers, fake_encoders, few_draws, make_version, write_corpus, write_queries
 

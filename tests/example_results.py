@@ -7,6 +7,7 @@ from runner.distractors.schemas import ScaleCell, ScaleFactor, ScalePoint, Scale
 from runner.evidence import Evidence
 from runner.outcome import outcome
 from runner.plan import default_plan_text
+from runner.pool_schemas import Sensitivity, SensitivityMeasure
 from runner.result_schemas import (
     CellResult,
     ControlResult,
@@ -66,6 +67,10 @@ def gate(cell, verdict):
     )
 
 
+SAME = SensitivityMeasure(mean=0.5, difference=0.0)
+SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
+
+
 def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
     """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
 
@@ -112,6 +117,8 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         single_gold=[],
         unjudged=0,
         bounds=[0.0, 1.0],
+        pool=None,
+        sensitivity=SENSITIVITY,
         provenance=Provenance(
             schema_version=3,
             cell=cell,
@@ -166,7 +173,7 @@ def scale(*cells):
 def results(*rows, kind="production", unjudged=0):
     ranked = evidence(*rows, unjudged=unjudged)
     return Results(
-        schema_version=5,
+        schema_version=6,
         source="demo",
         version=1,
         kind=kind,
@@ -201,6 +208,10 @@ def results(*rows, kind="production", unjudged=0):
         cells=list(ranked.cells),
         controls=list(ranked.controls),
         noise_floor=None,
+        judging=None,
+        spans=None,
+        slices=[],
+        previous=None,
         scale=scale(*(row.cell for row in ranked.cells)),
         outcome=outcome(PLAN, ranked),
         weaknesses=["Every pair was graded once."],

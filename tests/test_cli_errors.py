@@ -153,16 +153,31 @@ def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_pat
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
     bad.write_text('{"query_id": "q02", "doc_id": "BILLS-117hr101ih", "grade": 4}\n')
-    code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j")
+    code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
     assert code == 2
     assert f"{good}: 1 labels added" in heard
     assert f"{bad}:1: grade: input should be less than or equal to 3 (found 4)" in heard
     before = version.labels_path.read_bytes()
     bad.write_text(bad.read_text().replace("4}", "2}"))
-    code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j")
+    code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
     assert (code, out) == (0, "demo v1: 1 labels added\n")
     assert f"{good}: 0 labels added, 1 known already" in heard
     assert version.labels_path.read_bytes().startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'\xef\xbb\xbf{"query_id": 1}\r\n', ":1: a byte order mark and CRLF line ends; read as plain lines\n"),
+        (b'\xef\xbb\xbf{"query_id": 1}\n{}\r\n', ":1: a byte order mark; read as plain lines\n"),
+        (b'{"query_id": 1}\n{}\r\n', ":2: CRLF line ends; read as plain lines\n"),
+    ],
+)
+def test_what_an_editor_left_in_an_answer_file_is_said_with_its_place(tmp_path, command, content, said):
+    preregister(begin(tmp_path))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(content)
+    assert f"{path}{said}" in command("labels", "import", str(path), "--judge=j")[2]
 
 
 def test_labels_are_refused_before_anything_was_frozen(tmp_path, command):
@@ -192,7 +207,7 @@ def test_a_preregistration_cannot_be_made_again_once_labels_are_there(tmp_path, 
     preregister(version)
     path = tmp_path / "answers.jsonl"
     path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    assert command("labels", "import", str(path), "--judge=j")[0] == 0
+    assert command("labels", "import", str(path), "--judge=j", "--unbatched")[0] == 0
     version.preregistration_path.unlink()
     with pytest.raises(errors.IntegrityError, match="cannot be frozen a second time"):
         preregister(version)
@@ -259,14 +274,14 @@ DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
 
 def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
     assert cli.main(["grad", "--demo"]) == 2
-    assert "'grad' is no subcommand. There are: labels, render, verify, lock, grade" in capsys.readouterr().err
+    assert "'grad' is no subcommand. There are: queries, labels, render, verify, lock, grade" in capsys.readouterr().err
 
 
 def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):
     def broken(arguments):
         raise ZeroDivisionError(arguments)
 
-    monkeypatch.setattr("runner.tools.version_commands.labels", broken)
+    monkeypatch.setattr("runner.tools.labels_command.labels", broken)
     assert cli.main(["labels"]) == 70
     assert "ZeroDivisionError" in capsys.readouterr().err
 
@@ -278,7 +293,7 @@ def test_a_machine_that_gives_out_is_a_backend_error(monkeypatch, capsys, error,
     def broken(arguments):
         raise error
 
-    monkeypatch.setattr("runner.tools.version_commands.labels", broken)
+    monkeypatch.setattr("runner.tools.labels_command.labels", broken)
     assert cli.main(["labels"]) == 5
     assert said in capsys.readouterr().err
 

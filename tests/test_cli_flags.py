@@ -32,7 +32,14 @@ from tests.small_set import begin, make_version, write_corpus
         (("--encoder-url=nonsense", "--dry-run"), "--encoder-url is no address"),
         (("--encoder-api=tei",), "--encoder-api belongs to --encoder-url"),
         (("--gpu=L4",), "--gpu belongs to --modal"),
-        (("--max-usd=1",), "--max-usd belongs to --modal"),
+        (("--max-usd=1",), "--max-usd belongs to --modal and --judge"),
+        (("--bulk-gate=0", "--judge"), "--judge belongs to an evening"),
+        (("--bulk-gate=5", "--judge"), "--judge belongs to an evening"),
+        (("--bulk-gate=0", "--modal"), "embeds nothing"),
+        (("--bulk-gate=5", "--choose="), "--bulk-gate goes with --source and --eval-set-path alone"),
+        (("labels", "double", "a.jsonl"), "labels double takes no files"),
+        (("labels", "agreement", "a.jsonl"), "labels agreement takes no files"),
+        (("labels", "agreement", "--share=0"), "--share belongs to labels double"),
         (("--modal", "--max-usd=much"), "'much' is not an amount of dollars"),
         (("--modal", "--containers=0"), "'0' is not a number of containers"),
         (("--modal", "--gpu=L5", "--dry-run"), "L5"),
@@ -44,6 +51,19 @@ def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tm
     assert (code, out) == (2, "")
     assert said in heard
     assert not list(tmp_path.iterdir())
+
+
+def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["replay", "--source=demo", "--max-usd=1"])
+    assert capsys.readouterr().err.rstrip().endswith("--max-usd belongs to --modal")
+
+
+def test_the_help_of_a_signature_names_all_that_is_signed(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("with --choose, --adopt-baseline, --abandon and --new-version") == 2
 
 
 def suggested(message):

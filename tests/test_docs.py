@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -32,8 +33,10 @@ def tracked_files() -> list[Path]:
 
 
 def help_text(capsys: pytest.CaptureFixture[str], *command: str) -> str:
-    with pytest.raises(SystemExit) as stop:
-        cli.main([*command, "--help"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "400")  # a narrow one breaks flags at their hyphens
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*command, "--help"])
     assert stop.value.code == 0
     return capsys.readouterr().out
 
@@ -164,6 +167,22 @@ def test_every_command_of_the_documents_takes_the_flags_it_is_given(capsys: pyte
         subcommand = [] if first.startswith(("-", "[")) else [first]
         assert set(subcommand) <= set(cli.SUBCOMMANDS), command
         assert flags(command) <= flags(help_text(capsys, *subcommand)), command
+
+
+def test_every_labels_and_queries_command_of_the_documents_parses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = [words for words in map(shlex.split, commands()) if words[1] in ("labels", "queries")]
+    assert {words[2] for words in found} >= {"import", "double", "agreement", "page", "sample", "draft", "check", "add"}
+    for words in found:
+        given = [word for word in words[1:] if word != "..."]
+        stop = None
+        try:
+            cli.main([*given, "--eval-set-path", str(tmp_path / "none")])
+        except SystemExit as error:
+            stop = error.code
+        assert stop is None, f"{' '.join(words)}: {capsys.readouterr().err}"
 
 
 def test_every_make_target_of_the_documents_exists() -> None:

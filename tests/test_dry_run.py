@@ -12,6 +12,8 @@ from runner.dry_run import RECORDED, describe
 from runner.eval_set import CHECKOUT
 from runner.labels import append_labels
 from runner.lock import write_lock
+from runner.next_version import open_next
+from runner.preregistration import preregister
 from runner.records import Chunk, Hit, Run, Span
 from runner.run_files import run_bytes
 from runner.spending.ledger import BudgetError, write_session
@@ -187,7 +189,7 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     _, lines, _ = dry_run()
     assert "plan: 9 cells, pool depth 30, baseline minilm-l6-v2 x fixed_token_512_50" in lines
     assert "  rrf(bm25,minilm-l6-v2) x section_aware_bills_v1" in lines
-    assert "cost: $0.00 (local encoders; judging by file)" in lines
+    assert "cost: $0.00 (local encoders)" in lines
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "corpus: 16 of 16 documents, 0 quarantined" in lines
     assert any(line.startswith("queries: 25; smallest difference") and "0.088" in line for line in lines)
@@ -247,7 +249,7 @@ def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_pat
 
 def test_what_a_server_costs_is_not_known(tmp_path):
     lines, _ = describe(begin(tmp_path), server="http://localhost:8080/v1/embeddings")
-    assert "cost: not known (encoders of http://localhost:8080/v1/embeddings; judging by file)" in lines
+    assert "cost: not known (encoders of http://localhost:8080/v1/embeddings)" in lines
 
 
 def test_a_damaged_ledger_of_another_version_is_left_out_of_rates_and_said(tmp_path, caplog):
@@ -303,6 +305,42 @@ def test_a_changed_file_of_a_locked_version_exits_4(tmp_path, dry_run):
     code, lines, errors = dry_run()
     assert (code, lines) == (4, [])
     assert "queries.yaml: changed" in errors
+
+
+@pytest.mark.parametrize("view", [(), ("--rehearse",)])
+def test_a_changed_file_of_a_preregistered_version_exits_4(tmp_path, dry_run, view):
+    version = begin(tmp_path)
+    preregister(version)
+    assert dry_run(*view)[0] == 1
+    version.queries_path.write_text(version.queries_path.read_text().replace("city bus", "city tram"))
+    code, lines, errors = dry_run(*view)
+    assert (code, lines) == (4, [])
+    assert "froze demo v1" in errors
+    assert "since then queries.yaml changed (frozen" in errors
+
+
+def test_a_changed_file_of_an_open_v2_is_said_and_v1s_decision_stays(tmp_path, dry_run):
+    version = begin(tmp_path)
+    preregister(version)
+    decided(version)
+    write_lock(version.record)
+    open_next(version, today="2026-02-01")
+    following = make_version(tmp_path)
+    assert following.number == 2
+    preregister(following)
+    following.judge_path.write_text("other words")
+    code, lines, _ = dry_run()
+    assert (code, lines[0], lines[-1]) == (0, "demo v2", "decision recorded")
+    assert lines[-2].startswith("in force: demo v1: chosen is ")
+    assert lines[-3].startswith("demo v2 is open: ")
+    assert "judge-v2.md changed (frozen" in lines[-3]
+
+
+def test_a_judges_address_that_is_none_is_refused_as_the_run_refuses_it(tmp_path, dry_run):
+    begin(tmp_path)
+    code, lines, errors = dry_run("--judge", "--judge-url", "foo")
+    assert (code, lines) == (2, [])
+    assert "--judge-url is no address" in errors
 
 
 @pytest.mark.parametrize("state", ["nothing", "everything"])

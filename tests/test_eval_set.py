@@ -17,10 +17,10 @@ from runner.eval_set import (
     newest_version,
     open_version,
 )
+from runner.judging_schemas import Label
 from runner.labels import append_labels, judgments, label_prefix, load_labels
 from runner.preregistration import preregister, registered_cells
 from runner.records import Query, Span
-from runner.schemas import Label
 from tests.small_set import make_version, query_rows
 
 SHA = "ab" * 32
@@ -276,6 +276,11 @@ def change_the_rehearsals_baseline(version):
     edit_plan(version, rehearsal=True, baseline="minilm-static-384 x fixed_token_512_50")
 
 
+def change_a_judge(version):
+    judges = version.plan().judges.model_dump()
+    edit_plan(version, judges={**judges, "first": {"api": "openai", "model": "qwen3-32b"}})
+
+
 def remove_a_cell(version):
     edit_plan(version, cells=[cell for cell in version.plan().cells if not cell.startswith("rrf")])
 
@@ -288,9 +293,10 @@ CHANGES = {
     change_a_query: "queries.yaml changed",
     change_the_corpus: "corpus.jsonl changed",
     change_the_prompt: "judge-v1.md changed",
-    change_the_rule: "the rule of the production plan changed",
-    change_the_rehearsals_rule: "the rule of the rehearsal plan changed",
-    change_the_rehearsals_baseline: "the rule of the rehearsal plan changed",
+    change_the_rule: "the rule or the judges of the production plan changed",
+    change_a_judge: "the rule or the judges of the production plan changed",
+    change_the_rehearsals_rule: "the rule or the judges of the rehearsal plan changed",
+    change_the_rehearsals_baseline: "the baseline of the rehearsal plan changed",
     remove_a_cell: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
     remove_the_rehearsal: "the rehearsal plan is gone",
 }

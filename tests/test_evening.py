@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from runner.answers import import_answers
 from runner.backends import LocalBackend
 from runner.decide import Choice
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
@@ -15,7 +17,7 @@ from runner.exploration import Exploration
 from runner.labels import load_labels
 from runner.lock import verify_lock
 from runner.pipeline import Evening
-from runner.prep_labels import import_answers
+from runner.prep_labels import REPEATS
 from tests.evening_process import CHOICE, run
 from tests.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
 
@@ -54,7 +56,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
         evening(bills).run()
     assert bills.preregistration_path.exists()
     example = next(line for line in str(stopped.value).splitlines() if line.startswith("  {"))
-    assert set(json.loads(example)) == {"query_id", "doc_id", "grade", "reason"}
+    assert set(json.loads(example)) == {"batch", "query_id", "doc_id", "grade", "reason"}
 
     judged(bills, slice(0, 1))
     with pytest.raises(Outstanding, match=r"A provisional page with \d+ pairs unjudged: "):
@@ -74,7 +76,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert evening(bills).run() == answer
 
 
-def test_batches_hold_every_missing_pair_once_and_no_hint_of_a_system(tmp_path, corpus):
+def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(tmp_path, corpus):
     version = make_version(tmp_path)
     write_queries(version.folder)
     for _ in range(2):
@@ -82,9 +84,22 @@ def test_batches_hold_every_missing_pair_once_and_no_hint_of_a_system(tmp_path, 
             evening(version, corpus).run()
     batches = sorted(version.judging.glob("batch-*.jsonl"))
     rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
-    assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows)
+    assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows) - REPEATS * (len(batches) - 1)
     assert all(len(path.read_text().splitlines()) <= 100 for path in batches)
     assert not re.search("minilm|bm25|rrf|fixed_token|section_aware", "".join(path.read_text() for path in batches))
+
+
+def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    rows = yaml.safe_load(version.queries_path.read_text())
+    for row in rows["queries"][:9]:
+        row["stratum"] = "north"
+    version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
+    with pytest.raises(Outstanding, match="to be judged"):
+        evening(version, corpus).run()
+    judged(version)
+    assert "chosen is" in evening(version, choice=CHOICE).run()
 
 
 def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from runner.errors import BackendError, InputError
-from runner.over_http.client import KEY_VARIABLE
+from runner.over_http.client import KEY_VARIABLE, TRIES, Client, Patience
 from runner.over_http.encoder import HttpBackend
 from tests.embedding_server import Reply, Server, as_json, served, tei_info, toy_rows
 from tests.fake_encoder import TEXTS
@@ -193,4 +193,17 @@ def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else(server, mo
             one_answer(encoder)
         assert not other.log
     assert other.url in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [307, 401, 402, 404, 429])
+def test_a_key_in_the_path_of_an_address_is_not_shown(server, monkeypatch, status):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    server.faults = [Reply(b"no", status)] * TRIES
+    client = Client(5.0, Patience(lambda seconds: None))
+    try:
+        with pytest.raises(BackendError, match=r"/\[key\]/v1: HTTP") as caught:
+            client.post(f"{server.url}/{KEY}/v1", b'{"input": []}', 1000, threading.Event())
+    finally:
+        client.close()
     assert KEY not in str(caught.value)

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from runner import cli, eval_set
+from runner.answers import import_answers
 from runner.backends import LocalBackend
 from runner.canonical import digest, json_bytes, read_json, slug
 from runner.catalog import SOURCES
@@ -12,7 +13,6 @@ from runner.errors import IntegrityError, Outstanding
 from runner.lock import LOCK_NAME, locked_files, verify_lock, verify_version, write_lock
 from runner.pipeline import Evening
 from runner.plan import default_cells
-from runner.prep_labels import import_answers
 from tests.small_set import answers, begin, fake_encoders, make_version
 
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]

@@ -73,7 +73,7 @@ def results(name: str = "alpha", lifts: dict[str, float] | None = None, **more: 
     """A results.json of an external collection, as far as the matrix reads it, and some of what it must not."""
     queries = [{"id": f"q{number}", "text": f"SECRET question {number}"} for number in range(len(HARD))]
     return {
-        "schema_version": 5,
+        "schema_version": 6,
         "kind": "external",
         "plan": {"relevant_grade": 1, "baseline": BM25},
         "collection": {
@@ -505,7 +505,7 @@ def test_what_is_no_number_in_the_facts_of_an_encoder_is_refused(tmp_path):
 
 
 def test_results_of_an_earlier_schema_are_refused_by_its_number(tmp_path):
-    with pytest.raises(InputError, match="is of schema version 4, and this release reads 5"):
+    with pytest.raises(InputError, match="is of schema version 4, and this release reads 6"):
         docs(tmp_path, results(schema_version=4))
 
 

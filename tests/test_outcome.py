@@ -154,6 +154,25 @@ def test_a_cell_outside_of_the_family_needs_a_version_of_its_own():
     assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
 
 
+DOUBT = "is favoured by its judge (adjusted p 0.0100)"
+
+
+def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_asked_for():
+    doubted = row(BETTER, 0.1, **GOOD).model_copy(update={"confirmed": False, "short_of": [DOUBT]})
+    found = found_by(doubted, row(BASELINE))
+    assert found.tier == "candidate"
+    assert found.next_step == (
+        "Have more pairs read by a second judge (labels double --share PART): by its scores "
+        f"{BETTER} would be confirmed, but it {DOUBT}."
+    )
+
+
+def test_where_unjudged_hits_alone_keep_a_cell_from_being_confirmed_their_judgment_is_asked_for():
+    short = {"confirmed": False, "short_of": ["has unjudged hits"], "unjudged": 4}
+    holes = row(BETTER, 0.1, **GOOD).model_copy(update=short)
+    assert found_by(holes, row(BASELINE)).next_step == f"Have the unjudged hits of {BETTER} judged."
+
+
 def test_more_cells_need_more_queries():
     two = found_by(row(BETTER, 0.09), row(BASELINE))
     four = found_by(row(BETTER, 0.09), row(SPARSE), row(HYBRID), row(BASELINE))

@@ -178,6 +178,49 @@ def test_every_setting_that_can_move_a_verdict_moves_the_digest(path, fields):
     assert plan_digest(load(path)).rule_sha256 != before
 
 
+FIRST = {"api": "anthropic", "model": "claude-sonnet-4-6"}
+SECOND = {"api": "anthropic", "model": "claude-opus-4-6", "share": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001"),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+    ],
+)
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_a_second_judge_that_is_the_first_again_is_refused(path, first, second, rehearsal):
+    change(path, judges={"first": {**FIRST, "model": first}, "second": {**SECOND, "api": "openai", "model": second}})
+    assert list(problems(path, rehearsal=rehearsal)) == [
+        "judges: the second judge must be another model than the first"
+    ]
+
+
+def test_a_plan_may_name_one_judge_alone(path):
+    change(path, judges={"first": FIRST})
+    plan = load(path)
+    assert plan.judges.second is None
+    assert plan.model_dump()["judges"] == {"first": FIRST}
+    digest = plan_digest(plan)
+    change(path, judges={"first": FIRST, "second": None})
+    assert plan_digest(load(path)) == digest
+
+
+def test_the_judges_are_part_of_what_is_frozen_and_written_as_they_stand(path):
+    both = load(path)
+    assert both.model_dump()["judges"] == {"first": FIRST, "second": SECOND}
+    change(path, judges={"first": FIRST})
+    assert plan_digest(load(path)).rule_sha256 != plan_digest(both).rule_sha256
+
+
+@pytest.mark.parametrize("model", ["", "two words", "claude\x1b[2J", "modèle", "qwen\n", "a\u202eb"])
+def test_a_model_id_is_printable_ascii(path, model):
+    change(path, judges={"first": {**FIRST, "model": model}, "second": {**SECOND, "model": model}})
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["judges.first.model", "judges.second.model"]
+
+
 def test_the_digest_does_not_depend_on_how_the_file_is_laid_out(path):
     before = plan_digest(load(path))
     change(path)

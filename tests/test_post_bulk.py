@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runner import cli
+from runner.answers import import_answers
 from runner.backends import LocalBackend
 from runner.canonical import file_sha256, json_bytes, read_json, slug
 from runner.chunk_corpus import chunk_corpus
@@ -31,7 +32,6 @@ from runner.post_bulk.page import post_bulk_page
 from runner.post_bulk.run import post_bulk
 from runner.post_bulk.schemas import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.post_bulk.verdict import compared_findings
-from runner.prep_labels import import_answers
 from runner.records import Chunk, Document, Hit, Run, Span
 from runner.render import LONGEST_TEXT
 from runner.result_schemas import Difference

@@ -26,6 +26,7 @@ from runner.result_schemas import Results
 from runner.schemas import Rule
 from runner.strict import checked
 from runner.tiers import meets_criterion_5
+from tests import example_panel
 from tests.example_results import scale
 
 NEEDS = (
@@ -210,6 +211,8 @@ def synthetic_results(
                 "gate": gate(cell, mean),
                 "unjudged": unjudged // len(cells),
                 "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
+                "pool": example_panel.cell_pool(gain, gain).model_dump(),
+                "sensitivity": example_panel.sensitivity(mean, gain).model_dump(),
                 "provenance": provenance(cell, 3000 + 700 * index, 0.04 * (index % 3)),
             }
         )
@@ -230,7 +233,7 @@ def synthetic_results(
     }
     kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
     return {
-        "schema_version": 5,
+        "schema_version": 6,
         "source": source,
         "version": 1,
         "kind": kind,
@@ -295,6 +298,10 @@ def synthetic_results(
             "max_change": 0.0,
             "queries_changed": 0,
         },
+        "judging": example_panel.panel(cells, cells[0]).model_dump(),
+        "spans": example_panel.spans(cells, cells[0], n_queries).model_dump(),
+        "slices": [part.model_dump() for part in example_panel.slices(cells)],
+        "previous": example_panel.previous(cells).model_dump(),
         "outcome": {
             "tier": "no decision" if unjudged else tier,
             "candidates": [cells[-1]],
@@ -403,6 +410,7 @@ def test_the_same_inputs_give_the_same_bytes_in_any_process_and_before_and_after
     results, receipt = synthetic_results(), Receipt.model_validate(synthetic_receipt())
     first = page(Results.model_validate(results), receipt)
     assert page(Results.model_validate(rounded(results)), receipt) == first
+    assert page(Results.model_validate_json(json_bytes(results)), receipt) == first
     program = (
         "import sys; from tests.test_render import *; "
         "sys.stdout.buffer.write(page(Results.model_validate(synthetic_results()), "
@@ -421,8 +429,18 @@ PARTS = [
     ("corpus", "sample"),
     ("labels",),
     ("noise_floor",),
+    ("judging",),
+    ("judging", "agreement", "seconds", 0, "by_cell", 0),
+    ("judging", "noise"),
+    ("judging", "others", 0, "cells", 0),
+    ("judging", "people", "cells", 0),
+    ("spans",),
+    ("slices", 0),
+    ("previous", "cells", 0),
     ("outcome",),
     ("cells", 0, "gate"),
+    ("cells", 0, "pool", "kin"),
+    ("cells", 0, "sensitivity"),
     ("cells", 0, "gate", "nulls", 0),
     ("cells", 0, "provenance"),
     ("cells", 0, "provenance", "chunks"),
@@ -716,6 +734,7 @@ SPEND = {
     "estimate_usd": 0.61,
     "embedding_usd": 0.48,
     "weights_usd": 0.002,
+    "judging_usd": 1.25,
     "actual_usd": None,
     "gpu": "L4",
     "gpu_seconds": 2041.3,
@@ -728,9 +747,9 @@ SPEND = {
 
 def test_what_was_spent_stands_beside_the_estimate_the_bill_and_the_ceiling_with_weights_apart():
     html = rendered(synthetic_receipt() | {"spend": SPEND})
-    assert "Cost 0.48 US dollars by list price" in words(html)
-    rows = [column(html, "spend-caption", row) for row in range(5)]
-    assert [row[1] for row in rows] == ["0.61", "0.48", "< 0.01", "not answered", "5.00"]
+    assert "Cost 1.73 US dollars by list price" in words(html)
+    rows = [column(html, "spend-caption", row) for row in range(6)]
+    assert [row[1] for row in rows] == ["0.61", "0.48", "< 0.01", "not answered", "1.25", "5.00"]
     assert "2,041 seconds of L4 in 4 sessions, 0.000222 a second (list price, second-hand, 2026-06-27)" in rows[1][0]
     billed = rendered(synthetic_receipt() | {"spend": SPEND | {"actual_usd": 0.5512, "sessions": 1}})
     assert column(billed, "spend-caption", 3)[1] == "0.55"
@@ -854,6 +873,18 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["cells"][0]["cell"] = text
     results["cells"][0]["provenance"]["encoder"] = {text: [text, {text: text}]}
     results["plan"]["source"] = text
+    panel = results["judging"]
+    panel["agreement"]["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text]}
+    panel["agreement"]["seconds"][0]["by_cell"][1] |= {"cell": text, "unknown": text}
+    panel["agreement"]["drift"][0]["judge"] = panel["noise"]["judge"] = panel["others"][0]["judge"] = text
+    panel["noise"]["chosen"] = panel["noise"]["cells"][0]["cell"] = panel["others"][0]["recommended"] = text
+    panel["people"] |= {"people": [text]}
+    panel["people"]["cells"][-1]["unknown"] = text
+    results["slices"][0]["name"] = text
+    before = results["previous"]
+    before["decision"] |= {"cell": text, "tier": text}
+    before["queries"] |= {"changed": [text], "new": [text], "gone": [text]}
+    before |= {"settings": [text], "cells_new": [text], "cells_gone": [text]}
     return results
 
 

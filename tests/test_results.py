@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import pytest
 
+from runner.answers import import_answers
 from runner.backends import LocalBackend
 from runner.canonical import file_sha256, json_bytes
 from runner.errors import NegativeVerdict, Outstanding
 from runner.eval_set import NOISE_FLOOR_CELL, load_cell_file, load_queries
 from runner.labels import append_labels
 from runner.pipeline import Evening
-from runner.prep_labels import import_answers
 from runner.records import Hit, Run, Span
 from runner.results import make_results
 from runner.run_files import run_bytes

@@ -29,6 +29,7 @@ def test_it_sums_every_attempt_and_keeps_weights_apart(tmp_path):
         "estimate_usd": 2.0,
         "embedding_usd": 0.5,
         "weights_usd": 0.004,
+        "judging_usd": 0.0,
         "actual_usd": 0.41,
         "gpu": "A10, L4",
         "gpu_seconds": 201.5,

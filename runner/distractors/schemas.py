@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.schemas import Count, Share
+from runner.field_types import Count, Share
 from runner.strict import Strict
 
 

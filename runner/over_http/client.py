@@ -32,6 +32,21 @@ _REFUSED_KEY = frozenset((401, 403, 407))
 _NOTHING_THERE = frozenset((404, 405, 410))
 
 
+class Service(NamedTuple):
+    """What messages say of a server: where its key comes from, and what to look at where nothing answers."""
+
+    key_variable: str
+    nothing_there: str
+
+
+ENCODER = Service(
+    KEY_VARIABLE,
+    "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
+    "(vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check --encoder-url, --encoder-api and the server's "
+    "model.",
+)
+
+
 class Unusable(Exception):
     """One request came to nothing. `failing`: the server failed at it again and again, and may fail at all."""
 
@@ -64,21 +79,22 @@ class Patience(NamedTuple):
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-def api_key() -> str:
+def api_key(variable: str = KEY_VARIABLE) -> str:
     """The key that the environment has, "" for none; an InputError, which does not show it, where it is no key."""
-    key = os.environ.get(KEY_VARIABLE, "").strip()
+    key = os.environ.get(variable, "").strip()
     if key and not re.fullmatch(r"[!-~]{1,4096}", key):
-        raise InputError(f"What the environment has as {KEY_VARIABLE} is no key: a space, or signs beyond ASCII.")
+        raise InputError(f"What the environment has as {variable} is no key: a space, or signs beyond ASCII.")
     return key
 
 
 class Client:
     """One pool of connections to one server, for any number of threads. Redirects are not followed."""
 
-    def __init__(self, timeout: float, patience: Patience) -> None:
+    def __init__(self, timeout: float, patience: Patience, service: Service = ENCODER) -> None:
         import httpx
 
-        self._key = api_key()
+        self._service = service
+        self._key = api_key(service.key_variable)
         self._timeout = timeout
         self._patience = patience
         self._http = httpx.Client(
@@ -94,10 +110,14 @@ class Client:
 
     def shown(self, text: str, longest: int = 200) -> str:
         """A server's words as a message or a record can show them: printable, cut, and without the key."""
-        if self._key:
-            # JSON may write a slash as \/.
-            text = re.sub(re.escape(self._key).replace("/", r"\\?/"), "[key]", text, flags=re.IGNORECASE)
-        return printable(text, longest)
+        return printable(self.without_key(text), longest)
+
+    def without_key(self, text: str) -> str:
+        """The text with [key] wherever the key stood."""
+        if not self._key:
+            return text
+        # JSON may write a slash as \/.
+        return re.sub(re.escape(self._key).replace("/", r"\\?/"), "[key]", text, flags=re.IGNORECASE)
 
     def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Reply:
         """The answer with status 200, of at most `longest` bytes.
@@ -140,7 +160,10 @@ class Client:
         asks = f" and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
         if not error.session:
             return Unusable(f"{error}, {often}", failing=True)
-        return BackendError(f"{url}: {error}, {often}{asks}. Run the command again when the server is up and has room.")
+        place = self.without_key(url)
+        return BackendError(
+            f"{place}: {error}, {often}{asks}. Run the command again when the server is up and has room."
+        )
 
     def _once(self, method: str, url: str, body: bytes, longest: int) -> Reply:
         import httpx
@@ -187,18 +210,19 @@ class Client:
 
     def _check_session(self, reply: Reply, url: str, words: str) -> None:
         """A BackendError for a status that every further request would meet."""
+        place = self.without_key(url)
         if reply.status in _REFUSED_KEY:
             known = "the key in the environment was refused" if self._key else "the environment has no key"
-            raise BackendError(f"{url}: {words}: {known}. Put the server's key into {KEY_VARIABLE}.")
+            raise BackendError(f"{place}: {words}: {known}. Put the server's key into {self._service.key_variable}.")
+        if reply.status == HTTPStatus.PAYMENT_REQUIRED:
+            raise BackendError(f"{place}: {words}. Look at the account's billing, then run the command again.")
         if reply.status in _NOTHING_THERE:
-            raise BackendError(
-                f"{url}: {words}. Either the model is not served under this name, or the path is wrong: the openai "
-                "API takes POST /v1/embeddings (vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check "
-                "--encoder-url, --encoder-api and the server's model."
-            )
+            raise BackendError(f"{place}: {words}. {self._service.nothing_there}")
         if HTTPStatus.MULTIPLE_CHOICES <= reply.status < HTTPStatus.BAD_REQUEST:
             target = self.shown(re.split(r"[?#]", reply.headers.get("location", "nowhere"))[0].rpartition("@")[2])
-            raise BackendError(f"{url}: {words} leads to {target}. Redirects are not followed; give the last address.")
+            raise BackendError(
+                f"{place}: {words} leads to {target}. Redirects are not followed; give the last address."
+            )
 
     def _words(self, reply: Reply) -> str:
         """What the server says of its failure, or what kind of page it sends in place of words."""

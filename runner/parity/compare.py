@@ -19,10 +19,10 @@ from runner.batches import TextSet, planned, token_counts, tokens_read
 from runner.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.encoder import BATCH_TOLERANCE, Encoder, Matrix, checked_rows
 from runner.errors import BackendError, InputError
+from runner.field_types import Sha256
 from runner.parity.checks import CHECKS, Compared, ParityCheck, ParityRows
 from runner.parity.texts import Text, Texts, parity_texts
 from runner.records import Side
-from runner.schemas import Sha256
 from runner.store import Store, disk_errors
 from runner.strict import Strict, checked
 

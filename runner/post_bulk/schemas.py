@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.decision_schemas import Chosen
-from runner.result_schemas import Difference, Ends, MeasureResult, PairedTestResult
-from runner.schemas import Count, Plan, Sha256, Share
+from runner.field_types import Count, Ends, Sha256, Share
+from runner.result_schemas import Difference, MeasureResult, PairedTestResult
+from runner.schemas import Plan
 from runner.strict import Strict
 
 _Text = Annotated[str, Field(min_length=1)]

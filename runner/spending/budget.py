@@ -111,7 +111,7 @@ class Meter:
         if (spent := self.spent()) > self.max_usd:
             raise BudgetError(
                 f"The budget is used up: {shown(spent)} by list price, of --max-usd {shown(self.max_usd)[1:]} "
-                f"({shown(self.earlier_usd)} of it by earlier attempts, ledger: {self.folder}). Embedding was stopped. "
+                f"({shown(self.earlier_usd)} of it by earlier attempts, ledger: {self.folder}). Nothing more is sent. "
                 "Run the command again with a higher --max-usd."
             )
 

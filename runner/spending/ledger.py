@@ -14,7 +14,7 @@ from pydantic import Field
 
 from runner.canonical import json_bytes, read_json, write_atomic
 from runner.errors import BackendError, InputError
-from runner.schemas import Count
+from runner.field_types import Count
 from runner.store import disk_errors
 from runner.strict import Strict, checked
 
@@ -25,7 +25,7 @@ WORK = ".work"
 """The folder below which every version's work lies, its ledgers among it."""
 
 Kind = Literal["embed", "weights", "judge"]
-"""What containers are rented for. Judging on rented machines is to spend from the same ceiling; nothing does yet."""
+"""What is paid for: containers that embed or fetch weights, and language models that judge."""
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -43,8 +43,9 @@ class LedgerRow(Strict):
 
     `seconds` are by the clock, `container_seconds` what is charged. `busy_seconds` are container-seconds from an answer
     of a container to its next, idle times left out, and `busy_tokens` the tokens of those next answers. `ended` is
-    False for a session that runs, or whose process was killed. `containers`, `tokens` and `texts` are read by no
-    program: they are the record of the session, for whoever holds it against the provider's bill.
+    False for a session that runs, or whose process was killed. A judge's session has no GPU and no price a second;
+    its `texts` are requests, and `usd` includes what is held for those under way. `containers`, `tokens` and `texts`
+    are read by no program: they are the record of the session, for whoever holds it against the provider's bill.
     """
 
     schema_version: Literal[1]

@@ -1,4 +1,4 @@
-"""What a version's embedding on rented machines cost, whichever evening asks."""
+"""What a version's embedding on rented machines and its judging cost, whichever evening asks."""
 
 import json
 import os
@@ -58,17 +58,19 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
     if not rows:
         return None
     attempts = _attempts(folder)
-    latest = max(embedding or rows, key=lambda row: row.started_on)
+    rented = [row for row in rows if row.kind != "judge"]
+    latest = max(embedding or rented or rows, key=lambda row: row.started_on)
     return SpendReceipt(
         estimate_usd=attempts[0].estimate_usd if attempts else None,
         embedding_usd=round(sum(row.usd for row in embedding), 6),
         weights_usd=round(sum(row.usd for row in rows if row.kind == "weights"), 6),
+        judging_usd=round(sum(row.usd for row in rows if row.kind == "judge"), 6),
         actual_usd=_sum(billed(attempt.run_id, datetime.fromisoformat(attempt.began_on)) for attempt in attempts),
         gpu=", ".join(sorted({row.gpu for row in embedding})),
         gpu_seconds=round(sum(row.container_seconds for row in embedding), 3),
         price_per_second=latest.price_per_second,
         price_source=attempts[-1].price_source if attempts else "as the ledger has it",
-        sessions=len(rows),
+        sessions=len(rented),
         max_usd=attempts[-1].max_usd if attempts else None,
     )
 

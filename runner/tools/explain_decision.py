@@ -8,6 +8,7 @@ from runner.dry_run import describe
 from runner.eval_set import Version
 from runner.lock import verify_version
 from runner.result_schemas import CellResult, Results
+from runner.roster import version_in_force
 from runner.strict import Model, Strict, checked
 from runner.summary import decision_sentence
 from runner.tiers import p_text
@@ -49,6 +50,7 @@ class Explanation(Strict):
 def explain(version: Version) -> Explanation:
     """The decision of a version whose locks hold (IntegrityError where they do not), or what keeps it from one."""
     verify_version(version)
+    version = (None if version.rehearsal else version_in_force(version)) or version
     lines, decided = describe(version)
     results = _read(Results, version.record / "results.json")
     decision = _read(Decision, version.record / "decision.json") if decided else None

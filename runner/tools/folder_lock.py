@@ -15,8 +15,8 @@ from pydantic import Field
 
 from runner.canonical import JSON, digest, json_line, read_json
 from runner.errors import InputError
+from runner.field_types import Count, Sha256
 from runner.given_file import display, printable
-from runner.schemas import Count, Sha256
 from runner.strict import Strict, checked
 from runner.tools.folder_files import file_entry, files_below, name_inside
 from runner.tracked import git_state

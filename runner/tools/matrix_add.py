@@ -13,11 +13,12 @@ from runner.canonical import json_bytes, read_json, slug, write_atomic
 from runner.comparison import mean
 from runner.errors import InputError, IntegrityError
 from runner.eval_set import DRIVER
+from runner.field_types import Sha256
 from runner.given_file import display, quoted
 from runner.packaged_weights import ARCHIVES
 from runner.plan import EXTERNAL_CELLS
 from runner.records import SCORE_UNIT
-from runner.schemas import CollectionFacts, ImportedRun, Sha256, Truncation
+from runner.schemas import CollectionFacts, ImportedRun, Truncation
 from runner.store import disk_errors
 from runner.strict import Strict, checked
 from runner.tools.matrix_runs import (
@@ -86,7 +87,7 @@ class _Cell(_Loose):
 
 
 class _Results(_Loose):
-    schema_version: Literal[5]
+    schema_version: Literal[6]
     plan: _Plan
     collection: CollectionFacts
     corpus: _Corpus

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.errors import InputError
+from runner.field_types import Share
 from runner.given_file import display, printable
 from runner.plain_yaml import read_yaml
-from runner.schemas import Share
 from runner.strict import Strict, checked
 from runner.tools.matrix_runs import Dataset, Measure
 

@@ -14,10 +14,11 @@ from pydantic import Field
 from runner.canonical import read_json, slug
 from runner.comparison import mean
 from runner.errors import InputError, IntegrityError
+from runner.field_types import Sha256, Share
 from runner.given_file import display, printable
 from runner.ranking import Ints
 from runner.records import SCORE_UNIT
-from runner.schemas import CollectionFacts, ImportedRun, Sha256, Share, Truncation
+from runner.schemas import CollectionFacts, ImportedRun, Truncation
 from runner.significance import mean_intervals
 from runner.strict import Strict, checked
 

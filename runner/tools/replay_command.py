@@ -15,6 +15,7 @@ from runner.errors import DEFECT, BackendError, EvalError, InputError
 from runner.eval_set import Version, newest_version
 from runner.given_file import LONGEST_LINE, printable
 from runner.progress import say
+from runner.roster import version_in_force
 from runner.tools.backend_choice import choose_backend
 from runner.tools.signs import Signs, show, signs_for
 
@@ -103,7 +104,9 @@ def _versions(options: argparse.Namespace) -> Iterator[Version]:
 
     if options.all:
         return versions_with_results(rehearsal=options.rehearse)
-    return iter([newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)])
+    newest = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    in_force = None if options.rehearse else version_in_force(newest)
+    return iter([in_force or newest])
 
 
 def _attempt(version: Version, options: argparse.Namespace) -> "Replay | _Failure":

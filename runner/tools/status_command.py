@@ -58,7 +58,8 @@ def _cells(standing: "Standing") -> tuple[str, ...]:
         source.predicted_best,
         standing.observed_best or "-",
         "-" if standing.state == "not begun" else f"v{standing.version.number}",
-        standing.state if source.policy == "evaluate" or standing.decision else "baseline not adopted yet",
+        (standing.state if source.policy == "evaluate" or standing.decision else "baseline not adopted yet")
+        + (f"; {standing.beside}" if standing.beside else ""),
         standing.live,
     )
 
@@ -75,6 +76,7 @@ def _row(standing: "Standing") -> dict[str, JSON]:
         "observed_best": standing.observed_best,
         "version": standing.version.number,
         "state": standing.state,
+        "beside": standing.beside,
         "live": standing.live,
         "decision": None if decision is None else decision.model_dump(),
         "decided_elsewhere": None

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from runner.canonical import read_json
 from runner.errors import BackendError, InputError
+from runner.field_types import Share
 from runner.given_file import display, printable, quoted
 from runner.plain_yaml import read_yaml
 from runner.records import SCORE_UNIT
-from runner.schemas import Share
 from runner.strict import Strict, checked
 
 DEFAULT_TOLERANCE = 0.02

@@ -1,0 +1,60 @@
+"""The judges of a version, and what their disagreement leaves of each cell."""
+
+from collections.abc import Callable, Sequence
+
+from runner.agreement.other_judges import judge_shortfalls, under_other_judges
+from runner.agreement.panel import agreement
+from runner.agreement.ppi import powered
+from runner.agreement.readings import doubles
+from runner.agreement.two_level import two_level
+from runner.batch_files import Pair
+from runner.comparison import Comparison
+from runner.judging_schemas import Label
+from runner.result_schemas import JudgePanel
+
+Doubts = Callable[[str], list[str]]
+"""What the judges leave of a cell, in words of `tiers.shortfalls`; empty where they uphold it."""
+
+
+def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
+    """Agreement, the decision under noise and under every judge, and what people's grades say."""
+    twice = doubles(labels)
+    return JudgePanel(
+        agreement=agreement(labels, comparison.runs, comparison.query_ids, comparison.plan),
+        noise=two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None,
+        others=under_other_judges(comparison, labels),
+        people=powered(comparison, labels),
+    )
+
+
+def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
+    """What keeps a cell that is confirmed by its scores from being confirmed, as a function of the cell.
+
+    Grades of a model that too few second readings check uphold nothing: else fewer readings would confirm more.
+    """
+    favoured = _favoured(panel)
+    unchecked = []
+    if _has_model_grades(labels) and (panel.noise is None or panel.noise.unknown):
+        unchecked = ["was judged by a model that nobody checked (labels double)"]
+    return lambda cell: unchecked + judge_shortfalls(cell, panel.noise, panel.others, favoured, alpha)
+
+
+def _has_model_grades(labels: Sequence[Label]) -> bool:
+    """Whether a language model gave one of the grades that are scored: the earliest of a pair's first round."""
+    scored: dict[Pair, Label] = {}
+    for label in labels:
+        if label.round == 1:
+            scored.setdefault((label.query_id, label.doc_id), label)
+    return any(label.model for label in scored.values())
+
+
+def _favoured(panel: JudgePanel) -> dict[str, float | None]:
+    """Each cell's p of a judge that favours it; of several second judges the least, adjusted for their number."""
+    seconds = panel.agreement.seconds
+    found: dict[str, float | None] = {}
+    for second in seconds:
+        for row in second.by_cell:
+            p = None if row.p_for_cell is None else min(1.0, row.p_for_cell * len(seconds))
+            known = found.get(row.cell)
+            found[row.cell] = p if known is None else known if p is None else min(p, known)
+    return found
