@@ -123,8 +123,7 @@ def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", 
     for start in range(0, len(rows), BATCH_PAIRS):
         number += 1
         path = folder / f"{kind}-{number:04d}.jsonl"
-        bound = (rebound(row, path.stem) for row in rows[start : start + BATCH_PAIRS])
-        write_atomic(path, jsonl_bytes(map(_fields, bound)))
+        write_atomic(path, jsonl_bytes(_fields(rebound(row, path.stem)) for row in rows[start : start + BATCH_PAIRS]))
         paths.append(path)
     return paths
 
@@ -137,25 +136,24 @@ def make_row(
         {"number": number, "start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
         for number, span in enumerate(pieces(document.text, shown), start=1)
     ]
-    row = BatchRow.model_construct(
-        batch="",
-        version=version,
-        prompt_sha256=prompt_sha256,
-        query_id=query[0],
-        query=query[1],
-        doc_id=document.doc_id,
-        title=document.title,
-        evidence=[Passage.model_construct(None, **passage) for passage in evidence],
-        evidence_sha256=digest(evidence),
-        row_sha256="",
-    )
-    return rebound(row, "")
+    fields: dict[str, Any] = {
+        "batch": "",
+        "version": version,
+        "prompt_sha256": prompt_sha256,
+        "query_id": query[0],
+        "query": query[1],
+        "doc_id": document.doc_id,
+        "title": document.title,
+        "evidence_sha256": digest(evidence),
+    }
+    shown_as = [Passage.model_construct(None, **passage) for passage in evidence]
+    return BatchRow.model_construct(None, **fields, evidence=shown_as, row_sha256=_binding(fields))
 
 
 def rebound(row: BatchRow, batch: str) -> BatchRow:
     """The row as a batch of that name has it."""
-    named = row.model_copy(update={"batch": batch})
-    return named.model_copy(update={"row_sha256": _binding(dict(named))})
+    fields = {**dict(row), "batch": batch}
+    return row.model_copy(update={"batch": batch, "row_sha256": _binding(fields)})
 
 
 def _fields(row: BatchRow) -> dict[str, Any]:
