@@ -7,9 +7,9 @@ from runner.agreement.panel import agreement
 from runner.agreement.ppi import powered
 from runner.agreement.readings import doubles
 from runner.agreement.two_level import two_level
-from runner.batch_files import Pair
 from runner.comparison import Comparison
 from runner.judging_schemas import Label
+from runner.labels import scored
 from runner.result_schemas import JudgePanel
 
 Doubts = Callable[[str], list[str]]
@@ -34,18 +34,9 @@ def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
     """
     favoured = _favoured(panel)
     unchecked = []
-    if _has_model_grades(labels) and (panel.noise is None or panel.noise.unknown):
+    if any(label.model for label in scored(labels).values()) and (panel.noise is None or panel.noise.unknown):
         unchecked = ["was judged by a model that nobody checked (labels double)"]
     return lambda cell: unchecked + judge_shortfalls(cell, panel.noise, panel.others, favoured, alpha)
-
-
-def _has_model_grades(labels: Sequence[Label]) -> bool:
-    """Whether a language model gave one of the grades that are scored: the earliest of a pair's first round."""
-    scored: dict[Pair, Label] = {}
-    for label in labels:
-        if label.round == 1:
-            scored.setdefault((label.query_id, label.doc_id), label)
-    return any(label.model for label in scored.values())
 
 
 def _favoured(panel: JudgePanel) -> dict[str, float | None]:

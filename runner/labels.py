@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from runner.batch_files import number_of
+from runner.batch_files import Pair, number_of
 from runner.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.errors import InputError
 from runner.eval_set import Version, load_corpus, load_queries
@@ -53,6 +53,15 @@ def version_labels(version: Version) -> tuple[Label, ...]:
                 "git."
             )
     return labels
+
+
+def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
+    """The label of every pair that scores count: the earliest of its first round."""
+    found: dict[Pair, Label] = {}
+    for label in labels:
+        if label.round == 1:
+            found.setdefault((label.query_id, label.doc_id), label)
+    return found
 
 
 def newest_batch(labels: Iterable[Label]) -> int:

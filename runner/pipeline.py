@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from runner.backends import Backend, LocalBackend
 from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
@@ -18,6 +17,7 @@ from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.decision_schemas import Decision, Receipt
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
 from runner.eval_set import DRIVER, NOISE_FLOOR_CELL, Version, load_decision, load_queries
+from runner.judges.hired import JudgeOptions, judge_again, judge_missing
 from runner.labels import version_labels
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
@@ -50,9 +50,6 @@ from runner.strict import checked
 from runner.summary import decision_sentence, ranking_table
 from runner.tracked import untracked
 
-if TYPE_CHECKING:
-    from runner.judges.hired import JudgeOptions
-
 
 @dataclass
 class Evening:
@@ -64,7 +61,7 @@ class Evening:
     options: str = ""
     """The driver's arguments as given, for the commands that messages name."""
     backend: Backend = field(default_factory=LocalBackend)
-    judge: "JudgeOptions | None" = None
+    judge: JudgeOptions | None = None
     """How the plan's judges are asked; None where people or agents judge by file."""
     live: bool = False
     """Whether the live feed may be asked for documents where the version has none yet."""
@@ -259,14 +256,10 @@ class Evening:
                 if len(missing) < len(pooled):
                     lines.append(f"A provisional page with {len(missing)} pairs unjudged: {self._provisional(frozen)}")
                 raise Outstanding("\n".join(lines))
-            from runner.judges.hired import judge_missing
-
             judge_missing(version, plan, set(missing), self.judge)
         if reason:
             return
         if self.judge is not None:
-            from runner.judges.hired import judge_again
-
             judge_again(version, plan, self.judge)
         elif outstanding := unread_twice(version, plan):
             raise Outstanding(f"{outstanding}\nThen run: {self.again}")

@@ -10,7 +10,7 @@ from runner.canonical import digest, write_atomic
 from runner.errors import InputError
 from runner.eval_set import DRIVER, Version
 from runner.judging_schemas import BatchRow, Label
-from runner.labels import version_labels
+from runner.labels import scored, version_labels
 from runner.schemas import Plan
 
 SHARE = 0.1
@@ -51,10 +51,7 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     is judged, or no batch is here.
     """
     judges = judges_of(labels)
-    grades: dict[Pair, int] = {}
-    for label in labels:
-        if label.round == 1:
-            grades.setdefault((label.query_id, label.doc_id), label.grade)
+    grades = {pair: label.grade for pair, label in scored(labels).items()}
     if not grades:
         raise InputError(f"{version.name} has no judged pairs yet; a second reading needs a first one.")
     folder = version.judging
@@ -93,7 +90,7 @@ def unread_twice(version: Version, plan: Plan) -> str:
     """
     labels = version_labels(version)
     second = plan.judges.second if plan.judges else None
-    if second is None or not any(label.model for label in labels):
+    if second is None or not any(label.model for label in scored(labels).values()):
         return ""
     if not batch_files(version.judging):  # what the first judge was shown is not known on this machine
         return ""

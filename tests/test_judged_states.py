@@ -133,6 +133,17 @@ def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened
     assert by_file(version, corpus, CHOICE).run()
 
 
+def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus):
+    version, _ = opened
+    judged(version, corpus, "a person", "")
+    (path,) = export_doubles(version, version_labels(version), 0.1).paths
+    row = read_batch(path)[0]
+    answers = version.judging / "one.jsonl"
+    answers.write_text(json.dumps({**second_opinion(row), "batch": row.batch}) + "\n")
+    import_answers(version, answers, judge=SECOND, model=SECOND, judged_on="2026-01-31")
+    assert by_file(version, corpus, CHOICE).run()
+
+
 def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus):
     version, _ = opened
     judged(version, corpus)

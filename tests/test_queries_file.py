@@ -17,6 +17,7 @@ from runner.authoring.query_file import (
     shown,
 )
 from runner.errors import InputError
+from runner.eval_set import load_queries
 from runner.schemas import QueryRow
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: re.search(r"\S", text))
@@ -220,10 +221,15 @@ def test_repeats_are_refused_and_nothing_is_added(version, tmp_path, texts, said
 def test_a_longer_question_with_all_words_of_a_shorter_one_may_be_added(version, tmp_path):
     add_queries(version, write(tmp_path / "a.yaml", "zeppelin moorings"))
     add_queries(version, write(tmp_path / "b.yaml", "who pays for zeppelin moorings on lighthouses when fog has come"))
+    assert [query.text for query in load_queries(version.queries_path)][-2:] == [
+        "zeppelin moorings",
+        "who pays for zeppelin moorings on lighthouses when fog has come",
+    ]
 
 
 def test_queries_that_differ_in_a_number_are_two(version, tmp_path):
     add_queries(version, write(tmp_path / "a.yaml", "section 12 of the ferry code", "section 21 of the ferry code"))
+    assert {query.text[:10] for query in load_queries(version.queries_path)} >= {"section 12", "section 21"}
 
 
 def test_frozen_queries_take_no_more(version, tmp_path):
