@@ -11,13 +11,15 @@ setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,export,dev]'
 	touch $@
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
 demo: setup
 	$(BIN)/python bin/per-source-eval.py --source=demo --choose recommended
 
+# Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 

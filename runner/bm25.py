@@ -6,6 +6,7 @@ Okapi is for comparability with Phase 1; the plain variant for that with publish
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,16 @@ BM25_VARIANTS: dict[str, dict[str, str | float]] = {
 }
 """What the page says of each variant, but for the library's version."""
 
-Scorer = Callable[[str], NDArray[np.float64]]
+POSTING_BYTES = 8
+
+
+class Index(NamedTuple):
+    """The scores of all texts for a query, and how many pairs of a text and one of its terms there are."""
+
+    scores: Callable[[str], NDArray[np.float64]]
+    postings: int
+
+
 Tokens = Callable[[Sequence[str]], list[list[str]]]
 
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | {"\u00ad": None})
@@ -69,13 +79,13 @@ def bm25_run(
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
     table = chunk_table(chunks)
-    scorer = _SCORERS[variant](texts)
+    index = _INDEXES[variant](texts)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         for query_id, text in queries.items():
-            yield query_id, *_positive(table, quantised(scorer(text)))
+            yield query_id, *_positive(table, quantised(index.scores(text)))
 
-    return retrieval(cell, chunks, table, scored())
+    return retrieval(cell, chunks, table, scored(), POSTING_BYTES * index.postings)
 
 
 def bm25_description(variant: str) -> dict[str, str | float]:
@@ -133,12 +143,12 @@ def _positive(table: ChunkTable, scores: Ints) -> tuple[Ints, Ints]:
     return rows, scores[rows]
 
 
-def _lucene(texts: Sequence[str], tokens: Tokens = lucene_tokens) -> Scorer:
+def _lucene(texts: Sequence[str], tokens: Tokens = lucene_tokens) -> Index:
     import bm25s
 
     corpus = tokens(texts)
     if not any(corpus):
-        return lambda query: np.zeros(len(texts))
+        return Index(lambda query: np.zeros(len(texts)), 0)
     index = bm25s.BM25(method="lucene", k1=K1, b=B, dtype="float64", backend="numpy", csc_backend="numpy")
     index.index(corpus, show_progress=False)
 
@@ -146,25 +156,29 @@ def _lucene(texts: Sequence[str], tokens: Tokens = lucene_tokens) -> Scorer:
         known: NDArray[np.float64] = index.get_scores_from_ids(index.get_tokens_ids(tokens([query])[0]))
         return known
 
-    return scores
+    return Index(scores, _postings(corpus))
 
 
-def _okapi(texts: Sequence[str]) -> Scorer:
+def _okapi(texts: Sequence[str]) -> Index:
     from rank_bm25 import BM25Okapi
 
     corpus = [okapi_tokens(text) for text in texts]
     if not any(corpus):
-        return lambda query: np.zeros(len(texts))
+        return Index(lambda query: np.zeros(len(texts)), 0)
     index = BM25Okapi(corpus, k1=K1, b=B)
 
     def scores(query: str) -> NDArray[np.float64]:
         found: NDArray[np.float64] = index.get_scores(okapi_tokens(query))
         return found
 
-    return scores
+    return Index(scores, _postings(corpus))
 
 
-_SCORERS: dict[str, Callable[[Sequence[str]], Scorer]] = {
+def _postings(corpus: Sequence[Sequence[str]]) -> int:
+    return sum(len(set(terms)) for terms in corpus)
+
+
+_INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {
     "bm25": _lucene,
     "bm25-plain": partial(_lucene, tokens=plain_tokens),
     "bm25-okapi": _okapi,

@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner.batch_files import Pair
 from runner.comparison import Comparison, mean
+from runner.curve_schemas import RecallCurve
 from runner.null_gate import four_null_gate
 from runner.pool_bias import pool_bias
 from runner.pool_schemas import CellPool, Sensitivity
 from runner.query_blind import diagnosis
+from runner.ranking import Reading
+from runner.recall_curves import recall_curves
 from runner.records import Run
 from runner.result_schemas import (
     CellResult,
@@ -34,13 +37,19 @@ SINGLE_GOLD_NULLS = {
 }
 
 
-def cell_results(comparison: Comparison, doubts: Callable[[str], list[str]] = lambda cell: []) -> list[CellResult]:
+def cell_results(
+    comparison: Comparison,
+    readings: Mapping[str, Reading],
+    doubts: Callable[[str], list[str]] = lambda cell: [],
+) -> list[CellResult]:
     """One row a cell, best mean nDCG@10 first, equal ones by name.
 
-    `doubts` says what keeps a cell from being confirmed that is so by its scores.
+    `readings` are the reading lists of the cells that have one. `doubts` says what keeps a cell from being confirmed
+    that is so by its scores.
     """
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
+    curves = recall_curves(comparison, readings)
     means = {measure: comparison.means(measure) for measure in MEASURES}
     differences = {measure: comparison.differences(measure) for measure in COMPARED}
     rows = [
@@ -50,6 +59,7 @@ def cell_results(comparison: Comparison, doubts: Callable[[str], list[str]] = la
             doubts,
             pools.get(cell),
             sensitivities[cell],
+            curves[cell],
             {measure: means[measure][index] for measure in MEASURES},
             {measure: differences[measure][index] for measure in COMPARED},
         )
@@ -65,6 +75,7 @@ def _row(
     doubts: Callable[[str], list[str]],
     pool: CellPool | None,
     otherwise: Sensitivity,
+    curve: RecallCurve,
     scores: dict[str, MeasureResult],
     differences: dict[str, Difference],
 ) -> CellResult:
@@ -97,6 +108,7 @@ def _row(
         bounds=bounds_of(comparison, run, holes),
         pool=pool,
         sensitivity=otherwise,
+        curve=curve,
         provenance=_provenance(comparison.facts[cell]),
     )
 

@@ -25,9 +25,10 @@ from runner.run_files import read_run, reading_bytes, run_bytes
 from runner.schemas import BackendRecord, CellFile, Truncation
 from runner.store import Store
 from runner.stored_chunks import chunkers_sha256
+from runner.token_lengths import lengths
 from samplers.readiness import boilerplate_share
 
-FORMAT = 4
+FORMAT = 6
 """Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -139,12 +140,13 @@ class CellRuns:
         run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
         write_atomic(folder / "run.tsv", run)
         write_atomic(folder / "chunks.tsv", chunk_run)
-        facts = self._facts(cell, None if embedded is None else embedded[0], sha256(run), sha256(chunk_run))
+        vectors = None if embedded is None else embedded[0]
+        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), found.index_bytes)
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
-        self.measured[NOISE_FLOOR_CELL if noise_floor else name] = {
-            "embed_seconds": round(0.0 if embedding is None else self.vectors.seconds[embedding], 3),
-            "retrieve_seconds": round(finished - started, 3),
-        }
+        measured = {"retrieve_seconds": round(finished - started, 3)}
+        if embedding is None or embedding in self.vectors.seconds:
+            measured["embed_seconds"] = round(0.0 if embedding is None else self.vectors.seconds[embedding], 3)
+        self.measured[NOISE_FLOOR_CELL if noise_floor else name] = measured
 
     def _retrieve(self, cell: OwnCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
@@ -158,8 +160,9 @@ class CellRuns:
         )
         if isinstance(cell, DenseCell):
             return dense_run(name, arm)
-        sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER).run
-        return (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse, arm)
+        sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
+        fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
+        return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
@@ -171,12 +174,14 @@ class CellRuns:
         """Of the documents, so the same for every chunker."""
         return boilerplate_share(self.documents())
 
-    def _facts(self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str) -> CellFile:
+    def _facts(
+        self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str, index_bytes: int
+    ) -> CellFile:
         chunks = self.vectors.chunks(cell.chunker)
         encoder = None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder)
         identity = None if encoder is None else encoder.identity()
         return CellFile(
-            schema_version=3,
+            schema_version=4,
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
@@ -184,11 +189,12 @@ class CellRuns:
             chunk_run_sha256=chunk_run_sha256,
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
             chunkers_sha256=chunkers_sha256(),
+            index_bytes=index_bytes,
             chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
-            truncation=None if vectors is None else _truncation(vectors),
+            truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
             bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
             method=METHODS[cell.method if isinstance(cell, HybridCell) else type(cell)],
         )
@@ -206,7 +212,7 @@ def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
     return BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
 
 
-def _truncation(vectors: Vectors) -> Truncation:
+def _truncation(vectors: Vectors, limit: int) -> Truncation:
     tokens, lost = int(vectors.n_tokens.sum()), int(vectors.n_lost.sum())
     p50, p95 = np.percentile(vectors.n_tokens, [50, 95], method="inverted_cdf").astype(int).tolist()
     return Truncation(
@@ -218,4 +224,5 @@ def _truncation(vectors: Vectors) -> Truncation:
         share=lost / max(tokens, 1),
         chunks=len(vectors.n_lost),
         chunks_cut=int((vectors.n_lost > 0).sum()),
+        lengths=lengths(vectors.n_tokens, limit),
     )

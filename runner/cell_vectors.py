@@ -10,7 +10,7 @@ from runner.backends import Backend, Work
 from runner.batches import Order
 from runner.canonical import write_atomic
 from runner.chunk_corpus import chunk_corpus, chunks_to_rows, rows_to_chunks
-from runner.embed_chunks import embed, outstanding
+from runner.embed_chunks import embed, is_begun, outstanding
 from runner.errors import BackendError
 from runner.progress import Dollars, Progress, Report, bars
 from runner.ranking import chunk_table
@@ -47,6 +47,7 @@ class CellVectors:
         self.backend = backend
         self.encoder = cache(backend.encoder)
         self.seconds: dict[Embedding, float] = {}
+        """Of what was embedded here from its first text on: what an earlier run left makes the rest no measurement."""
         self._chunks: dict[str, list[Chunk]] = {}
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
@@ -81,6 +82,7 @@ class CellVectors:
     ) -> tuple[Vectors, Vectors]:
         started = time.perf_counter()
         chunks, readings = self.chunks(wanted.chunker), self.readings(wanted.chunker)
+        begun = is_begun(self.store, self.encoder(wanted.encoder), readings, "document", wanted.order)
 
         def name_of(index: int) -> str:
             return f"chunk {chunks[index].index} of {chunks[index].doc_id}"
@@ -96,7 +98,8 @@ class CellVectors:
                 f"{described(asked.facts)}. Vectors of two backends are never compared; run again where the first is "
                 f"to be had, or delete {self.store.root / 'vectors'} to embed anew."
             )
-        self.seconds.setdefault(wanted, time.perf_counter() - started)
+        if not begun:
+            self.seconds.setdefault(wanted, time.perf_counter() - started)
         return found, asked
 
     def chunks(self, chunker: str) -> list[Chunk]:

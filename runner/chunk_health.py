@@ -7,7 +7,8 @@ import numpy as np
 
 from runner.canonical import sha256
 from runner.records import Chunk, Document
-from runner.schemas import ChunkHealth
+from runner.schemas import ChunkHealth, Lengths
+from runner.token_lengths import lengths
 from samplers.readiness import boilerplate_share
 from samplers.text_writer import visible
 
@@ -57,6 +58,7 @@ def chunk_health(
         outside_sections_share=outside / n_characters,
         boilerplate_share=boilerplate_share(documents) if boilerplate is None else boilerplate,
         chunks_per_document_max=max(map(len, chunks_of.values())),
+        lengths=lengths(sizes, limit),
         degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty),
     )
 
@@ -72,6 +74,7 @@ _NOTHING = ChunkHealth(
     outside_sections_share=0.0,
     boilerplate_share=0.0,
     chunks_per_document_max=0,
+    lengths=Lengths(width=1, limit=0, counts=[0]),
     degenerate=[],
 )
 

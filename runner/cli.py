@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 
 from runner import catalog
 from runner.backend_flags import backend_from, remote_options
-from runner.console import answer
+from runner.console import answer, answer_json
 from runner.driver_flags import OF_A_DECISION, check_driver_flags, check_signature, choice_of, driver_parser
-from runner.errors import DEFECT, BackendError, EvalError, InputError
+from runner.errors import DEFECT, BackendError, EvalError, InputError, NegativeVerdict, Outstanding
 from runner.eval_set import Version, collection_folder, newest_version
 from runner.judge_flags import judge_options
 from runner.progress import say
 from runner.version_flags import change_version
 
 if TYPE_CHECKING:
-    pass
+    from runner.external import ExternalEvaluation
+    from runner.pipeline import Evening
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -95,8 +96,7 @@ def drive(arguments: Sequence[str]) -> int:
             evening = Evening(
                 version, options.corpus_path, choice, again, backend, judge_options(options), options.live
             )
-        answer(evening.run())
-    return 0
+        return _answer(evening, as_json=options.json)
 
 
 def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -116,7 +116,23 @@ def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namesp
     from runner.external import ExternalEvaluation
 
     with backend_from(options, version.work) as backend:
-        answer(ExternalEvaluation(version, options.corpus_path, options.trec_run, backend).run())
+        evaluation = ExternalEvaluation(version, options.corpus_path, options.trec_run, backend)
+        return _answer(evaluation, as_json=options.json)
+
+
+def _answer(run: "Evening | ExternalEvaluation", *, as_json: bool) -> int:
+    """0 once the answer is printed; as JSON, verdicts and what is outstanding are printed before they are raised."""
+    if not as_json:
+        answer(run.run())
+        return 0
+    from runner.summary_json import run_json
+
+    try:
+        said = run.run()
+    except (NegativeVerdict, Outstanding) as outcome:
+        answer_json(run_json(run.version, run.scored, outcome.exit_code, str(outcome)))
+        raise
+    answer_json(run_json(run.version, run.scored, 0, said))
     return 0
 
 
@@ -155,7 +171,10 @@ def _dry_run(version: Version, options: argparse.Namespace) -> int:
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
     remote, judge = remote_options(options), judge_options(options)
     lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, judge)
-    answer("\n".join(lines))
+    if options.json:
+        answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
+    else:
+        answer("\n".join(lines))
     return 0 if recorded else 1
 
 
@@ -171,6 +190,8 @@ SUBCOMMANDS: dict[str, str] = {
     "matrix": "runner.tools.matrix_command",
     "case-study": "runner.tools.case_study_command",
     "status": "runner.tools.status_command",
+    "export": "runner.tools.export_command",
+    "playground": "runner.tools.playground_command",
     "fetch": "runner.tools.fetch_command",
     "replay": "runner.tools.replay_command",
     "smoke": "runner.tools.smoke_command",

@@ -92,6 +92,24 @@ class Drawn:
     report: dict[str, Any]
 
 
+def texts_to_show(version: Version) -> dict[str, Document] | None:
+    """The version's documents by id where the checkout holds all of them, by their digests, as the source's corpus.
+
+    None for other documents, whose words are not ours to show, and for a source without such a corpus.
+    """
+    from samplers.reading import read_corpus
+
+    source = version.source
+    folder = version.checkout / source.corpus
+    if not source.corpus or not folder.exists():
+        return None
+    embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
+    ours = {(document.doc_id, document.sha256): document for document in embedded}
+    found = {row.doc_id: ours.get((row.doc_id, row.sha256)) for row in load_corpus(version.corpus_path)[1]}
+    shown = {doc_id: document for doc_id, document in found.items() if document is not None}
+    return shown if len(shown) == len(found) else None
+
+
 def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
     """The documents that a plan's sample draws from a corpus; nothing is written."""
     from samplers.near_duplicates import near_duplicates

@@ -35,6 +35,7 @@ def driver_parser() -> argparse.ArgumentParser:
     add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
     add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
     add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
+    add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
     add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
     add("--bulk-gate", type=_count, metavar="N", help="may a source of N documents be embedded? for the ingester")
     add_backend_flags(parser)
@@ -60,6 +61,9 @@ def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namesp
     signed = options.choose or options.adopt_baseline or options.new_version or options.abandon
     if (options.reason or options.by) and not signed:
         parser.error("--reason and --by belong to --choose CELL, --adopt-baseline, --new-version and --abandon")
+    changes = options.adopt_baseline or options.new_version or options.abandon
+    if options.json and (changes or options.post_bulk or options.bulk_gate is not None):
+        parser.error("--json goes with an evening, an exploration, a collection and --dry-run")
     check_version_flags(parser, options)
     if options.adopt_baseline and not options.by.strip():
         parser.error("--adopt-baseline needs --by NAME: decision.json names who decided")

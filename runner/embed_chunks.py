@@ -91,6 +91,12 @@ def outstanding(
     return len(rows), int(tokens_read(counts, encoder.spec.max_tokens)[rows].sum())
 
 
+def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: Side, order: Order = "forward") -> bool:
+    """Whether an earlier run left vectors of these texts, all of them or some."""
+    folder = store.folder("vectors", _text_set(texts, side, order, None).inputs(encoder))
+    return (folder / MANIFEST).exists() or (folder / PIECES).exists()
+
+
 def _text_set(texts: Sequence[str], side: Side, order: Order, name_of: Callable[[int], str] | None) -> TextSet:
     """The texts without repeats; an InputError names one that is no Unicode text, which no backend can be sent."""
     try:

@@ -64,21 +64,30 @@ def queries_to_show(plan: Plan, evidence: Evidence, row: CellResult) -> int | No
     assert row.test is not None
     if not row.test.sd:
         return None
-    return queries_needed(_target(plan, evidence, row), row.test.sd, alpha=_alpha_a_cell(plan, evidence), power=POWER)
+    alpha = _alpha_a_cell(plan.significance.alpha, len(evidence.cells))
+    return queries_needed(_target(plan, evidence, row), row.test.sd, alpha=alpha, power=POWER)
 
 
 def detectable(plan: Plan, evidence: Evidence, row: CellResult) -> float | None:
     """The gain that these queries show with POWER at this cell's scatter; None where there is none."""
     assert row.test is not None
-    if not row.test.sd:
+    return least_gain(evidence.n_queries, row.test.sd, plan.significance.alpha, len(evidence.cells))
+
+
+def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
+    """The gain that so many queries show with POWER in one of `n_cells`, the baseline among them, all compared.
+
+    None where differences do not scatter.
+    """
+    if not sd:
         return None
-    return minimum_detectable_effect(evidence.n_queries, row.test.sd, _alpha_a_cell(plan, evidence), power=POWER)
+    return minimum_detectable_effect(n_queries, sd, _alpha_a_cell(alpha, n_cells), power=POWER)
 
 
 def _to_show_gain(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
     needed, shows = queries_to_show(plan, evidence, row), detectable(plan, evidence, row)
-    said = f"{_number(needed, n_have)} to show a gain of {_target(plan, evidence, row):.4f}"
-    return said if shows is None else f"{said}, where these {evidence.n_queries} show one of {shows:.4f}"
+    said = f"{_number(needed, n_have)} to show a gain of {_target(plan, evidence, row):.2g}"
+    return said if shows is None else f"{said}, where these {evidence.n_queries} show one of {shows:.2g}"
 
 
 def _to_clear_recall(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
@@ -120,6 +129,6 @@ def _target(plan: Plan, evidence: Evidence, row: CellResult) -> float:
     return max(plan.rule.min_gain, corrected or 0.0)
 
 
-def _alpha_a_cell(plan: Plan, evidence: Evidence) -> float:
+def _alpha_a_cell(alpha: float, n_cells: int) -> float:
     """The error left for one of the cells, by Bonferroni: a little less than max-T leaves."""
-    return plan.significance.alpha / max(1, len(evidence.cells) - 1)
+    return alpha / max(1, n_cells - 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.canonical import digest, write_atomic
 from runner.cell_runs import CellRuns
+from runner.corpus import texts_to_show
 from runner.errors import InputError
 from runner.eval_set import DRIVER, Version, load_cell_file
 from runner.pipeline import Evening
@@ -16,7 +17,7 @@ from runner.progress import say
 from runner.records import parse_cell
 from runner.results import make_results
 from runner.stored_chunks import chunkers_sha256
-from runner.summary import ranking_table
+from runner.summary import run_summary
 
 
 @dataclass
@@ -45,11 +46,14 @@ class Exploration(Evening):
         self.version = replace(self.version, record=fresh)
         self._make_runs(noise_floor=False)
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
-        results = make_results(self.version, self.plan, cells, frozenset(), kind="exploration")
+        results = make_results(
+            self.version, self.plan, cells, frozenset(), kind="exploration", texts=texts_to_show(self.version)
+        )
         self._write_results(results, fresh)
         _remove(folder)
         fresh.rename(folder)
-        return f"{ranking_table(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
+        self.scored = results, folder
+        return f"{run_summary(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
 
     def _take_runs(self, folder: Path, cells: Sequence[str]) -> None:
         """Runs that lie in the record are authoritative: an exploration compares with them, not with a recomputation.

@@ -10,7 +10,7 @@ from time import perf_counter
 import yaml
 
 from runner.backends import Backend, LocalBackend
-from runner.canonical import json_bytes, write_atomic
+from runner.canonical import write_atomic
 from runner.cell_runs import CellRuns
 from runner.collection import check_same_collection, collection_facts, draw_collection, published_qrels
 from runner.corpus import corpus_documents
@@ -21,17 +21,15 @@ from runner.given_file import display, printable
 from runner.imported_runs import import_runs, imported_cells
 from runner.plan import default_plan_text
 from runner.progress import say
-from runner.receipt import CellTimes, embedded_by, make_receipt, remember_times
+from runner.receipt import CellTimes, remember_times
 from runner.records import Document
-from runner.render import page
 from runner.result_schemas import Results
 from runner.run_files import read_run
 from runner.schemas import Plan
-from runner.spending.ledger import SPEND
-from runner.spending.spend_receipt import spend_receipt
 from runner.store import disk_errors, exclusive
-from runner.summary import ranking_table
+from runner.summary import run_summary
 from runner.trec import trec_qrels_bytes, trec_run_bytes
+from runner.written_results import write_results
 
 
 @dataclass
@@ -43,6 +41,8 @@ class ExternalEvaluation:
     trec_runs: Sequence[Path] = ()
     backend: Backend = field(default_factory=LocalBackend)
     seconds: dict[str, float] = field(default_factory=dict, init=False)
+    scored: tuple[Results, Path] | None = field(default=None, init=False)
+    """What this run scored, and the folder that holds it."""
 
     def run(self) -> str:
         """The answer for stdout; NegativeVerdict where baseline or controls keep figures from meaning anything."""
@@ -66,7 +66,8 @@ class ExternalEvaluation:
             results = make_external_results(version, plan)
             self._export(results)
         self._write(results, times)
-        say(ranking_table(results))
+        self.scored = results, version.record
+        say(run_summary(results))
         sentence, place = results.outcome.sentence, version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
         if results.outcome.tier == "no decision":
@@ -125,17 +126,8 @@ class ExternalEvaluation:
                 path.unlink()  # of a cell that is not on the page any more
 
     def _write(self, results: Results, times: CellTimes) -> None:
-        record = self.version.record
         cells = [row.cell for row in results.cells]
-        receipt = make_receipt(
-            {cell: times[cell] for cell in cells if cell in times},
-            self.seconds,
-            embedded_by(self.version, cells),
-            spend_receipt(self.version.work / SPEND, self.backend.billed),
-        )
-        write_atomic(record / "results.json", json_bytes(results.model_dump()))
-        write_atomic(record / "receipt.json", json_bytes(receipt.model_dump()))
-        write_atomic(record / "results.html", page(results, receipt))
+        write_results(self.version, results, self.version.record, cells, times, self.seconds, self.backend.billed)
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -11,11 +11,11 @@ from runner.eval_set import Version, load_cell_file, load_corpus, load_queries
 from runner.evidence import Evidence, baseline_of, best_of, detectable
 from runner.outcome import Sentences, blocked
 from runner.result_schemas import CellResult, LabelFacts, Outcome, Results
-from runner.results import control_results, corpus_facts, query_row
+from runner.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.run_files import read_run
 from runner.schemas import CollectionFacts, Plan
 from runner.score import Qrels
-from runner.tiers import Side, gain_text, side_of
+from runner.tiers import Side, interval_of, places_allowed, side_of, telling
 from runner.weaknesses import external_weaknesses
 
 PUBLISHED = "published qrels"
@@ -39,7 +39,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         document_lengths={document.doc_id: document.n_chars for document in documents},
         published=True,
     )
-    rows = cell_results(comparison)
+    rows = cell_results(comparison, readings(version, comparison))
     evidence = Evidence(
         cells=rows,
         controls=control_results(comparison),
@@ -51,7 +51,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, qrels)
     return Results(
-        schema_version=6,
+        schema_version=7,
         source=version.source.name,
         version=version.number,
         kind="external",
@@ -70,6 +70,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         spans=None,
         slices=[],
         scale=comparison.scale(),
+        lists=lists_of(comparison, documents),
         previous=None,
         outcome=_outcome(plan, evidence, facts),
         weaknesses=external_weaknesses(plan, facts, header, rows),
@@ -123,7 +124,7 @@ def _compared(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Sentenc
     }
     said = "; ".join(f"{what}: {_listed(rows)}" for what, rows in groups.items() if rows)
     found = (
-        f"Compared on {facts.name} with {plan.baseline} (nDCG@10 {baseline.scores['ndcg@10'].mean:.4f}) over "
+        f"Compared on {facts.name} with {plan.baseline} (nDCG@10 {_score(baseline)}) over "
         f"{evidence.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
     )
     return (
@@ -140,5 +141,16 @@ def _side(row: CellResult, alpha: float) -> Side:
     return side_of(row.test.simultaneous, row.test.p_skew, alpha)
 
 
+def _score(row: CellResult) -> str:
+    score = row.scores["ndcg@10"]
+    return f"{score.mean:.{places_allowed(score.low, score.high)}f}"
+
+
 def _listed(rows: Sequence[CellResult]) -> str:
-    return ", ".join(f"{row.cell} ({gain_text(row.differences['ndcg@10'].mean)})" for row in rows)
+    return ", ".join(f"{row.cell} ({_difference(row)})" for row in rows)
+
+
+def _difference(row: CellResult) -> str:
+    """With its sign, at the places that its interval allows."""
+    assert row.test is not None
+    return telling(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,20 @@ from runner.records import SCORE_UNIT, Run
 from runner.result_schemas import GateVerdict, Null, NullResult, Verdict
 from runner.score import Qrels
 from runner.tiers import shown
+
+DOTS = 40
+"""Order statistics of a null's draws that are kept for a picture; each stands for a fortieth of them."""
+
+
+class Spread(NamedTuple):
+    """How a null's draws are spread, in [0, 1]; the fields are NullResult's."""
+
+    mean: float
+    sd: float
+    low: float
+    median: float
+    high: float
+    dots: list[float]
 
 
 def graded_gate(
@@ -155,9 +170,11 @@ class GradedGate:
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40
         low, median, high = ordered[[outside, (self._draws - 1) // 2, self._draws - 1 - outside]].tolist()
+        dots = ordered[(2 * np.arange(DOTS) + 1) * self._draws // (2 * DOTS)].tolist()
         mean = int(totals.sum()) / (self._draws * self._whole)
         at_least_as_good = int((totals >= own.sum()).sum())
-        return self._result(name, own, (mean, float(ordered.std()), low, median, high), at_least_as_good, least, tau)
+        spread = Spread(mean, float(ordered.std()), low, median, high, dots)
+        return self._result(name, own, spread, at_least_as_good, least, tau)
 
     def _constant(self, name: Null, own: Ints, documents: Ints) -> NullResult:
         """The verdict on a list that every query gets: the one-sided sign-flip test of the differences to it.
@@ -172,24 +189,22 @@ class GradedGate:
             flipped += difference * flips
         beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT)).sum())
         mean = int(scores.sum()) / self._whole
-        return self._result(
-            name, own, (mean, 0.0, mean, mean, mean), int((flipped <= 0).sum()), 0.5**beatable, self._tau
-        )
+        spread = Spread(mean, 0.0, mean, mean, mean, [])
+        return self._result(name, own, spread, int((flipped <= 0).sum()), 0.5**beatable, self._tau)
 
     def _result(
         self,
         name: Null,
         own: Ints,
-        spread: tuple[float, float, float, float, float],
+        spread: Spread,
         at_least_as_good: int,
         least: float,
         tau: float | None,
     ) -> NullResult:
         """Like every threshold, tau and alpha are compared at the four places a page shows."""
-        mean, sd, low, median, high = spread
         smallest_p = max(least, 1 / (1 + self._draws))
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
-        delta = int(own.sum()) / self._whole - mean
+        delta = int(own.sum()) / self._whole - spread.mean
         verdict: Verdict = "pass"
         if shown(p) > self.alpha or (tau is not None and shown(delta) < tau):
             verdict = "fail"
@@ -197,11 +212,7 @@ class GradedGate:
             verdict = "insufficient"
         return NullResult(
             name=name,
-            mean=mean,
-            sd=sd,
-            low=low,
-            median=median,
-            high=high,
+            **spread._asdict(),
             delta=delta,
             p=p,
             smallest_p=smallest_p,

@@ -174,7 +174,7 @@ def _remarks(facts: ImportedRun) -> list[str]:
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
     return CellFile(
-        schema_version=3,
+        schema_version=4,
         backend=None,
         cell=run.cell,
         queries_sha256=ground.queries_sha256,
@@ -183,6 +183,7 @@ def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
         chunk_run_sha256=None,
         chunks=None,
         chunkers_sha256=None,
+        index_bytes=None,
         chunks_per_document=dict.fromkeys(sorted(ground.documents), 1),
         encoder=None,
         probe=None,

@@ -1,7 +1,5 @@
 """One offline HTML file in which a person grades pairs by keyboard: no server, no network, answers as a download."""
 
-import base64
-import hashlib
 import html
 import json
 import re
@@ -18,7 +16,7 @@ from runner.errors import InputError
 from runner.eval_set import DRIVER, Version
 from runner.judging_schemas import BatchRow, Label, Passage
 from runner.labels import load_labels
-from runner.render import LONGEST_TEXT, TEMPLATES, inert, rendered
+from runner.report.page_frame import LONGEST_TEXT, inert, rendered
 from runner.second_reading import judges_of
 
 SHORTEST_SHARED = 160
@@ -38,15 +36,11 @@ def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") 
     InputError for no rows, a row twice, rows of several versions, or rows that were exported under another prompt.
     """
     _check(rows, prompt)
-    script = "".join(_partial(f"labels_{part}.js.j2") for part in ("answers", "view", "keys"))
-    style = _partial("labels_style.css.j2")
     return rendered(
         "labels.html.j2",
+        styles=("labels_style.css.j2",),
+        scripts=tuple(f"labels_{part}.js.j2" for part in ("answers", "view", "keys")),
         title=inert(title),
-        script=_as_is(script),
-        script_sha256=_csp_digest(script),
-        labels_style=_as_is(style),
-        labels_style_sha256=_csp_digest(style),
         prompt=_shown(prompt),
         captions=_captions(prompt),
         facts=_facts(rows, judge.strip()),
@@ -234,11 +228,3 @@ def _captions(prompt: str) -> list[str]:
     """What the prompt calls the grades 0 to 3, "" each where it does not name all four in the form of judge.md."""
     found = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
     return [inert(found[grade]) if len(found) == 4 else "" for grade in range(4)]
-
-
-def _partial(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _csp_digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -8,9 +8,9 @@ for, "inconclusive" where that is not known.
 from collections.abc import Sequence
 
 from runner.evidence import Evidence, baseline_of, best_of, detectable, queries_to_show, to_confirm
-from runner.result_schemas import CellResult, ControlResult, Outcome, PairedTestResult, Tier
+from runner.result_schemas import CellResult, ControlResult, NoiseFloor, Outcome, Tier
 from runner.schemas import Plan
-from runner.tiers import gain_text, p_text, shown, whole_percent
+from runner.tiers import interval_of, p_telling, shown, telling, texts, whole_percent
 
 
 def outcome(plan: Plan, evidence: Evidence) -> Outcome:
@@ -74,11 +74,16 @@ def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
     floor = evidence.noise_floor
     if floor is not None and abs(shown(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
-            f"No decision: the baseline embedded once more differs from itself by {gain_text(floor.difference.mean)} "
+            f"No decision: the baseline embedded once more differs from itself by {_moved(floor, plan)} "
             f"nDCG@10, and {plan.rule.min_gain:g} is all that the rule asks a cell to gain."
         )
         return found, nothing, "Find out why the encoder does not repeat its vectors, then run again."
     return None
+
+
+def _moved(floor: NoiseFloor, plan: Plan) -> str:
+    again, bar = floor.difference, plan.rule.min_gain
+    return telling(again.mean, bar if again.mean > 0 else -bar, again.low, again.high)
 
 
 def _misbehaviour(control: ControlResult) -> str:
@@ -113,21 +118,22 @@ def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) 
     assert test is not None
     assert test.p_adjusted is not None
     assert guard is not None
+    rule, p = plan.rule, p_telling(test.p_adjusted, plan.significance.alpha)
+    lower = telling(guard.low, -rule.max_recall_loss, guard.low, guard.high)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {evidence.n_queries} queries, adjusted p "
-        f"{p_text(test.p_adjusted)}. It loses at most {plan.rule.max_recall_loss:g} Recall@10 (lower bound of the "
-        f"difference {gain_text(guard.low)}) and passes the null gate."
+        f"{named} gains {_gain(best, plan)} over the baseline on {evidence.n_queries} queries, adjusted p {p}. It "
+        f"loses at most {rule.max_recall_loss:g} Recall@10 (lower bound of the difference {lower}) and passes the null "
+        "gate."
     )
     not_shown = [_optimism(evidence, best)]
-    if shown(_interval(test)[0]) < plan.rule.min_gain:
-        not_shown.append(f"That its gain is {plan.rule.min_gain:g} or more: beyond chance is that there is one.")
+    if shown(interval_of(test)[0]) < rule.min_gain:
+        not_shown.append(f"That its gain is {rule.min_gain:g} or more: beyond chance is that there is one.")
     if top is not None and not top.confirmed:
-        gain = top.differences["ndcg@10"].mean
         not_shown.append(
-            f"What {top.cell} is worth: it gains {gain_text(gain)} but is not confirmed, as it {_lacks(top)}."
+            f"What {top.cell} is worth: it gains {_gain_texts(top, plan)[0]} but is not confirmed, as it {_lacks(top)}."
         )
     not_shown.append("Cost, latency and the production database: they are no part of the rule.")
     return found, " ".join(filter(None, not_shown)), "Choose it, or keep the baseline and say why."
@@ -158,7 +164,7 @@ def _inconclusive(plan: Plan, evidence: Evidence, open_cells: Sequence[CellResul
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
-        f"{gain_text(best.differences['recall@10'].mean)} Recall@10."
+        f"{_recall_text(best, plan)} Recall@10."
     )
     return found, not_shown, to_confirm(plan, evidence, best)
 
@@ -185,12 +191,21 @@ def _bar(row: CellResult, plan: Plan) -> str:
 
 def _gain(row: CellResult, plan: Plan) -> str:
     assert row.test is not None
-    low, high = _interval(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
-    return (
-        f"{gain_text(row.differences['ndcg@10'].mean)} nDCG@10 "
-        f"({kind}{100 * (1 - plan.significance.alpha):g} % interval {gain_text(low)} to {gain_text(high)})"
-    )
+    gain, *ends = _gain_texts(row, plan)
+    return f"{gain} nDCG@10 ({kind}{100 * (1 - plan.significance.alpha):g} % interval {' to '.join(ends)})"
+
+
+def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
+    assert row.test is not None
+    low, high = interval_of(row.test)
+    return texts(row.differences["ndcg@10"].mean, low, high, plan.rule.min_gain)
+
+
+def _recall_text(row: CellResult, plan: Plan) -> str:
+    assert row.guard is not None
+    change = row.differences["recall@10"].mean
+    return telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
 
 
 def _lacks(row: CellResult) -> str:
@@ -203,7 +218,8 @@ def _optimism(evidence: Evidence, row: CellResult) -> str:
     expected = evidence.best_gain_corrected
     if expected is None or len(evidence.cells) < 3 or row != best_of(evidence):
         return ""
-    left = f"about {gain_text(expected)}" if shown(expected) > 0 else f"nothing ({gain_text(expected)})"
+    said = f"{shown(expected) + 0.0:+.2g}"
+    left = f"about {said}" if shown(expected) > 0 else f"nothing ({said})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(evidence.cells) - 1} adds, {left} "
         "is to be expected."
@@ -217,11 +233,7 @@ def _may_gain(row: CellResult, plan: Plan) -> bool:
 
 
 def _reaches_gain(row: CellResult, plan: Plan) -> bool:
-    return row.test is not None and shown(_interval(row.test)[1]) >= plan.rule.min_gain
-
-
-def _interval(test: PairedTestResult) -> Sequence[float]:
-    return test.simultaneous or test.interval
+    return row.test is not None and shown(interval_of(row.test)[1]) >= plan.rule.min_gain
 
 
 def _capitalised(text: str) -> str:

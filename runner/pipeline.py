@@ -12,7 +12,15 @@ from runner.backends import Backend, LocalBackend
 from runner.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.carried_labels import carry_labels
 from runner.cell_runs import CellRuns
-from runner.corpus import corpus_documents, fetched_corpus, keep_sample, need_corpus, sample_of, sample_to_draw
+from runner.corpus import (
+    corpus_documents,
+    fetched_corpus,
+    keep_sample,
+    need_corpus,
+    sample_of,
+    sample_to_draw,
+    texts_to_show,
+)
 from runner.decide import RECOMMENDED, Choice, decide, needs_choice, remade
 from runner.decision_schemas import Decision, Receipt
 from runner.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
@@ -22,7 +30,6 @@ from runner.labels import version_labels
 from runner.lock import LOCK_NAME, verify_version, write_lock
 from runner.new_version import begin_version
 from runner.open_labels import closed
-from runner.plan import MIN_QUERIES
 from runner.prep_labels import export_missing, judging_message, pool, unjudged
 from runner.preregistration import (
     check_preregistration,
@@ -33,8 +40,8 @@ from runner.preregistration import (
 )
 from runner.previous_version import comparison_lines, previous_version
 from runner.progress import say
-from runner.reading_pack import write_reading_pack
-from runner.receipt import CellTimes, embedded_by, make_receipt, remember_times
+from runner.reading_pack import queries_wanted
+from runner.receipt import CellTimes, remember_times
 from runner.records import BM25Cell, Document, parse_cell
 from runner.render import page
 from runner.result_schemas import Kind, Results
@@ -43,12 +50,11 @@ from runner.roster import reuse_of
 from runner.run_files import read_run
 from runner.schemas import Plan, Preregistration
 from runner.second_reading import unread_twice
-from runner.spending.ledger import SPEND
-from runner.spending.spend_receipt import spend_receipt
 from runner.store import disk_errors, exclusive
 from runner.strict import checked
-from runner.summary import decision_sentence, ranking_table
+from runner.summary import decision_sentence, run_summary
 from runner.tracked import untracked
+from runner.written_results import write_results
 
 
 @dataclass
@@ -66,6 +72,8 @@ class Evening:
     live: bool = False
     """Whether the live feed may be asked for documents where the version has none yet."""
     times: CellTimes = field(default_factory=dict, init=False)
+    scored: tuple[Results, Path] | None = field(default=None, init=False)
+    """What this run scored, and the folder that holds it."""
     seconds: dict[str, float] = field(default_factory=dict, init=False)
 
     def run(self) -> str:
@@ -143,7 +151,9 @@ class Evening:
 
     def _results(self, frozen: Preregistration) -> Results:
         registered = registered_cells(frozen, rehearsal=self.version.rehearsal)
-        results = make_results(self.version, self.plan, self.plan.cells, registered, kind=self._kind)
+        results = make_results(
+            self.version, self.plan, self.plan.cells, registered, kind=self._kind, texts=texts_to_show(self.version)
+        )
         return results.model_copy(update={"previous": previous_version(self.version, results)})
 
     @property
@@ -158,8 +168,7 @@ class Evening:
 
     def _recorded(self) -> str:
         """The recorded decision, its lock completed if a run was killed before it was written; "" without one."""
-        decision_path = self.version.record / "decision.json"
-        if not decision_path.exists():
+        if not (self.version.record / "decision.json").exists():
             return ""
         decision = load_decision(self.version)
         if not (self.version.record / LOCK_NAME).exists():
@@ -204,22 +213,13 @@ class Evening:
             )
 
     def _answer(self, decision: Decision) -> str:
-        sentence = decision_sentence(decision)
-        if decision.kind == "policy":
-            return sentence
-        return f"{sentence}\nresults: {self.version.record / 'results.html'}"
+        place = "" if decision.kind == "policy" else f"\nresults: {self.version.record / 'results.html'}"
+        return decision_sentence(decision) + place
 
     def _need_queries(self) -> None:
-        version = self.version
-        if version.queries_path.exists():
-            return
-        folder = write_reading_pack(version, self.documents, self.version.plan(rehearsal=False).sample.seed)
-        raise Outstanding(
-            f"{version.name} has a corpus of {len(self.documents)} documents and no queries yet. "
-            f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
-            f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
-            f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {self.again}"
-        )
+        if not self.version.queries_path.exists():
+            seed = self.version.plan(rehearsal=False).sample.seed
+            raise Outstanding(queries_wanted(self.version, self.documents, seed, self.again))
 
     @cached_property
     def cell_runs(self) -> CellRuns:
@@ -270,19 +270,13 @@ class Evening:
         return folder / "results.html"
 
     def _write_results(self, results: Results, folder: Path) -> None:
-        # Explorations are remembered too; a receipt is of its own cells.
+        self.scored = results, folder
         own = (*self.plan.cells, NOISE_FLOOR_CELL)
-        times = {cell: self.times[cell] for cell in own if cell in self.times}
-        spend = spend_receipt(self.version.work / SPEND, self.backend.billed)
-        receipt = make_receipt(times, self.seconds, embedded_by(self.version, own), spend)
-        write_atomic(folder / "results.json", json_bytes(results.model_dump()))
-        write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
-        write_atomic(folder / "results.html", page(results, receipt))
+        write_results(self.version, results, folder, own, self.times, self.seconds, self.backend.billed)
 
     def _decide(self, results: Results) -> str:
         version = self.version
-        path = version.record / "results.json"
-        say(ranking_table(results))
+        say(run_summary(results))
         if results.previous is not None:
             say("\n".join(comparison_lines(results.previous)))
         if results.outcome.tier == "no decision":
@@ -297,7 +291,8 @@ class Evening:
                 f"{self.again} --choose 'CELL' --reason 'WHY' --by NAME"
             )
         today = datetime.now(UTC).date().isoformat()
-        decision = decide(results, file_sha256(path), self.choice, today=today, reuse=reuse_of(version.source))
+        scored = file_sha256(version.record / "results.json")
+        decision = decide(results, scored, self.choice, today=today, reuse=reuse_of(version.source))
         write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
         write_lock(version.record)
         say(f"locked. To commit, as they are: {version.record}")

@@ -37,36 +37,38 @@ _OF_A_VERSION = ("version", "cells")
 """Fields of a plan that are no settings: its number, and the cells, which are told by themselves."""
 
 
-class _Lenient(BaseModel):
+class Lenient(BaseModel):
     """What is read of an earlier results.json; other releases wrote more or less beside it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
 
-class _Score(_Lenient):
+class _Score(Lenient):
     mean: float
     low: float
     high: float
     per_query: list[int]
 
 
-class _Provenance(_Lenient):
+class _Provenance(Lenient):
     run_sha256: str
 
 
-class _Cell(_Lenient):
+class EarlierCell(Lenient):
+    """A cell of it."""
+
     cell: str
     scores: dict[str, _Score]
     provenance: _Provenance
 
 
-class _Query(_Lenient):
+class _Query(Lenient):
     id: str
 
 
-class _Scored(_Lenient):
+class _Scored(Lenient):
     queries: list[_Query]
-    cells: list[_Cell]
+    cells: list[EarlierCell]
 
 
 def previous_version(version: Version, results: Results) -> PreviousVersion | None:
@@ -82,16 +84,16 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     held_before, held = digests(before), digests(version)
     prompt_changed = before.judge_path.exists() and file_sha256(before.judge_path) != results.judge_prompt_sha256
     plan, plan_before = results.plan, _plan(before)
-    settings = [] if plan_before is None else _settings(plan_before, plan)
+    settings = [] if plan_before is None else settings_changed(plan_before, plan)
     common = [name for name in asked if asked_before.get(name) == asked[name]]
     comparable = not prompt_changed and asked == asked_before and held == held_before
-    beside = _Beside(plan, common, same_documents=held == held_before, same_grade="relevant_grade" not in settings)
+    beside = Beside(plan, common, same_documents=held == held_before, same_grade="relevant_grade" not in settings)
     cells_before = [] if plan_before is None else plan_before.cells
     scored = _scored(before)
     return PreviousVersion(
         version=before.number,
         decision=_decision(before),
-        queries=_queries_kept(asked_before, asked, len(common)),
+        queries=queries_kept(asked_before, asked, len(common)),
         documents=_documents_kept(held_before, held),
         labels=_labels_kept(before, version, results.labels.lines),
         prompt_changed=prompt_changed,
@@ -102,7 +104,7 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     )
 
 
-class _Beside:
+class Beside:
     """Sets cells of two results beside one another, over the queries that both ask in the same words."""
 
     def __init__(self, plan: Plan, common: Sequence[str], *, same_documents: bool, same_grade: bool) -> None:
@@ -120,15 +122,18 @@ class _Beside:
                 cell=row.cell,
                 comparable=comparable and self.same_grade,
                 same_run=old[row.cell].provenance.run_sha256 == row.provenance.run_sha256,
-                scores={measure: self._measure(measure, old[row.cell], row, places) for measure in MEASURES},
+                scores={measure: self.measure_beside(measure, old[row.cell], row, places) for measure in MEASURES},
             )
             for row in results.cells
             if row.cell in old
         ]
 
-    def _measure(
-        self, measure: str, old: _Cell, new: CellResult, places: tuple[Mapping[str, int], Mapping[str, int]]
+    def measure_beside(
+        self, measure: str, old: EarlierCell, new: CellResult, places: tuple[Mapping[str, int], Mapping[str, int]]
     ) -> MeasureBeside:
+        """One measure of a cell in both results; `places` say where each has its queries. No movement where documents
+        differ, and for a measure that asks for relevance, none where that means something else.
+        """
         before, now = old.scores[measure], new.scores[measure]
         alike = self.same_documents and (self.same_grade or measure == "ndcg@10")
         movement = None
@@ -173,12 +178,14 @@ def _plan(before: Version) -> Plan | None:
     return read_plan(path) if path.exists() else None
 
 
-def _settings(before: Plan, now: Plan) -> list[str]:
+def settings_changed(before: Plan, now: Plan) -> list[str]:
+    """The plan's fields that differ, but for its number and its cells."""
     names = [name for name in Plan.model_fields if name not in _OF_A_VERSION]
     return [name for name in names if getattr(before, name) != getattr(now, name)]
 
 
-def _queries_kept(before: Mapping[str, str], now: Mapping[str, str], common: int) -> QueriesKept:
+def queries_kept(before: Mapping[str, str], now: Mapping[str, str], common: int) -> QueriesKept:
+    """How queries, their texts by id, became others; `common` have one text in both."""
     return QueriesKept(
         common=common,
         changed=[name for name in now if name in before and before[name] != now[name]],

@@ -28,10 +28,14 @@ Ints = NDArray[np.int64]
 
 
 class Retrieval(NamedTuple):
-    """What a retriever hands on: the ranked documents and the ranked chunks below them."""
+    """What a retriever hands on: the ranked documents, the ranked chunks below them, and the size of what it searched.
+
+    `index_bytes` are those of vectors as float32, and 8 a posting of BM25 (a number and a score).
+    """
 
     run: Run
     reading: Reading
+    index_bytes: int
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def best_chunks(documents: Ints) -> NDArray[np.intp]:
 
 
 def retrieval(
-    cell: str, chunks: Sequence[Chunk], table: ChunkTable, scored: Iterable[tuple[str, Ints, Ints]]
+    cell: str, chunks: Sequence[Chunk], table: ChunkTable, scored: Iterable[tuple[str, Ints, Ints]], index_bytes: int
 ) -> Retrieval:
     """Final rankings by MaxP from (query_id, rows, scores), where scores are integers of 1e-5.
 
@@ -139,7 +143,7 @@ def retrieval(
         )
         kept = np.isin(table.documents[rows], table.documents[rows[best]])
         reading[query_id] = read_down(chunks, table, rows[kept])
-    return Retrieval(Run(cell, hits), reading)
+    return Retrieval(Run(cell, hits), reading, index_bytes)
 
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:

@@ -10,6 +10,7 @@ from runner.authoring.shapes import KINDS, SHAPES, WANTED_GENERATED, WANTED_HAND
 from runner.canonical import jsonl_bytes, write_atomic
 from runner.errors import InputError, Outstanding
 from runner.eval_set import DRIVER, Version
+from runner.plan import MIN_QUERIES
 from runner.records import Document
 
 PACK_SIZE = 25
@@ -44,6 +45,17 @@ def need_sampled(version: Version, given: Path) -> None:
             f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
             f"{DRIVER} {version.flags} --corpus-path {shlex.quote(str(given))}"
         )
+
+
+def queries_wanted(version: Version, documents: Sequence[Document], seed: int, again: str) -> str:
+    """What a version with documents and without queries waits for; the pack is written. `again` goes on afterwards."""
+    folder = write_reading_pack(version, documents, seed)
+    return (
+        f"{version.name} has a corpus of {len(documents)} documents and no queries yet. "
+        f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
+        f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
+        f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {again}"
+    )
 
 
 def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:

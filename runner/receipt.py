@@ -24,15 +24,23 @@ CellTimes = dict[str, dict[str, float]]
 
 
 def remember_times(record: Version, measured: CellTimes) -> CellTimes:
-    """The seconds of every cell, newest measurement each: a cell taken from the cache keeps what it once took."""
+    """What was measured of every cell, newest measurement each: one taken from the cache keeps what it once took."""
     path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
     try:
         known = read_json(path) if path.exists() else {}
     except InputError:
         known = {}  # measurements can be made again; they must not stop an evening
-    times: CellTimes = {**(known if isinstance(known, dict) else {}), **measured}
+    before: CellTimes = known if isinstance(known, dict) else {}
+    times = before | {cell: before.get(cell, {}) | values for cell, values in measured.items()}
     write_atomic(path, json_bytes(times))
     return times
+
+
+def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:
+    """`index_bytes` of the cells whose files lie in the record and name them; measured or not, a cell has its index."""
+    files = {cell: record.cell_path(cell) for cell in cells}
+    sizes = {cell: load_cell_file(path).index_bytes for cell, path in files.items() if path.exists()}
+    return {cell: {"index_bytes": size} for cell, size in sizes.items() if size is not None}
 
 
 def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, Embedded]:

@@ -6,9 +6,11 @@ from pydantic import Field
 
 from runner.agreement.noise_schemas import JudgeOutcome, NoiseResult, PoweredResult
 from runner.agreement.schemas import Agreement
+from runner.curve_schemas import RecallCurve
 from runner.distractors.schemas import ScaleResult
 from runner.field_types import Count, Ends, Sha256, Share
 from runner.judging_schemas import LabelPrefix
+from runner.list_schemas import RankedLists
 from runner.pool_schemas import CellPool, Sensitivity, Slice, SpanResult
 from runner.schemas import CollectionFacts, Plan, Provenance, Quarantined, QueryRow, Sample
 from runner.strict import Strict
@@ -84,7 +86,8 @@ class NullResult(Strict):
     less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been,
     below which it is never given. A
     constant list ("most retrieved", "length sorted") is one system without a distribution: sd is 0, low, median and
-    high are its mean, and p is that of flipping the signs of the differences to it.
+    high are its mean, and p is that of flipping the signs of the differences to it. `dots` stand for the draws in equal
+    parts, ascending; a constant list has none.
     """
 
     name: Null
@@ -93,6 +96,7 @@ class NullResult(Strict):
     low: float
     median: float
     high: float
+    dots: list[float]
     delta: float
     p: float
     smallest_p: float
@@ -172,6 +176,7 @@ class CellResult(Strict):
     bounds: Ends
     pool: CellPool | None
     sensitivity: Sensitivity
+    curve: RecallCurve
     provenance: Provenance
 
 
@@ -248,12 +253,15 @@ class Outcome(Strict):
 class Results(Strict):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
+    Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
+
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
     `scale` says what other numbers of documents would do; `spans` is null where no reading lists are kept; `slices`
-    describe and test nothing; `previous` compares with the version before, null for a first one.
+    describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
+    first one.
     """
 
-    schema_version: Literal[6]
+    schema_version: Literal[7]
     source: str
     version: int
     kind: Kind
@@ -272,6 +280,7 @@ class Results(Strict):
     spans: SpanResult | None
     slices: list[Slice]
     scale: ScaleResult
+    lists: RankedLists
     previous: PreviousVersion | None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]

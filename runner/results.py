@@ -1,7 +1,7 @@
 """results.json: everything a version's files say, scored. No clock, host, path or price has a way in."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -16,11 +16,14 @@ from runner.evidence import Evidence
 from runner.judge_panel import doubts, judge_panel
 from runner.judging_schemas import Label
 from runner.labels import judgments, label_prefix, version_labels
+from runner.list_schemas import RankedLists
 from runner.outcome import outcome
 from runner.prep_labels import pool, unjudged
+from runner.ranked_lists import ranked_lists
 from runner.ranking import Reading
 from runner.reading_files import read_reading
-from runner.records import SCORE_UNIT, Query
+from runner.records import SCORE_UNIT, Document, Query
+from runner.report.passages import with_passages
 from runner.result_schemas import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.run_files import read_run
 from runner.schemas import CorpusHeader, CorpusRow, Plan, QueryRow
@@ -32,9 +35,18 @@ from runner.weaknesses import declared_weaknesses
 
 
 def make_results(
-    version: Version, plan: Plan, cells: Sequence[str], registered: frozenset[str], *, kind: Kind
+    version: Version,
+    plan: Plan,
+    cells: Sequence[str],
+    registered: frozenset[str],
+    *,
+    kind: Kind,
+    texts: Mapping[str, Document] | None = None,
 ) -> Results:
-    """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family."""
+    """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family.
+
+    `texts` are all its documents, by id, where their words are ours to show.
+    """
     queries = load_queries(version.queries_path)
     labels = version_labels(version)
     query_ids = [query.query_id for query in queries]
@@ -52,8 +64,9 @@ def make_results(
         document_lengths={document.doc_id: document.n_chars for document in documents},
     )
     panel = judge_panel(comparison, labels)
-    rows = cell_results(comparison, doubts(panel, labels, plan.significance.alpha))
-    found = span_scores(comparison, judgments(labels), _readings(version, comparison))
+    reading = readings(version, comparison)
+    rows = cell_results(comparison, reading, doubts(panel, labels, plan.significance.alpha))
+    found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in queries]
     evidence = Evidence(
@@ -66,7 +79,7 @@ def make_results(
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     return Results(
-        schema_version=6,
+        schema_version=7,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -85,13 +98,35 @@ def make_results(
         spans=found,
         slices=slices(comparison),
         scale=comparison.scale(),
+        lists=lists_of(comparison, documents, labels, texts),
         previous=None,
         outcome=outcome(plan, evidence),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
 
 
-def _readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
+def lists_of(
+    comparison: Comparison,
+    documents: Sequence[CorpusRow],
+    labels: Sequence[Label] = (),
+    texts: Mapping[str, Document] | None = None,
+) -> RankedLists:
+    """What every cell returned for every query, with passages where `texts` holds the documents."""
+    plan = comparison.plan
+    lists = ranked_lists(
+        comparison.query_ids,
+        comparison.runs,
+        comparison.qrels,
+        labels,
+        documents,
+        depth=plan.pool_depth,
+        relevant_grade=plan.relevant_grade,
+    )
+    asked = {query.query_id: query.text for query in comparison.queries}
+    return with_passages(lists, texts, asked) if texts else lists
+
+
+def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     """The reading lists of the cells that have one."""
     return {
         cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)

@@ -49,6 +49,11 @@ class DenseArm(NamedTuple):
         """The chunks' table, made now where the caller had none."""
         return self.known_table or chunk_table(self.chunks)
 
+    @property
+    def index_bytes(self) -> int:
+        """Of the chunks' vectors as float32."""
+        return 4 * math.prod(self.chunk_vectors.shape)
+
 
 def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
@@ -65,7 +70,7 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
             rows = table.rows_of(documents)
             yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
 
-    return retrieval(cell, arm.chunks, table, scored())
+    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
@@ -78,7 +83,7 @@ def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
             rows = table.rows_of(_documents(table, sparse, query_id))
             yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
 
-    return retrieval(cell, arm.chunks, table, scored())
+    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
 
 
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
@@ -101,7 +106,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
             for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
         )
         reading[query_id] = read_down(chunks, table, rows)
-    return Retrieval(Run(cell, hits), reading)
+    return Retrieval(Run(cell, hits), reading, arm.index_bytes)
 
 
 def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:

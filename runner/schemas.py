@@ -181,6 +181,18 @@ class CorpusRow(Sparse):
     status: str = ""
 
 
+class Lengths(Strict):
+    """How many chunks have how many tokens: bin i counts those of i * width + 1 to (i + 1) * width tokens.
+
+    The first bin counts empty chunks too, the last all longer ones. `limit` is where an encoder stops reading, or the
+    size that a chunker keeps to, 0 for none.
+    """
+
+    width: Annotated[int, Field(ge=1)]
+    limit: Count
+    counts: Annotated[list[Count], Field(min_length=1)]
+
+
 class Truncation(Strict):
     """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
 
@@ -192,6 +204,7 @@ class Truncation(Strict):
     share: Share
     chunks: Count
     chunks_cut: Count
+    lengths: Lengths
 
 
 class ChunkHealth(Strict):
@@ -207,6 +220,7 @@ class ChunkHealth(Strict):
     outside_sections_share: Share
     boilerplate_share: Share
     chunks_per_document_max: Count
+    lengths: Lengths
     degenerate: list[str]
 
 
@@ -234,7 +248,7 @@ class Provenance(Strict):
     `imported` in their place.
     """
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256
@@ -264,9 +278,11 @@ class BackendRecord(Strict):
 class CellFile(Provenance):
     """cells/<cell>.json: the provenance, what embedded it, the chunkers' digest, and the chunks of every document.
 
-    `backend` is null for a cell without an encoder. An imported run counts one chunk a document.
+    `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as float32,
+    8 a posting of BM25; null for an imported run, which counts one chunk a document.
     """
 
     backend: BackendRecord | None
     chunkers_sha256: Sha256 | None
+    index_bytes: Count | None
     chunks_per_document: dict[str, Count]

@@ -1,30 +1,93 @@
-"""What a run says on the terminal when it is done."""
+"""What a run says on the terminal when it is done: the verdict, a small table, and what it does not show."""
+
+import textwrap
+from collections.abc import Sequence
 
 from runner.decision_schemas import Decision
-from runner.result_schemas import Results
-from runner.tiers import gain_text, p_text
+from runner.report.figures import fitting
+from runner.result_schemas import CellResult, Results
+from runner.schemas import Plan
+from runner.tiers import interval_of, p_telling, telling, texts, whole_percent
+
+WIDTH = 100
+"""Columns of a terminal that a line of the summary fits in."""
+
+_GAP = "  "
+_NARROWEST = 16
+
+
+def run_summary(results: Results) -> str:
+    """The verdict's sentence, the table of cells, and what the figures do not show; no line wider than WIDTH."""
+    said = results.outcome
+    lines = [
+        *_wrapped(f"{_name(results)}: {said.sentence}"),
+        ranking_table(results),
+        *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
+        *_wrapped(f"not shown: {said.not_shown}"),
+        *_wrapped(f"next: {said.next_step}"),
+    ]
+    return "\n".join(lines)
 
 
 def ranking_table(results: Results) -> str:
-    """One line a cell, best nDCG@10 first, differences with their sign; below it what the figures do not show."""
-    width = max(len(row.cell) for row in results.cells)
-    lines = [f"{'cell':<{width}}  nDCG@10  (diff)    adj. p   Recall@10  (diff)    guard         gate"]
-    for row in results.cells:
-        ndcg, recall = row.scores["ndcg@10"].mean, row.scores["recall@10"].mean
-        gain, change = (f"{gain_text(row.differences[name].mean)}" for name in ("ndcg@10", "recall@10"))
-        adjusted, guard = "", ""
-        if row.test is None or row.guard is None:
-            gain = change = "baseline"
-        else:
-            adjusted = "" if row.test.p_adjusted is None else p_text(row.test.p_adjusted)
-            guard = row.guard.state
-        lines.append(
-            f"{row.cell:<{width}}  {ndcg:.4f}   {gain:<8}  {adjusted:<7}  {recall:.4f}     {change:<8}  {guard:<12}  "
-            f"{row.gate.verdict}"
-        )
-    lines += [f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis]
-    lines += [f"not shown: {results.outcome.not_shown}", f"next: {results.outcome.next_step}"]
-    return "\n".join(lines)
+    """The cells, best nDCG@10 first, at the places that their intervals allow; a name too long for its column wraps."""
+    head = ("nDCG@10", "difference", "adj. p", "Recall@10", "guard", "gate")
+    rows = [_figures(row, results.plan) for row in results.cells]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    left = max(WIDTH - sum(len(_GAP) + width for width in widths), _NARROWEST)
+    width = min(max(len(row.cell) for row in results.cells), left)
+    lines = [_line("cell", width, head, widths)]
+    for row, figures in zip(results.cells, rows, strict=True):
+        first, *others = textwrap.wrap(row.cell, width, subsequent_indent=_GAP, break_on_hyphens=False)
+        lines += [_line(first, width, figures, widths), *others]
+    share = whole_percent(1 - results.plan.significance.alpha)
+    note = f"[ ] holds the differences of all cells at once ({share})"
+    if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
+        note += "; * that of this cell alone"
+    return "\n".join([*lines, *_wrapped(note)])
+
+
+def _line(name: str, width: int, figures: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (text.ljust(room) for text, room in zip(figures, widths, strict=True))
+    return _GAP.join((name.ljust(width), *padded)).rstrip()
+
+
+def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
+    """A cell's columns beside its name; differences show their side of 0 and of the rule."""
+    ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
+    score, recalled = (_ascii(fitting(one.mean, one.low, one.high)) for one in (ndcg, recall))
+    if row.test is None or row.guard is None:
+        return score, "baseline", "", recalled, "", row.gate.verdict
+    gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
+    low, high = interval_of(row.test)
+    gained, least, most = texts(gain, low, high, plan.rule.min_gain)
+    alone = "" if row.test.simultaneous else "*"
+    changed = telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    p = row.test.p_adjusted
+    adjusted = "" if p is None else p_telling(p, plan.significance.alpha)
+    gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
+    return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
+
+
+def _ascii(text: str) -> str:
+    """A figure with the minus that any console has."""
+    return text.replace("\u2212", "-")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
+
+
+def _name(results: Results) -> str:
+    """Source and version, and whether these figures can decide anything."""
+    name = f"{results.source} v{results.version}"
+    beside = {
+        "production": "",
+        "rehearsal": " (rehearsal, never a decision)",
+        "exploration": " (exploration, decides nothing)",
+        "external": " (public collection, decides nothing)",
+    }
+    return name + beside[results.kind] + (" (provisional)" if results.provisional else "")
 
 
 def decision_sentence(decision: Decision) -> str:

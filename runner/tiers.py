@@ -1,10 +1,17 @@
-"""Candidate and confirmed, cell by cell: criterion 5 on point estimates, and what a gain needs to hold up."""
+"""Candidate and confirmed, cell by cell: criterion 5 on point estimates, and what a gain needs to hold up.
 
+With figures as text for the sentences that say so: no finer than their intervals allow, or than shows their side.
+"""
+
+import math
 from collections.abc import Sequence
 from typing import Literal
 
-from runner.result_schemas import GuardState, Verdict
+from runner.result_schemas import GuardState, PairedTestResult, Verdict
 from runner.schemas import Rule
+
+MOST_PLACES = 4
+"""What thresholds compare."""
 
 
 def shown(value: float) -> float:
@@ -18,6 +25,19 @@ def shown(value: float) -> float:
 def p_text(p: float) -> str:
     """A p-value at four places; one that would round to zero says so, since none is zero."""
     return "<0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
+def p_telling(p: float, alpha: float) -> str:
+    """A p-value at two digits, and as many more as show on which side of `alpha` it lies; at most four places.
+
+    >>> p_telling(0.2072, 0.05), p_telling(0.0504, 0.05), p_telling(0.0031, 0.05), p_telling(0.00001, 0.05)
+    ('0.21', '0.0504', '0.0031', '<0.0001')
+    """
+    for digits in (2, 3):
+        told = round(p, digits)
+        if told >= 10.0 ** (1 - digits) and (told > alpha) == (shown(p) > alpha):
+            return f"{p:.{digits}f}"
+    return p_text(p)
 
 
 def whole_percent(share: float) -> str:
@@ -44,6 +64,48 @@ def gain_text(value: float) -> str:
     return f"{shown(value) + 0.0:+.4f}"
 
 
+def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
+    """A mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
+    return [telling(each, bar, low, high) for each in (mean, low, high)]
+
+
+def telling(value: float, bar: float, low: float, high: float) -> str:
+    """A difference with its sign, at the places that its interval allows and as many more as show its side.
+
+    Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
+
+    >>> telling(0.0372, 0.02, -0.01, 0.08), telling(0.0194, 0.02, -0.03, 0.07), telling(-0.004, 0.02, -0.03, 0.07)
+    ('+0.04', '+0.019', '-0.004')
+    """
+    sides = _sides(shown(value), bar)
+    fitting = range(places_allowed(low, high), MOST_PLACES)
+    digits = next((number for number in fitting if _sides(round(value, number), bar) == sides), MOST_PLACES)
+    told = round(shown(value) if digits == MOST_PLACES else value, digits)
+    return f"{told:+.{digits}f}" if told else f"{0:.{digits}f}"
+
+
+def _sides(value: float, bar: float) -> tuple[bool, ...]:
+    return value > 0, value < 0, value > bar, value < bar
+
+
+def places_allowed(low: float, high: float) -> int:
+    """How many places of a figure its interval allows: two digits of the half width, one from 3.55 of the first.
+
+    At least one place and at most four; of an interval without width two where that is all of it.
+    """
+    half = abs(high - low) / 2
+    if half < 10.0**-MOST_PLACES:
+        return 2 if low == high == round(low, 2) else MOST_PLACES
+    exponent = math.floor(math.log10(half))
+    first = half / 10.0**exponent
+    return max(1, min(MOST_PLACES, -exponent + (1 if first < 3.55 else 0)))
+
+
+def interval_of(test: PairedTestResult) -> Sequence[float]:
+    """The simultaneous interval of a tested cell, its own outside of the tested family."""
+    return test.simultaneous or test.interval
+
+
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
     """Whether differences to the baseline make a candidate, by the point estimates alone."""
     return shown(gain) >= rule.min_gain and shown(recall_change) >= -rule.max_recall_loss
@@ -61,7 +123,7 @@ def shortfalls(
 ) -> list[str]:
     """What "it" does or is that keeps a cell from being confirmed, most telling first; empty where it is confirmed.
 
-    Confirmed takes a gain of `min_gain`, an adjusted p of at most `alpha` by either statistic, Recall@10 shown not
+    Confirmed takes a gain of `min_gain`, an adjusted p of at most `alpha` by both statistics, Recall@10 shown not
     to fall by more than the rule allows, a null gate passed, and every hit that counts judged. A cell outside of
     the preregistered family has no adjusted p and is never confirmed.
     """
@@ -71,9 +133,9 @@ def shortfalls(
     if p_adjusted is None or p_skew is None:
         found.append("has no p adjusted over the preregistered family")
     elif shown(p_adjusted) > alpha:
-        found.append(f"may be chance (adjusted p {p_text(p_adjusted)})")
+        found.append(f"may be chance (adjusted p {p_telling(p_adjusted, alpha)})")
     elif shown(p_skew) > alpha:
-        found.append(f"may be chance, since its differences are skewed (p {p_text(p_skew)})")
+        found.append(f"may be chance, since its differences are skewed (p {p_telling(p_skew, alpha)})")
     if guard == "inferior":
         found.append(f"loses more than {rule.max_recall_loss:g} Recall@10")
     elif guard == "inconclusive":

@@ -10,7 +10,7 @@ from runner.pool_schemas import CellPool, SpanResult
 from runner.power import minimum_detectable_effect
 from runner.result_schemas import CellResult, JudgePanel, LabelFacts
 from runner.schemas import CollectionFacts, CorpusHeader, Plan, QueryRow
-from runner.tiers import gain_text, shown, whole_percent
+from runner.tiers import interval_of, shown, telling, whole_percent
 
 MOVED = 0.02
 """A change of a difference in nDCG@10 that is worth a sentence."""
@@ -31,7 +31,7 @@ def declared_weaknesses(
     return [
         *_power(plan, len(queries), cells, plan.rule.min_gain),
         *_guard(plan, cells),
-        *_influence(queries, cells),
+        *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
         *_models(queries, labels, panel),
         *_query_origin(queries),
@@ -77,9 +77,10 @@ def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float
         return []
     sd = median(spread)
     effect = minimum_detectable_effect(n_queries, sd, plan.significance.alpha)
+    others = ", not adjusted for the other cells" if len(spread) > 1 else ""
     small = (
-        f"{n_queries} queries show a difference of {effect:.3f} nDCG@10 in one cell with 80 % power (SD of differences "
-        f"{sd:.3f}, the median over the cells)"
+        f"{n_queries} queries show a difference of {effect:.2g} nDCG@10 in one cell with 80 % power{others} "
+        f"(SD of differences {sd:.2g}, the median over the cells)"
     )
     if asked is None:
         return [f"{small}; a smaller one may be missed or be chance."]
@@ -97,7 +98,7 @@ def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
     ]
 
 
-def _influence(queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list[str]:
+def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list[str]:
     """Candidates that one query makes."""
     baseline = next(row for row in cells if row.test is None).scores["ndcg@10"].per_query
     said = []
@@ -108,7 +109,8 @@ def _influence(queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list
         without = row.test.left_out[0]
         if shown(without) < shown(row.differences["ndcg@10"].mean) / 2:
             best = queries[gains.index(max(gains))].id
-            said.append(f"Without query {best} the difference of {row.cell} is {gain_text(without)}.")
+            left = telling(without, min_gain, *interval_of(row.test))
+            said.append(f"Without query {best} the difference of {row.cell} is {left}.")
     return ["One query carries much of a result. " + " ".join(said)] if said else []
 
 
@@ -201,13 +203,16 @@ def _pool(cells: Sequence[CellResult]) -> list[str]:
     if not moved:
         return []
     most = max(moved, key=lambda row: _change(row.pool))
+    assert most.test is not None
     assert most.pool is not None
     assert most.pool.kin is not None
+    interval = interval_of(most.test)
+    now, then = (telling(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
     return [
         f"Differences depend on who fed the pool, for {len(moved)} of {len(cells) - 1} cells: {most.cell} differs from "
-        f"the baseline by {gain_text(most.pool.difference)}, and by {gain_text(most.pool.kin.difference)} without the "
-        "pairs that only it and cells with its encoder or BM25 brought. A cell that had no part in the pool cannot be "
-        "held against these figures."
+        f"the baseline by {now}, and by {then} without the pairs that only "
+        "it and cells with its encoder or BM25 brought. A cell that had no part in the pool cannot be held against "
+        "these figures."
     ]
 
 

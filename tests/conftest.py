@@ -13,6 +13,8 @@ from hypothesis import settings
 from runner import cli
 from runner.errors import EvalError
 from runner.eval_set import CACHE_VARIABLE, CHECKOUT, Version
+from tests import unsynced as unsynced
+from tests.evening_process import run
 from tests.small_set import begin, make_version
 
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -85,6 +87,14 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the small set's plans, prompt, corpus and queries; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("ready")
     begin(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def decided_evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Corpus, version and cache of an evening that ended in a locked decision; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("decided-evening")
+    run(folder)
     return folder
 
 

@@ -27,7 +27,7 @@ CHOICE = Choice("recommended", "", "test")
 
 def run(folder: Path) -> str:
     version = _prepared(folder)
-    with _few_draws():
+    with few_draws_in_plans():
         while True:
             try:
                 return Evening(version, folder / "corpus", choice=CHOICE, backend=LocalBackend(fake_encoders)).run()
@@ -48,7 +48,7 @@ def _prepared(folder: Path) -> Version:
 
 
 @contextmanager
-def _few_draws() -> Iterator[None]:
+def few_draws_in_plans() -> Iterator[None]:
     """Default plans with fewer resamples and draws, which halves the time of scoring."""
     settings = plan._SETTINGS
     plan._SETTINGS = few_draws(settings)

@@ -3,8 +3,10 @@
 import yaml
 
 from runner.catalog import SOURCES
+from runner.curve_schemas import RecallCurve, RecallPoint
 from runner.distractors.schemas import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 from runner.evidence import Evidence
+from runner.list_schemas import RankedLists
 from runner.outcome import outcome
 from runner.plan import default_plan_text
 from runner.pool_schemas import Sensitivity, SensitivityMeasure
@@ -21,7 +23,7 @@ from runner.result_schemas import (
     PairedTestResult,
     Results,
 )
-from runner.schemas import ChunkHealth, Plan, Provenance, Sample
+from runner.schemas import ChunkHealth, Lengths, Plan, Provenance, Sample
 from runner.tiers import meets_criterion_5, shortfalls
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
@@ -45,6 +47,7 @@ CHUNKS = ChunkHealth(
     outside_sections_share=0.1,
     boilerplate_share=0.02,
     chunks_per_document_max=3,
+    lengths=Lengths(width=32, limit=512, counts=[0] * 11 + [3, 2, 1, 1, 2]),
     degenerate=[],
 )
 
@@ -57,6 +60,7 @@ def gate(cell, verdict):
         low=0.08,
         median=0.1,
         high=0.12,
+        dots=[0.08 + 0.001 * number for number in range(40)],
         delta=0.4,
         p=1 / 2001,
         smallest_p=1 / 2001,
@@ -65,6 +69,15 @@ def gate(cell, verdict):
     return GateVerdict(
         cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
     )
+
+
+def curve(recall):
+    """Recall that grows to twice that at rank 10, at most 1."""
+    points = [
+        RecallPoint(at=at, mean=mean, low=max(0.0, mean - 0.1), high=min(1.0, mean + 0.1))
+        for at, mean in ((1, recall / 4), (5, recall / 2), (10, recall), (100, min(1.0, 2 * recall)))
+    ]
+    return RecallCurve(by_rank=points, by_tokens=None)
 
 
 SAME = SensitivityMeasure(mean=0.5, difference=0.0)
@@ -119,8 +132,9 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         bounds=[0.0, 1.0],
         pool=None,
         sensitivity=SENSITIVITY,
+        curve=curve(0.6 + recall),
         provenance=Provenance(
-            schema_version=3,
+            schema_version=4,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
@@ -173,7 +187,7 @@ def scale(*cells):
 def results(*rows, kind="production", unjudged=0):
     ranked = evidence(*rows, unjudged=unjudged)
     return Results(
-        schema_version=6,
+        schema_version=7,
         source="demo",
         version=1,
         kind=kind,
@@ -212,6 +226,7 @@ def results(*rows, kind="production", unjudged=0):
         spans=None,
         slices=[],
         previous=None,
+        lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
         scale=scale(*(row.cell for row in ranked.cells)),
         outcome=outcome(PLAN, ranked),
         weaknesses=["Every pair was graded once."],

@@ -6,7 +6,6 @@ import shlex
 import pytest
 
 from runner import cli, eval_set
-from tests.evening_process import run
 from tests.small_set import begin, make_version, write_corpus
 
 
@@ -85,10 +84,8 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
 
 
 @pytest.fixture(name="decided", scope="module")
-def _decided(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("decided")
-    run(folder)
-    return folder
+def _decided(decided_evening):
+    return decided_evening
 
 
 @pytest.fixture(name="decided_command")

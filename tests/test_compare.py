@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from runner import cli
 from runner.errors import InputError
+from runner.mulberry32 import SEEDS, bootstrap, uniforms
 from runner.significance import mean_intervals
 from runner.tools.compare import Paired, RufloPaired, Settings, compare
 from runner.tools.compare_text import comparison_lines, fixed
-from runner.tools.mulberry32 import SEEDS, bootstrap, uniforms
 from runner.tools.query_scores import QueryScores, read_scores
 from runner.tools.signs import ASCII, Signs
 

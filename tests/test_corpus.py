@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.canonical import file_sha256
-from runner.corpus import archive_path, corpus_documents
+from runner.corpus import archive_path, corpus_documents, texts_to_show
 from runner.errors import InputError, Outstanding
-from runner.eval_set import Version, load_corpus
+from runner.eval_set import Version, load_corpus, newest_version
 from runner.records import Document
 from tests.small_set import draw, make_version, write_corpus, write_plans
 
@@ -177,3 +177,22 @@ def test_the_archive_keeps_every_field(version, folder):
     back = documents(version, None)
     assert [dataclasses.asdict(document) for document in back] == [dataclasses.asdict(document) for document in drawn]
     assert all(document.sections for document in back)
+
+
+def test_the_texts_of_the_embedded_corpus_are_ours_to_show():
+    demo = newest_version("demo")
+    shown = texts_to_show(demo)
+    rows = {row.doc_id: row.sha256 for row in load_corpus(demo.corpus_path)[1]}
+    assert shown is not None
+    assert {doc_id: document.sha256 for doc_id, document in shown.items()} == rows
+
+
+def test_one_document_from_elsewhere_keeps_all_texts_from_being_shown(version, folder):
+    draw(version, folder)
+    assert texts_to_show(version) is None
+    ours = newest_version("demo").corpus_path.read_text(encoding="utf-8")
+    version.corpus_path.write_text(ours, encoding="utf-8")
+    assert texts_to_show(version) is not None
+    first = load_corpus(version.corpus_path)[1][0].sha256
+    version.corpus_path.write_text(ours.replace(first, first[::-1]), encoding="utf-8")
+    assert texts_to_show(version) is None

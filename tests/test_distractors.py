@@ -26,6 +26,7 @@ from runner.distractors.sentences import sentences
 from runner.distractors.thinning import thinned
 from runner.ranking import RUN_DEPTH
 from runner.records import SCORE_UNIT, Chunk, Hit, Run, Span
+from runner.report.figures import fitting
 from runner.score import DISCOUNTS, score
 from runner.significance import mean_intervals
 
@@ -395,7 +396,7 @@ def test_the_page_draws_every_cell_and_tabulates_every_mean():
     assert "style=" not in text
     assert text.count("<polyline") == 2
     for one in result.cells:
-        assert all(f"{point.mean:.4f}" in text for point in one.points)
+        assert all(fitting(point.mean, point.low, point.high) in text for point in one.points)
     drawing = ET.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
     assert drawing.attrib["role"] == "img"
     assert drawing.attrib["aria-label"]

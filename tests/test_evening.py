@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +20,27 @@ from runner.labels import load_labels
 from runner.lock import verify_lock
 from runner.pipeline import Evening
 from runner.prep_labels import REPEATS
-from tests.evening_process import CHOICE, run
+from tests.evening_process import CHOICE, few_draws_in_plans, run
 from tests.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
+
+
+@pytest.fixture(autouse=True)
+def few_draws() -> Iterator[None]:
+    """New plans draw little: what is claimed here is not what the figures are."""
+    with few_draws_in_plans():
+        yield
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "corpus")
+
+
+@pytest.fixture
+def decided(decided_evening: Path, tmp_path: Path) -> Version:
+    """A version of its own with a locked decision."""
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
 
 
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
@@ -102,32 +118,30 @@ def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     assert "chosen is" in evening(version, choice=CHOICE).run()
 
 
-def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(tmp_path):
+def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided_evening, tmp_path):
     from runner.rerender import write_page
 
     pages = []
-    for name in ("a", "b"):
-        run(tmp_path / name)
-        version = make_version(tmp_path / name)
-        receipt = make_version(tmp_path / "a").record / "receipt.json"
-        pages.append(write_page(version, receipt, tmp_path / f"{name}.html").read_bytes())
-    first, second = (make_version(tmp_path / name).record for name in ("a", "b"))
+    run(tmp_path)
+    versions = [make_version(folder) for folder in (decided_evening, tmp_path)]
+    receipt = versions[0].record / "receipt.json"
+    for number, version in enumerate(versions):
+        pages.append(write_page(version, receipt, tmp_path / f"{number}.html").read_bytes())
+    first, second = (version.record for version in versions)
     assert (first / "results.json").read_bytes() == (second / "results.json").read_bytes()
     assert pages[0] == pages[1]
 
 
-def test_a_decision_without_its_lock_is_completed_by_the_next_run(tmp_path):
-    run(tmp_path)
-    version = make_version(tmp_path)
+def test_a_decision_without_its_lock_is_completed_by_the_next_run(decided):
+    version = decided
     locked = (version.record / "lock.json").read_bytes()
     (version.record / "lock.json").unlink()
     evening(version).run()
     assert (version.record / "lock.json").read_bytes() == locked
 
 
-def test_a_decision_over_other_results_is_not_locked(tmp_path):
-    run(tmp_path)
-    version = make_version(tmp_path)
+def test_a_decision_over_other_results_is_not_locked(decided):
+    version = decided
     (version.record / "lock.json").unlink()
     with (version.record / "results.json").open("a") as stream:
         stream.write(" ")
@@ -135,15 +149,13 @@ def test_a_decision_over_other_results_is_not_locked(tmp_path):
         evening(version).run()
 
 
-def test_a_recorded_decision_is_final(tmp_path):
-    run(tmp_path)
+def test_a_recorded_decision_is_final(decided):
     with pytest.raises(InputError, match="That is final"):
-        evening(make_version(tmp_path), choice=Choice("minilm-l6-v2 x fixed_token_512_50", "I prefer it", "me")).run()
+        evening(decided, choice=Choice("minilm-l6-v2 x fixed_token_512_50", "I prefer it", "me")).run()
 
 
-def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(tmp_path):
-    run(tmp_path)
-    version = make_version(tmp_path)
+def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(decided):
+    version = decided
     target = version.labels_path
     content = bytearray(target.read_bytes())
     content[len(content) // 2] ^= 1
@@ -153,9 +165,8 @@ def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(tmp_path):
             attempt.run()
 
 
-def test_an_exploration_decides_nothing_and_leaves_the_version_alone(tmp_path):
-    run(tmp_path)
-    version = make_version(tmp_path)
+def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided):
+    version = decided
     before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
     answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1-bare"]).run()
     assert "nothing is decided" in answer
@@ -164,6 +175,7 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(tmp_path):
     timed = json.loads(results.with_name("receipt.json").read_text())["cells"]
     assert set(timed) <= {row["cell"] for row in json.loads(results.read_text())["cells"]} | {"aa"}
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
+    assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
     assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
@@ -214,9 +226,8 @@ def test_labels_survive_as_bytes_when_more_are_imported(tmp_path, corpus):
     assert len({label.key for label in load_labels(version.labels_path)}) == len(load_labels(version.labels_path))
 
 
-def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(tmp_path):
-    run(tmp_path)
-    version = make_version(tmp_path)
+def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):
+    version = decided
     cell, other = "bm25 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
     kinds = (Version.run_path, Version.chunk_run_path, Version.cell_path)
     whole = {kind: kind(version, cell).read_bytes() for kind in kinds}

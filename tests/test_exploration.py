@@ -11,17 +11,14 @@ from chunkers import registry
 from runner import cell_runs, stored_chunks
 from runner.backends import LocalBackend
 from runner.exploration import Exploration
-from tests.evening_process import run
 from tests.small_set import SmallEncoder, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 
 
 @pytest.fixture(name="decided", scope="module")
-def _decided(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("decided")
-    run(folder)
-    return folder
+def _decided(decided_evening):
+    return decided_evening
 
 
 @pytest.fixture(name="version")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.graded_gate import GradedGate, graded_gate
+from runner.graded_gate import DOTS, GradedGate, Spread, graded_gate
 from runner.records import Run
 from runner.score import score
 from tests.graded_sets import (
@@ -201,6 +201,34 @@ def test_a_constant_list_is_one_system_without_spread():
         assert (null.sd, null.low, null.median, null.high) == (0, null.mean, null.mean, null.mean)
 
 
+@pytest.mark.parametrize(("draws", "part"), [(DOTS, 1), (2_000, 50)])
+def test_each_dot_is_a_draw_from_its_own_fortieth_of_them(draws, part):
+    totals = np.random.default_rng(3).permutation(10**7 * np.arange(draws))
+    found = gate_of(graded(25), draws=draws)._drawn("permuted qrels", np.full(25, 10**9), totals, 0.0, 0.05)
+    ordered = np.sort(totals) / 25e9
+    assert len(found.dots) == DOTS
+    for dot, own in zip(found.dots, ordered.reshape(DOTS, part), strict=True):
+        assert own[0] <= dot <= own[-1]
+        assert dot in own
+
+
+def test_a_constant_list_has_no_dots_and_every_other_null_has_its_own():
+    qrels = graded(25)
+    for null in verdict(oracle(qrels), qrels).nulls:
+        if null.name in ("most retrieved", "length sorted"):
+            assert null.dots == []
+        else:
+            assert null.dots == sorted(null.dots)
+            assert null.low - 1e-12 <= null.dots[1] <= null.median <= null.dots[-2] <= null.high + 1e-12
+
+
+def test_fewer_draws_than_dots_stand_for_several_dots_each():
+    qrels = graded(25)
+    found = verdict(oracle(qrels), qrels, draws=20).nulls[0]
+    assert found.dots[::2] == found.dots[1::2]
+    assert len(set(found.dots)) == 20
+
+
 def test_an_effect_below_tau_fails_however_small_its_p():
     qrels = graded(25)
     found = verdict(oracle(qrels), qrels, tau=0.99)
@@ -215,7 +243,9 @@ def test_an_effect_below_tau_fails_however_small_its_p():
 def test_alpha_and_tau_are_compared_at_the_four_places_of_the_page(at_least_as_good, mean, passed):
     gate = gate_of(graded(25), draws=99_999)
     perfect = np.full(25, 10**9)
-    found = gate._result("permuted qrels", perfect, (mean, 0.0, mean, mean, mean), at_least_as_good, 0.0, 0.05)
+    found = gate._result(
+        "permuted qrels", perfect, Spread(mean, 0.0, mean, mean, mean, []), at_least_as_good, 0.0, 0.05
+    )
     assert (found.verdict == "pass") is passed
 
 

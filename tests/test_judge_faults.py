@@ -1,7 +1,6 @@
 """The same labels, whatever the service did on the way: every fault, through loopback stand-ins of the APIs."""
 
 import json
-import multiprocessing
 import shutil
 import signal
 import threading
@@ -17,6 +16,7 @@ from runner.spending.ledger import BudgetError
 from tests import anthropic_server as faults
 from tests import openai_chat_server as chat
 from tests.anthropic_server import AnthropicServer, served
+from tests.forked import processes
 from tests.judge_rows import grade_of, small_batches
 from tests.judging_process import DAY, KEY, MODEL, judge, judge_in
 from tests.openai_chat_server import ChatServer
@@ -27,8 +27,6 @@ KILLS = 5
 KILLED = -signal.SIGKILL
 BY_JUDGE = ("judge", "model", "judged_on")
 WAYS = ("messages", "batches")
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["anthropic", "tests.judging_process"])
 
 
 @pytest.fixture(name="exported", scope="module")

@@ -1,6 +1,7 @@
 """The evening that judges by itself, against the same judgments through files."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from runner.judges.prompt import asks_of, instructions
 from runner.labels import load_labels
 from runner.pipeline import Evening
 from tests import anthropic_server as api
-from tests.small_set import _answer, fake_encoders, make_version, write_corpus, write_queries
+from tests.small_set import _answer, fake_encoders, make_version, write_corpus, write_plans, write_queries
 
 FIRST, SECOND = "claude-sonnet-4-6", "claude-opus-4-6"
 CHOICE = Choice("recommended", "", "a test")
@@ -57,13 +58,22 @@ def _corpus(tmp_path):
     return write_corpus(tmp_path / "corpus")
 
 
-@pytest.fixture(name="by_file")
-def _by_file(tmp_path, corpus):
-    """A version that was judged through files, twice where its plan says so."""
-    version = make_version(tmp_path / "files")
-    write_queries(version.folder)
+@pytest.fixture(name="embedded", scope="module")
+def _embedded(tmp_path_factory):
+    """A folder with a version that waits for its judges, and the cache of its chunks and vectors."""
+    folder = tmp_path_factory.mktemp("embedded")
+    version = with_plans(make_version(folder))
     with pytest.raises(Outstanding, match="to be judged"):
-        Evening(version, corpus, backend=LocalBackend(fake_encoders)).run()
+        Evening(version, write_corpus(folder / "corpus"), backend=LocalBackend(fake_encoders)).run()
+    return folder
+
+
+@pytest.fixture(name="by_file", scope="module")
+def _by_file(embedded, tmp_path_factory):
+    """A version that was judged through files, twice where its plan says so."""
+    folder = tmp_path_factory.mktemp("by-file")
+    shutil.copytree(embedded, folder, dirs_exist_ok=True)
+    version = make_version(folder)
     for path in batch_files(version.judging):
         give(version, path, spoken, FIRST)
     from runner.labels import version_labels
@@ -71,6 +81,13 @@ def _by_file(tmp_path, corpus):
 
     for path in export_doubles(version, version_labels(version), 0.1).paths:
         give(version, path, second_opinion, SECOND)
+    return version
+
+
+def with_plans(version):
+    """The version, with queries and with plans that draw little: their figures are not what is judged here."""
+    write_plans(version)
+    write_queries(version.folder)
     return version
 
 
@@ -86,11 +103,11 @@ def hired(version, corpus, server, **more):
 
 
 @pytest.fixture(name="opened")
-def _opened(tmp_path, monkeypatch):
-    """A version with queries, and the server that judges it."""
+def _opened(embedded, tmp_path, monkeypatch):
+    """A version with queries and nothing else but warm caches, and the server that judges it."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", api.KEY)
-    version = make_version(tmp_path / "models")
-    write_queries(version.folder)
+    version = with_plans(make_version(tmp_path / "models"))
+    shutil.copytree(make_version(embedded).cache, version.cache)
     server = api.AnthropicServer(grade=Grader(version))
     with api.served(server):
         yield version, server

@@ -24,6 +24,7 @@ from tests.small_judging import answer, everything
 from tests.small_set import fake_encoders
 from tests.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
 from tests.test_judged_evening import _corpus as _corpus
+from tests.test_judged_evening import _embedded as _embedded
 from tests.test_judged_evening import _opened as _opened
 
 

@@ -1,10 +1,11 @@
 """A run that dies at any moment is finished by the next one, with the same bytes."""
 
-import multiprocessing
+import os
 import random
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,11 @@ import pytest
 from runner.canonical import file_sha256
 from runner.lock import verify_lock
 from tests.evening_process import run, run_counting, run_until
+from tests.forked import processes
 from tests.small_set import make_version
 
 KILLS = 10
 KILLED = -signal.SIGKILL
-# A server that has imported everything forks a process in milliseconds, so that all of its life is the evening's.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(
-    ["tests.evening_process", "bm25s", "lxml.etree", "samplers.reading", "samplers.sampling", "tiktoken", "zstandard"]
-)
 
 
 def start(target, *arguments):
@@ -97,28 +94,6 @@ def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_pat
     assert verify_lock(make_version(tmp_path).record)
 
 
-class Died(BaseException):
-    """What a kill is to the process that dies: nothing may catch it."""
-
-
-def _dies_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The process dies just before it would put a file of this name in its place."""
-    replace, link = Path.replace, __import__("os").link
-
-    def dying_replace(self: Path, target: Path) -> Path:
-        if Path(target).name == name:
-            raise Died
-        return replace(self, target)
-
-    def dying_link(source: object, target: object, **more: object) -> None:
-        if Path(str(target)).name == name:
-            raise Died
-        link(source, target, **more)
-
-    monkeypatch.setattr(Path, "replace", dying_replace)
-    monkeypatch.setattr("os.link", dying_link)
-
-
 FILES = (
     "plan.yaml",
     "corpus.tar.zst",
@@ -138,15 +113,43 @@ FILES = (
 )
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, name):
-    whole, _, _ = undisturbed
-    if name != "manifest.json":
-        shutil.copytree(make_version(whole).cache, make_version(tmp_path).cache)
+@pytest.fixture(name="moments", scope="module")
+def _moments(tmp_path_factory):
+    """A folder by file name: what lies on the disk just before the first file of that name is put in its place."""
+    folder, kept = tmp_path_factory.mktemp("alive"), tmp_path_factory.mktemp("moments")
+
+    def keep(name: str) -> None:
+        if name in FILES and not (kept / name).exists():
+            shutil.copytree(folder, kept / name)
+
     with pytest.MonkeyPatch.context() as patch:
-        _dies_at(patch, name)
-        with pytest.raises(Died):
-            run(tmp_path)
+        _before_any_file_appears(patch, keep)
+        run(folder)
+    return kept
+
+
+def _before_any_file_appears(monkeypatch: pytest.MonkeyPatch, call: Callable[[str], None]) -> None:
+    """`call` with the name of each file just before it is renamed or linked to its place."""
+    replace, link = Path.replace, os.link
+
+    def told_replace(self: Path, target: Path) -> Path:
+        call(Path(target).name)
+        return replace(self, target)
+
+    def told_link(source: str, target: str, **more: bool) -> None:
+        call(Path(target).name)
+        link(source, target, **more)
+
+    monkeypatch.setattr(Path, "replace", told_replace)
+    monkeypatch.setattr("os.link", told_link)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, moments, name):
+    whole, _, _ = undisturbed
+    assert len(list(moments.rglob(name))) >= 1
+    shutil.copytree(moments / name, tmp_path, dirs_exist_ok=True)
+    assert not verify_lock(make_version(tmp_path).record)
     run(tmp_path)
     assert record(tmp_path) == record(whole)
     assert verify_lock(make_version(tmp_path).record)

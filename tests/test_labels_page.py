@@ -17,7 +17,7 @@ from runner.labels_page import page, write_labels_page
 from runner.lock import write_lock
 from runner.preregistration import preregister
 from runner.records import Document, Span
-from runner.render import TEMPLATES
+from runner.report.page_frame import TEMPLATES
 from runner.second_reading import export_doubles
 
 pytest_plugins = ["tests.browser"]

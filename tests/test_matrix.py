@@ -50,6 +50,7 @@ LOST = {
     "share": 0.025,
     "chunks": 50,
     "chunks_cut": 5,
+    "lengths": {"width": 32, "limit": 512, "counts": [50]},
 }
 ENCODER = {
     "encoder": "minilm-l6-v2",
@@ -73,7 +74,7 @@ def results(name: str = "alpha", lifts: dict[str, float] | None = None, **more: 
     """A results.json of an external collection, as far as the matrix reads it, and some of what it must not."""
     queries = [{"id": f"q{number}", "text": f"SECRET question {number}"} for number in range(len(HARD))]
     return {
-        "schema_version": 6,
+        "schema_version": 7,
         "kind": "external",
         "plan": {"relevant_grade": 1, "baseline": BM25},
         "collection": {
@@ -505,7 +506,7 @@ def test_what_is_no_number_in_the_facts_of_an_encoder_is_refused(tmp_path):
 
 
 def test_results_of_an_earlier_schema_are_refused_by_its_number(tmp_path):
-    with pytest.raises(InputError, match="is of schema version 4, and this release reads 6"):
+    with pytest.raises(InputError, match="is of schema version 4, and this release reads 7"):
         docs(tmp_path, results(schema_version=4))
 
 

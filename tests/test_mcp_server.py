@@ -29,7 +29,6 @@ from runner.tools import mcp_server, mcp_tools
 from runner.tools.mcp_server import make_server
 from runner.tools.mcp_tools import TOOLS, Answer, Tool, checked_arguments, work
 from runner.tools.sample_bench import sample_bench
-from tests.evening_process import run as run_evening
 
 COMMAND = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "mcp"]
 BENCH, POOL = sample_bench()
@@ -77,11 +76,9 @@ def said(result: CallToolResult) -> str:
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def decided(decided_evening: Path) -> Path:
     """A working directory with the small set, decided and locked; to be read, not changed."""
-    folder = tmp_path_factory.mktemp("decided")
-    run_evening(folder)
-    return folder
+    return decided_evening
 
 
 # What is listed.

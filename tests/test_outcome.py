@@ -1,5 +1,7 @@
 """The tier of a result, and the sentences that an operator reads."""
 
+import re
+
 import pytest
 
 from runner.outcome import outcome
@@ -25,7 +27,7 @@ def test_a_result_is_inconclusive_where_the_interval_reaches_the_gain_that_was_n
     found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
     assert found.tier == "inconclusive"
     assert "not ruled out for 1 of 2 other cells" in found.sentence
-    assert f"That the baseline is as good as {BETTER}, whose difference to it is -0.0500 nDCG@10" in found.not_shown
+    assert f"That the baseline is as good as {BETTER}, whose difference to it is -0.05 nDCG@10" in found.not_shown
     assert f"{found.queries_needed:,} queries in all" in found.next_step
 
 
@@ -48,11 +50,11 @@ def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
 def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_lack():
     found = found_by(row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE))
     assert (found.tier, found.candidates, found.confirmed) == ("candidate", [SPARSE, BETTER], [])
-    assert found.sentence.startswith("2 candidates; the best, bm25 x whole_doc, gains +0.0900 nDCG@10")
-    assert "(simultaneous 95 % interval +0.0400 to +0.1400)" in found.sentence
+    assert found.sentence.startswith("2 candidates; the best, bm25 x whole_doc, gains +0.09 nDCG@10")
+    assert "(simultaneous 95 % interval +0.04 to +0.14)" in found.sentence
     assert "If all 3 cells equalled the baseline, criterion 5 would still flag one or more in 61 % of" in found.sentence
-    assert "it may be chance (adjusted p 0.5000) and may lose more than 0.02 Recall@10." in found.not_shown
-    assert "less what picking the best of 3 adds, about +0.0130 is to be expected" in found.not_shown
+    assert "it may be chance (adjusted p 0.50) and may lose more than 0.02 Recall@10." in found.not_shown
+    assert "less what picking the best of 3 adds, about +0.013 is to be expected" in found.not_shown
     alone = found_by(row(BETTER, 0.03), row(BASELINE))
     assert alone.sentence.startswith(f"Candidate: {BETTER}")
     assert "If it equalled the baseline, criterion 5 would still flag it in 61 % of" in alone.sentence
@@ -61,7 +63,7 @@ def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_la
 
 def test_a_gain_that_picking_the_best_explains_is_not_to_be_expected():
     found = found_by(row(BETTER, 0.03), row(SPARSE), row(BASELINE), corrected=-0.0123)
-    assert "adds, nothing (-0.0123) is to be expected" in found.not_shown
+    assert "adds, nothing (-0.012) is to be expected" in found.not_shown
 
 
 @pytest.mark.parametrize(
@@ -76,9 +78,9 @@ def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_d
     found = found_by(row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD), row(BASELINE))
     assert (found.tier, found.confirmed) == ("confirmed", [BETTER, HYBRID])
     assert found.candidates == [SPARSE, BETTER, HYBRID]
-    assert found.sentence.startswith(f"2 cells are confirmed; the best, {BETTER}, gains +0.1000")
+    assert found.sentence.startswith(f"2 cells are confirmed; the best, {BETTER}, gains +0.10 ")
     assert "over the baseline on 25 queries, adjusted p 0.0040. It loses at most 0.02 Recall@10" in found.sentence
-    assert f"What {SPARSE} is worth: it gains +0.2000 but is not confirmed, as it may be chance" in found.not_shown
+    assert f"What {SPARSE} is worth: it gains +0.20 but is not confirmed, as it may be chance" in found.not_shown
     assert "picking the best" not in found.not_shown
 
 
@@ -98,15 +100,15 @@ def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most():
 def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
     small = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.013)
     large = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.06)
-    assert "show a gain of 0.0200" in small.next_step
-    assert "show a gain of 0.0600" in large.next_step
+    assert "show a gain of 0.02" in small.next_step
+    assert "show a gain of 0.06" in large.next_step
     assert large.queries_needed < small.queries_needed
     assert small.detectable == large.detectable
 
 
 def test_the_next_experiment_is_for_what_is_not_shown_yet():
     gain, recall = (
-        "to show a gain of 0.0200, where these 25 show one of",
+        "to show a gain of 0.02, where these 25 show one of",
         "about 147 queries in all to show that Recall@10",
     )
     both = found_by(row(BETTER, 0.05), row(SPARSE), row(BASELINE)).next_step
@@ -123,7 +125,7 @@ def test_the_next_experiment_is_for_what_is_not_shown_yet():
 def test_queries_that_should_have_shown_the_gain_already_are_not_asked_for_again():
     found = found_by(row(BETTER, 0.3), row(SPARSE), row(BASELINE), corrected=0.28)
     assert found.queries_needed < 25
-    assert "more than these 25 queries to show a gain of 0.2800" in found.next_step
+    assert "more than these 25 queries to show a gain of 0.28" in found.next_step
 
 
 def test_more_than_anybody_would_judge_is_not_named():
@@ -131,7 +133,7 @@ def test_more_than_anybody_would_judge_is_not_named():
     wide = wide.model_copy(update={"test": wide.test.model_copy(update={"sd": 0.9})})
     found = found_by(wide, row(BASELINE))
     assert found.queries_needed is None
-    assert "more than 10,000 queries to show a gain of 0.0200" in found.next_step
+    assert "more than 10,000 queries to show a gain of 0.02" in found.next_step
 
 
 def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many_queries_are_needed():
@@ -215,7 +217,7 @@ def test_nothing_is_decided_where_the_baseline_differs_from_itself_by_what_a_win
     floor = NoiseFloor(cell=BASELINE, difference=again, max_change=0.5, queries_changed=1)
     found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE), noise_floor=floor)
     assert found.tier == tier
-    assert (f"{moved:+.4f}" in found.sentence) == (tier == "no decision")
+    assert (f"differs from itself by {moved:+.2f} nDCG@10" in found.sentence) == (tier == "no decision")
 
 
 def test_nothing_is_decided_while_pairs_are_unjudged():
@@ -228,3 +230,19 @@ def test_nothing_is_decided_while_pairs_are_unjudged():
 def test_a_baseline_alone_has_nothing_to_be_compared_with():
     found = found_by(row(BASELINE), false_alarm=None, corrected=None)
     assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+
+
+def test_the_gain_is_no_finer_than_its_interval_but_never_seems_to_reach_what_it_does_not():
+    assert "gains +0.03 nDCG@10" in found_by(row(BETTER, 0.0312), row(BASELINE)).sentence
+    short = found_by(row(BETTER, 0.0196), row(BASELINE)).not_shown
+    assert "is +0.0196 nDCG@10" in short.replace("whose difference to it ", "")
+    assert "gains +0.0204 nDCG@10" in found_by(row(BETTER, 0.0204, half=0.0004), row(BASELINE)).sentence
+
+
+def test_no_sentence_is_finer_than_its_interval_allows():
+    confirmed = found_by(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
+    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07), row(BASELINE))
+    for found in (confirmed, kept_open):
+        assert not re.search(r"[+-]0\.\d{4}", f"{found.sentence} {found.not_shown}")
+    assert "it gains +0.21 but" in confirmed.not_shown
+    assert "with -0.027 Recall@10" in kept_open.not_shown

@@ -33,7 +33,7 @@ from runner.post_bulk.run import post_bulk
 from runner.post_bulk.schemas import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.post_bulk.verdict import compared_findings
 from runner.records import Chunk, Document, Hit, Run, Span
-from runner.render import LONGEST_TEXT
+from runner.report.page_frame import LONGEST_TEXT
 from runner.result_schemas import Difference
 from runner.run_files import read_run
 from runner.schemas import Plan

@@ -21,7 +21,10 @@ from runner.decision_schemas import Receipt
 from runner.errors import InputError
 from runner.plan import default_cells
 from runner.records import BM25Cell, HybridCell, parse_cell
-from runner.render import LONGEST_TEXT, TEMPLATE_VERSION, TEMPLATES, criterion_5, figure, page, percent, places, signed
+from runner.render import TEMPLATE_VERSION, page
+from runner.report.figures import figure, percent, places, signed
+from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
+from runner.report.rows import criterion_5
 from runner.result_schemas import Results
 from runner.schemas import Rule
 from runner.strict import checked
@@ -70,7 +73,7 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
     dense = not isinstance(cell, BM25Cell)
     lost = round(share * n_chunks * 430)
     return {
-        "schema_version": 3,
+        "schema_version": 4,
         "cell": name,
         "imported": None,
         "queries_sha256": sha256("queries"),
@@ -89,6 +92,11 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
             "boilerplate_share": 0.011,
             "chunks_per_document_max": 214,
             "degenerate": [],
+            "lengths": {
+                "width": 32,
+                "counts": [0] * 12 + [n_chunks // 2] * 2 + [n_chunks - n_chunks // 2 * 2] * 2,
+                "limit": 512,
+            },
         },
         "encoder": encoder_facts(cell.encoder) if not isinstance(cell, BM25Cell) else None,
         "probe": {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")} if dense else None,
@@ -101,6 +109,7 @@ def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
             "share": lost / (n_chunks * 430),
             "chunks": n_chunks,
             "chunks_cut": lost // 90,
+            "lengths": {"width": 32, "counts": [0] * 12 + [n_chunks - lost // 90, 0, 0, 0, lost // 90], "limit": 512},
         }
         if dense
         else None,
@@ -119,6 +128,45 @@ NULLS = {
     "shuffled top 10": 0.3521,
 }
 """Null systems by name, with the mean that each is given here."""
+
+
+CONSTANT = ("most retrieved", "length sorted")
+
+
+def lists(cells: list[str], query_ids: list[str]) -> dict[str, Any]:
+    """Four documents a query, all of which every cell finds but the last; the first is relevant and read twice."""
+    again = {"judge": "reader-b", "model": "", "round": 1, "grade": 1, "reason": "names no grant"}
+    pairs = [
+        {
+            "document": place,
+            "grade": grade,
+            "judge": "reader-a" if grade is not None else "",
+            "reason": f"reason {place}" if grade is not None else "",
+            "spans": [[10, 90]] if grade == 3 else [],
+            "readings": [again] if grade == 3 else [],
+            "passages": [],
+        }
+        for place, grade in enumerate((3, 1, 0, None))
+    ]
+    hits = {cell: [[(place + turn) % 3, 0, 100] for place in range(3)] for turn, cell in enumerate(cells)}
+    return {
+        "depth": 3,
+        "texts": False,
+        "documents": [
+            {"doc_id": f"d{place}", "url": f"https://www.example.gov/d{place}", "title": ""} for place in range(4)
+        ],
+        "queries": [{"id": query_id, "relevant": 1, "documents": pairs, "hits": hits} for query_id in query_ids],
+    }
+
+
+def curve(values: np.ndarray) -> dict[str, Any]:
+    """Recall that grows with the rank, and what the first tokens hold."""
+    mean = float(values.mean()) / 1e9
+
+    def points(*shares: tuple[int, float]) -> list[dict[str, Any]]:
+        return [{"at": at, "mean": mean * part, "low": mean * part * 0.9, "high": mean * part} for at, part in shares]
+
+    return {"by_rank": points((1, 0.2), (10, 0.7), (100, 1.0)), "by_tokens": points((512, 0.3), (8192, 0.9))}
 
 
 def paired_test(gain: float) -> dict[str, Any]:
@@ -157,7 +205,15 @@ def single_gold(real: float) -> dict[str, Any]:
 def gate(cell: str, real: float) -> dict[str, Any]:
     nulls = []
     for name, mean in NULLS.items():
-        null = {"name": name, "mean": mean, "sd": 0.011, "low": mean * 0.5, "median": mean, "high": mean * 1.6}
+        null = {
+            "name": name,
+            "mean": mean,
+            "sd": 0.011,
+            "low": mean * 0.5,
+            "median": mean,
+            "high": mean * 1.6,
+            "dots": [round(mean * (0.5 + place / 40), 9) for place in range(40)] if name not in CONSTANT else [],
+        }
         nulls.append({**null, "delta": real - mean, "p": 1 / 2001, "smallest_p": 1 / 2001, "verdict": "pass"})
     settings_ = {"measure": "ndcg@10", "draws": 2000, "tau": 0.05, "alpha": 0.05}
     return {"cell": cell, "real": real, "nulls": nulls, "verdict": "pass", **settings_}
@@ -209,6 +265,7 @@ def synthetic_results(
                 "single_gold": [single_gold(0.55)],
                 "meets_criterion_5": index > 0 and meets_criterion_5(gain, recall, rule),
                 "gate": gate(cell, mean),
+                "curve": curve(table[cell]["recall@100"]),
                 "unjudged": unjudged // len(cells),
                 "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
                 "pool": example_panel.cell_pool(gain, gain).model_dump(),
@@ -233,7 +290,7 @@ def synthetic_results(
     }
     kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
     return {
-        "schema_version": 6,
+        "schema_version": 7,
         "source": source,
         "version": 1,
         "kind": kind,
@@ -292,6 +349,7 @@ def synthetic_results(
             },
         ],
         "scale": scale(*(row["cell"] for row in rows)).model_dump(),
+        "lists": lists([row["cell"] for row in rows], [f"q{number:02d}" for number in range(1, n_queries + 1)]),
         "noise_floor": {
             "cell": cells[0],
             "difference": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},
@@ -339,7 +397,10 @@ def synthetic_receipt() -> dict[str, Any]:
         "cpu_count": 2,
         "libraries": {"numpy": "2.4.6", "bm25s": "0.3.16", "torch": "2.13.0"},
         "seconds": {"corpus": 12.031, "cells": 1804.5, "score": 3.25},
-        "cells": {cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812} for cell in [*cells[:8], "aa"]}
+        "cells": {
+            cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812, "index_bytes": 12_345_678}
+            for cell in [*cells[:8], "aa"]
+        }
         | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
         "backends": {cell: backend() for cell in [*cells[:8], "aa"]},
         "spend": None,
@@ -362,6 +423,21 @@ def page_of(results: dict[str, Any], receipt: dict[str, Any] | None = None) -> s
 
 
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
+CELLS, ROWS = {"td", "th"}, {"td", "th", "tr"}
+IMPLIED = {
+    "td": CELLS,
+    "th": CELLS,
+    "tr": ROWS,
+    "tbody": {*ROWS, "thead", "tbody"},
+    "tfoot": {*ROWS, "thead", "tbody"},
+    "dt": {"dt", "dd"},
+    "dd": {"dt", "dd"},
+    "li": {"li"},
+    "option": {"option"},
+}
+"""What a tag ends that HTML lets stand open before it."""
+OMITTED = {*ROWS, "thead", "tbody", "tfoot", "li", "dt", "dd", "option", "p"}
+"""What the end of their parent ends."""
 
 
 class Outline(HTMLParser):
@@ -374,20 +450,27 @@ class Outline(HTMLParser):
         self.text: list[str] = []
         self.feed(html)
         self.close()
-        assert self.open == []
+        assert set(self.open) <= OMITTED
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        while self.open and self.open[-1] in IMPLIED.get(tag, ()):
+            self.end()
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-        if tag in ("td", "th", "dt", "dd", "li", "p", "caption", "summary"):
+        while self.open and self.open[-1] != tag and self.open[-1] in OMITTED:
+            self.end()
+        assert self.open[-1:] == [tag]
+        self.end()
+
+    def end(self) -> None:
+        if self.open.pop() in ("td", "th", "dt", "dd", "li", "p", "caption", "summary", "option"):
             self.text.append(" ")
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.text.append(data)
 
     @property
@@ -462,22 +545,30 @@ def test_a_result_with_a_field_too_many_or_too_few_is_refused_wherever_it_is(pla
         Results.model_validate(results)
 
 
-def test_the_page_loads_nothing_runs_nothing_and_permits_only_its_own_style():
+def test_the_page_loads_nothing_and_permits_only_its_own_style_and_its_own_script():
     html = rendered(synthetic_receipt())
     elements = Outline(html).elements
-    assert not {tag for tag, _ in elements} & {"script", "img", "link", "iframe", "object", "embed", "form", "base"}
+    assert not {tag for tag, _ in elements} & {"img", "link", "iframe", "object", "embed", "base"}
     for tag, attributes in elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")], tag
-        assert (attributes.get("href") or "#").startswith("#")
-    style = re.search("<style>(.*?)</style>", html, re.DOTALL)
-    assert style is not None
-    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+        outside = {"action", "formaction", "src", "srcset", "style"}
+        assert not [name for name in attributes if name.startswith("on") or name in outside], tag
+        href = attributes.get("href") or "#"
+        assert href.startswith(("#", "https://www.example.gov/"))
+    assert ("meta", {"name": "referrer", "content": "no-referrer"}) in elements
+    (style,), (script,) = (re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL) for tag in ("style", "script"))
+    style_sha256, script_sha256 = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
+    assert all(a.get("type") == "application/json" for tag, a in elements[20:] if tag == "script")
     policies = [
         a["content"] for tag, a in elements if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
     ]
-    assert policies == [f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"]
-    assert "url(" not in style[1]
-    assert "@import" not in style[1]
+    assert policies == [
+        f"default-src 'none'; script-src 'sha256-{script_sha256}'; style-src 'sha256-{style_sha256}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    ]
+    assert not re.search("url\\((?!#)", style)
+    assert "@import" not in style
 
 
 @pytest.mark.parametrize("changes", [{}, {"unjudged": 37}, {"kind": "rehearsal"}, {"kind": "exploration"}])
@@ -493,7 +584,7 @@ def test_structure_is_one_that_a_screen_reader_can_follow(changes: dict[str, Any
     ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = {a[key] for _, a in elements for key in ("aria-labelledby",) if key in a}
-    linked = {str(a["href"])[1:] for tag, a in elements if tag == "a"}
+    linked = {str(a["href"])[1:] for tag, a in elements if tag == "a" and str(a["href"]).startswith("#")}
     assert named | linked <= set(ids)
     assert tags["table"] == sum(a.get("class") == "scroll" and a.get("tabindex") == "0" for _, a in elements)
 
@@ -522,10 +613,10 @@ def test_a_provisional_page_counts_what_is_not_judged_and_bounds_every_cell():
     assert "<title>PROVISIONAL: us_code" in html
     assert "Provisional: 407 of 4,587 pairs of the pool are not judged yet." in words(html)
     mean = synthetic_results(unjudged=407)["cells"][0]["bounds"]
-    assert column(html, "measures-caption", 0)[-2:] == ["37", f"{mean[0]:.4f} to {mean[1]:.4f}"]
+    assert column(html, "measures-caption", 0)[-2:] == ["37", f"{mean[0]:.2f} to {mean[1]:.2f}"]
     complete = rendered()
     assert "Provisional" not in words(complete)
-    assert "bounds" not in words(complete)
+    assert "nDCG@10 bounds" not in words(complete)
 
 
 @pytest.mark.parametrize("tier", ["confirmed", "candidate", "inconclusive", "baseline kept", "no decision"])
@@ -533,32 +624,54 @@ def test_the_verdict_stands_first_with_its_tier(tier: str):
     said = words(rendered(tier=tier))
     assert f"Verdict: {tier} (" in said
     sentence = "gains +0.0412 nDCG@10 over the baseline"
-    assert said.index(tier) < said.index(sentence) < said.index("What this result does not show")
+    assert said.index(tier) < said.index(sentence) < said.index("What it does not show.")
     assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
 
 
-def test_every_weakness_is_listed_before_the_ranking():
+def test_every_weakness_is_listed_among_what_the_result_does_not_show_and_the_sections_lead_there():
     results = synthetic_results()
-    said = words(page_of(results))
+    html = page_of(results)
+    limits = words(html.split('<section aria-labelledby="limits">')[1].split("</section>")[0])
     for weakness in results["weaknesses"]:
-        assert said.index(weakness) < said.index("Cells by mean nDCG@10")
+        assert weakness in limits
+    assert '<a href="#limits">What it does not show</a>' in html
 
 
-def test_the_ranking_keeps_the_order_of_the_results_and_shows_the_four_places_that_are_compared():
+def test_the_ranking_keeps_the_order_of_the_results_and_no_figure_is_finer_than_its_interval_allows():
     results = synthetic_results()
     html = page_of(results)
     for place, row in enumerate(results["cells"]):
         shown = column(html, "ranking-caption", place)
         assert shown[:2] == [str(place + 1), f"{row['cell']} {row['role']}"]
-        ndcg, gain = row["scores"]["ndcg@10"], row["differences"]["ndcg@10"]
-        assert shown[2] == f"{ndcg['mean']:.4f} [{ndcg['low']:.4f}, {ndcg['high']:.4f}]"
+        for measure, at in (("ndcg@10", 2), ("recall@10", 6), ("mrr", 7)):
+            score = row["scores"][measure]
+            assert shown[at] == f"{score['mean']:.2f} [{score['low']:.2f}, {score['high']:.2f}]"
+        gain = row["differences"]["ndcg@10"]
         if row["role"] != "baseline":
-            interval = f"[{signed(gain['low'])}, {signed(gain['high'])}]"
-            counts = f"{gain['wins']} / {gain['ties']} / {gain['losses']}"
-            assert shown[3] == f"{gain['mean']:+.4f} {interval} {counts}".replace("-", "\u2212")
+            assert float(shown[3].replace("\u2212", "-")) == pytest.approx(gain["mean"], abs=0.005)
+            assert shown[4:6] == ["0.17", f"{gain['wins']} / {gain['ties']} / {gain['losses']}"]
         else:
-            assert shown[3] == shown[5] == "baseline"
-        assert shown[-1] == "pass"
+            assert shown[3:6] == ["baseline"] * 3
+        assert shown[8] == "100 %"
+        assert shown[13] == "pass"
+
+
+def test_the_ranking_has_what_the_receipt_measured_and_says_where_it_did_not():
+    results, receipt = synthetic_results(), synthetic_receipt()
+    html = page_of(results, receipt)
+    for place, row in enumerate(results["cells"]):
+        shown = column(html, "ranking-caption", place)[10:13]
+        if row["cell"] == "bm25 x whole_doc":
+            assert shown == ["no encoder", "13.3", "not measured"]
+        elif row["cell"] in receipt["cells"]:
+            assert shown == ["91.50", "27.1", "12.35"]
+        else:
+            assert shown == ["not measured"] * 3
+    assert column(page_of(results), "ranking-caption", 0)[10:13] == ["not measured"] * 3
+    assert "no latency of a production database" in words(html)
+    assert "Money is metered for the whole run and not by cell: 1.73 US dollars" in words(
+        page_of(results, receipt | {"spend": SPEND})
+    )
 
 
 def test_the_captions_state_measures_rule_and_that_intervals_are_not_adjusted():
@@ -566,7 +679,7 @@ def test_the_captions_state_measures_rule_and_that_intervals_are_not_adjusted():
     for claim in (
         "linear gain",
         "a grade of 2 or more as relevant",
-        "relative to the pool",
+        "relative to what is judged",
         "best chunk (MaxP)",
         "95 % bootstrap intervals",
         "not adjusted for the 11 cells compared",
@@ -582,13 +695,14 @@ def test_the_tests_against_the_baseline_list_every_other_cell_with_both_interval
     results["cells"][0]["test"] |= {"p_adjusted": 1 / 100_001, "exact": True}
     html = page_of(results)
     rows = [row for row in results["cells"] if row["test"]]
-    first = column(html, "tests-caption", 0)
+    first, gain = column(html, "tests-caption", 0), rows[0]["differences"]["ndcg@10"]
     assert first[0].startswith(rows[0]["cell"])
-    assert first[1] == f"{signed(rows[0]['differences']['ndcg@10']['mean'])} d +0.41"
-    assert first[3] == "<0.0001"
-    assert first[6] == "0.0312 exact"
-    assert first[8].endswith("q07")
-    assert [column(html, "guard-caption", place)[5] for place in range(len(rows))] == ["inconclusive"] * len(rows)
+    assert first[1] == f"{rows[0]['scores']['ndcg@10']['mean']:.4f}"
+    assert first[2] == f"{signed(gain['mean'])} d +0.41 [{signed(gain['low'])}, {signed(gain['high'])}]"
+    assert first[4] == "<0.0001"
+    assert first[7] == "0.0312 exact"
+    assert first[9].endswith("q07")
+    assert [column(html, "guard-caption", place)[6] for place in range(len(rows))] == ["inconclusive"] * len(rows)
     assert "criterion 5 alone would flag some cell in 61 % of such evaluations" in words(html).replace("\xa0", " ")
 
 
@@ -598,7 +712,7 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
         if row["test"]:
             row["test"] |= {"p_adjusted": None, "p_skew": None, "p_holm": None, "simultaneous": None}
     first = column(page_of(results), "tests-caption", 0)
-    assert (first[2], first[3], first[4], first[7]) == ("not adjusted", "none", "none", "none 0.0298")
+    assert (first[3], first[4], first[5], first[8]) == ("not adjusted", "none", "none", "none 0.0298")
 
 
 def test_a_control_that_misbehaves_is_told_from_those_that_behave():
@@ -642,25 +756,22 @@ def test_the_null_gate_lists_every_null_of_every_cell():
 def test_the_noise_floor_is_shown_or_said_to_be_missing():
     results = synthetic_results()
     results["noise_floor"] |= {"max_change": 0.0131, "queries_changed": 1}
+    results["noise_floor"]["difference"] |= {"mean": 0.0004, "high": 0.0013, "wins": 1, "ties": 29}
     assert "1 of 30 queries changed, the largest by 0.0131" in words(page_of(results))
     assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
 
 
-def test_chunk_health_has_a_row_a_cell_with_both_tokenizers_and_says_what_is_degenerate():
+def test_chunk_health_says_what_is_degenerate_and_truncation_counts_the_encoders_own_tokens():
     results = synthetic_results()
-    first, second = (row["provenance"]["chunks"] for row in results["cells"][:2])
+    first = results["cells"][0]["provenance"]["chunks"]
     first |= {"degenerate": ["6.1% of the chunks repeat an earlier one, more than 5%"], "empty": 7}
     html = page_of(results)
-    cells = [row["cell"] for row in results["cells"]]
-    assert [column(html, "health-caption", row)[0].replace(" ", "") for row in range(len(cells))] == [
-        cell.replace(" ", "") for cell in cells
-    ]
     shown = column(html, "health-caption", 0)
-    assert shown[4:5] == ["7"]
+    assert shown[0] in results["cells"][0]["cell"]
+    assert shown[6] == "7"
     assert shown[-1] == "6.1% of the chunks repeat an earlier one, more than 5%"
     assert column(html, "health-caption", 1)[-1] == "no"
     assert "428 / 540 / 611" in words(html)
-    assert second["degenerate"] == []
 
 
 def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
@@ -673,15 +784,11 @@ def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
 def test_every_query_shows_its_score_in_every_cell_at_two_places():
     results = synthetic_results()
     html = page_of(results)
+    rows = {row[0]: row[1:] for row in (column(html, "queries-caption", place) for place in range(30))}
     for place, query in enumerate(results["queries"]):
         scores = [f"{row['scores']['ndcg@10']['per_query'][place] / 1e9:.2f}" for row in results["cells"]]
-        assert column(html, "queries-caption", place) == [
-            query["id"],
-            query["text"],
-            query["kind"],
-            query["origin"],
-            *scores,
-        ]
+        assert rows[query["id"]][:3] == [query["text"], query["kind"], query["origin"]]
+        assert rows[query["id"]][-len(scores) :] == scores
 
 
 def test_corpus_labels_and_provenance_are_on_the_page():
@@ -693,7 +800,7 @@ def test_corpus_labels_and_provenance_are_on_the_page():
         "title 42/long 462",
         "4,180 pairs of query and document are judged, in 4,211 lines",
         "2 320 7.60",
-        "reader-b 31",
+        "reader-b (31)",
         "revision edc2df7b6c25794b340229ca082e7c78782e6374",
         "stop words Lucene's 33 English stop words",
         f"page template {TEMPLATE_VERSION}".capitalize(),
@@ -724,9 +831,14 @@ def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
 
 def test_the_receipt_is_shown_or_said_to_be_missing():
     said = words(rendered(synthetic_receipt()))
-    for fact in ("Cost none is metered", "cells 1804.50", "torch 2.13.0", "the baseline once more (A/A) 91.5 0.812"):
+    for fact in (
+        "Cost none is metered",
+        "cells 1804.50",
+        "torch 2.13.0",
+        "the baseline once more (A/A) 91.5 12,345,678 0.812",
+    ):
         assert fact in said
-    assert "bm25 x whole_doc not measured 0.4" in said
+    assert "bm25 x whole_doc not measured not measured 0.4" in said
     assert "There is no receipt" in words(rendered())
 
 
@@ -804,7 +916,7 @@ def test_a_revision_that_a_server_states_is_given_as_its_word_and_an_unproven_on
     html = rendered(synthetic_receipt() | {"backends": {"a x b": stated, "c x d": SERVED}})
     format_and_revision = [column(html, "backends-caption", 0)[place] for place in (3, 5)]
     assert format_and_revision == ["float16", "edededededed, as the server says"]
-    limits = words(html.split("<main>")[1].split("</section>")[0] + "</section>")
+    limits = words(html.split('<section aria-labelledby="limits">')[1].split("</section>")[0])
     assert "By the receipt, a server over HTTP embedded some cells" in limits
     assert limits.endswith("c x d.")
     assert "over HTTP" not in words(rendered(synthetic_receipt()))
@@ -870,9 +982,15 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
     results["weaknesses"] = [text]
     results["outcome"]["sentence"] = text
+    for row in results["judging"]["people"]["cells"]:
+        row["cell"] = text if row["cell"] == results["cells"][0]["cell"] else row["cell"]
     results["cells"][0]["cell"] = text
-    results["cells"][0]["provenance"]["encoder"] = {text: [text, {text: text}]}
+    results["cells"][0]["provenance"]["encoder"] |= {text: [text, {text: text}]}
     results["plan"]["source"] = text
+    pair = results["lists"]["queries"][0]["documents"][0]
+    pair |= {"judge": text, "reason": text, "readings": [pair["readings"][0] | {"judge": text, "reason": text}]}
+    results["lists"]["documents"][0] |= {"doc_id": text, "url": text, "title": text}
+    results["lists"]["queries"][0]["hits"] = {text: [[0, 0, 10]]}
     panel = results["judging"]
     panel["agreement"]["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text]}
     panel["agreement"]["seconds"][0]["by_cell"][1] |= {"cell": text, "unknown": text}
@@ -901,10 +1019,10 @@ def test_a_line_of_a_million_characters_is_cut_and_says_so():
     html = page_of(results)
     assert f"{'x' * LONGEST_TEXT}… (1,000,000 characters in all)" in html
     assert "x" * (LONGEST_TEXT + 1) not in html
-    assert len(html) < 300_000
+    assert len(html) < len(page_of(synthetic_results())) + 5 * LONGEST_TEXT
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.text(min_size=1, max_size=40))
 def test_any_text_at_all_leaves_the_structure_as_it_is(text: str):
     results = synthetic_results(n_queries=3)

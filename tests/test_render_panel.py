@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.render import ranked
+from runner.report.rows import ranked
 from tests import example_panel
 from tests.example_panel import FIRST, PERSON, SECOND, TOO_FEW
 from tests.test_render import column, page_of, rendered, synthetic_results, words
@@ -73,8 +73,8 @@ def test_a_favoured_cell_has_its_p_and_cells_with_few_readings_say_that_they_can
         "+0.50 24 pairs",
         "\u22120.12 31 pairs",
         "+0.41 needs +0.37",
-        "0.0123",
-        "1.0000",
+        "0.012",
+        "1.00",
     ]
     others = [found[cell] for cell in CHALLENGERS if cell != FAVOURED]
     assert others
@@ -109,7 +109,7 @@ def test_one_side_that_cannot_be_told_leaves_the_others_p():
     favour = results["judging"]["agreement"]["seconds"][0]["by_cell"][0]
     favour |= {"p_for_baseline": None, "unknown": f"{TOO_FEW} where it is the baseline"}
     found = {row[0]: row[1:] for row in rows(page_of(results), "favour-1-caption", len(CHALLENGERS))}
-    assert found[FAVOURED][-2:] == ["0.0123", "too few to tell"]
+    assert found[FAVOURED][-2:] == ["0.012", "too few to tell"]
 
 
 def test_repeats_show_whether_a_judge_is_steady_and_whether_that_changed():
@@ -120,10 +120,10 @@ def test_repeats_show_whether_a_judge_is_steady_and_whether_that_changed():
         "92 %",
         "0.98",
         "+0.03",
-        "0.6543",
+        "0.65",
         "95 % of 20 shift +0.05",
         "90 % of 20 shift 0.00",
-        "0.5501",
+        "0.55",
     ]
     results = synthetic_results()
     results["judging"]["agreement"]["drift"][0] |= {"early": None, "late": None, "p_change": None}
@@ -140,8 +140,8 @@ def test_what_errors_of_the_judge_leave_stands_beside_what_queries_alone_leave()
     chosen = {row[0]: row[5] for row in found}
     assert chosen[CHOSEN] == "74 %"
     assert chosen["Baseline"] == "26 %"
-    assert found[0][1].endswith("[+0.0051, +0.0688]")
-    assert found[0][2:5] == ["+0.0312 [\u22120.0123, +0.0741]", "71 %", "93 %"]
+    assert found[0][1].endswith("[+0.005, +0.069]")
+    assert found[0][2:5] == ["+0.03 [\u22120.01, +0.07]", "71 %", "93 %"]
 
 
 def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
@@ -157,7 +157,7 @@ def test_every_judge_has_a_column_with_what_it_would_choose():
     html = rendered()
     found = rows(html, "under-caption", len(CHALLENGERS) + 1)
     assert [row[0] for row in found] == [*CHALLENGERS, "Would be recommended"]
-    assert found[0][2] == found[0][3] == "+0.0289 p 0.0712 does not hold"
+    assert found[0][2] == found[0][3] == "+0.03 p 0.071 does not hold"
     assert found[-1] == ["Would be recommended", BASELINE, BASELINE, BASELINE]
     head = words(html.split('id="under-caption"')[1].split("</thead>")[0].split("<thead>")[1])
     assert [judge in head for judge in (SECOND, PERSON)] == [True, True]
@@ -167,7 +167,7 @@ def test_every_judge_has_a_column_with_what_it_would_choose():
 def test_peoples_grades_have_a_table_once_there_are_enough():
     html = rendered()
     found = {row[0]: row[1:] for row in rows(html, "people-caption", len(CHALLENGERS))}
-    assert found[FAVOURED] == ["+0.0277 [\u22120.0061, +0.0615]", "+0.0402", "+0.0199", "0.63", "41 of 300"]
+    assert found[FAVOURED] == ["+0.028 [\u22120.006, +0.061]", "+0.04", "+0.02", "0.63", "41 of 300"]
     assert found[CHOSEN][0] == "3 queries have a pair"
     results = synthetic_results()
     results["judging"]["people"] = example_panel.NOBODY.model_dump()
@@ -190,7 +190,7 @@ def test_the_pool_shows_every_cell_without_what_it_and_its_like_brought():
     nothing_left = example_panel.cell_pool().model_dump() | {"alone": None, "kin": None}
     results["cells"][1]["pool"] = nothing_left
     found = rows(page_of(results), "pool-caption", 2)
-    assert found[0] == [CELLS[0], "640", "0.5500 +0.0400", "0", "the same", "37 5 relevant", "0.5312 \u22120.0100"]
+    assert found[0] == [CELLS[0], "640", "0.55 +0.04", "0", "the same", "37 5 relevant", "0.53 \u22120.01"]
     assert found[1][3:] == ["no pool left", "", "no pool left", ""]
 
 
@@ -199,7 +199,7 @@ def test_other_treatments_of_unjudged_hits_stand_beside_ndcg():
     results["cells"][0]["sensitivity"] = example_panel.sensitivity(0.6123, 0.0456).model_dump()
     html = page_of(results)
     found = column(html, "sensitivity-caption", 0)
-    assert found[2:] == ["0.6123 +0.0456"] * 3 + ["0.0123"]
+    assert found[2:] == ["0.61 +0.05"] * 3 + ["0.01"]
     assert "so the condensed list says the same as nDCG@10" in section(html, "pool")
     assert "says the same" not in section(rendered(unjudged=37), "pool")
 
@@ -210,9 +210,9 @@ def test_passages_have_recall_and_precision_at_every_budget():
     assert "marked passages in 88 relevant documents (41,234 characters) for 29 of 30 queries" in said
     assert "12 relevant documents have no mark" in said
     recall, precision = (column(html, f"span-{name}-caption", 0) for name in ("recall", "precision"))
-    moved = "+0.0214 [\u22120.0103, +0.0535] 9 / 11 / 9"
-    assert recall == [CELLS[0], *["0.4321 [0.3321, 0.5321]", moved] * 2, "undefined", "none"]
-    assert precision[1] == "0.1234 [0.0234, 0.2234] unmarked 7 %"
+    moved = "+0.021 [\u22120.010, +0.053] 9 / 11 / 9"
+    assert recall == [CELLS[0], *["0.43 [0.33, 0.53]", moved] * 2, "undefined", "none"]
+    assert precision[1] == "0.12 [0.02, 0.22] unmarked 7 %"
     assert [row[0] for row in rows(html, "span-recall-caption", len(CELLS))] == CELLS
     baseline = column(html, "span-recall-caption", CELLS.index(BASELINE))
     assert baseline[2] == baseline[4] == baseline[6] == "baseline"
@@ -256,9 +256,9 @@ def test_the_version_before_stands_beside_this_one():
     found = rows(html, "previous-caption", 2)
     assert found[0][0] == f"{named} same run, not comparable"
     assert found[0][1:4] == [
-        "0.5000 [0.4000, 0.6000]",
-        "0.5213 [0.4200, 0.6200]",
-        "+0.0213 [\u22120.0041, +0.0467] 12 / 9 / 7",
+        "0.50 [0.40, 0.60]",
+        "0.52 [0.42, 0.62]",
+        "+0.021 [\u22120.004, +0.047] 12 / 9 / 7",
     ]
     assert found[1][3] == "none"
     assert "over the 28 that both ask in the same words" in said
@@ -302,7 +302,7 @@ def test_a_public_collection_has_no_judges_pool_passages_or_kinds_but_its_unjudg
         assert f'href="#{name}"' not in html
     assert "pool-caption" not in html
     assert section(html, "pool").startswith("Documents that nobody judged Measures that take unjudged hits otherwise")
-    assert column(html, "sensitivity-caption", 0)[-1] == "0.0123"
+    assert column(html, "sensitivity-caption", 0)[-1] == "0.01"
 
 
 def test_rows_follow_the_ranking_and_none_is_lost():

@@ -21,7 +21,6 @@ from runner.replay.noise import noise
 from runner.replay.record import versions_with_results
 from runner.replay.run import replay
 from runner.spending.ledger import BudgetError
-from tests.evening_process import run
 from tests.small_set import _TOPICS, SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -54,10 +53,8 @@ class Remote(LocalBackend):
 
 
 @pytest.fixture(name="decided", scope="module")
-def _decided(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("decided")
-    run(folder)
-    return folder
+def _decided(decided_evening):
+    return decided_evening
 
 
 @pytest.fixture(name="version")

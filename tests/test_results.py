@@ -29,17 +29,10 @@ WORTH = [0.0] + [1 / math.log2(rank + 1) for rank in range(1, 11)]
 """What a grade counts at each rank, from 1."""
 
 
-@pytest.fixture(name="evening", scope="module")
-def _evening(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evening")
-    run(folder)
-    return folder
-
-
 @pytest.fixture(name="version")
-def _version(evening, tmp_path):
+def _version(decided_evening, tmp_path):
     """A version whose evening is over, without lock, decision and results."""
-    shutil.copytree(evening, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
     return unscored(make_version(tmp_path))
 
 
@@ -173,8 +166,8 @@ def no_encoder(name):
     raise AssertionError(f"{name} was asked for: scores are made of runs and labels alone")
 
 
-def test_results_are_a_function_of_what_the_version_holds(evening, version):
-    recorded = (make_version(evening).record / "results.json").read_bytes()
+def test_results_are_a_function_of_what_the_version_holds(decided_evening, version):
+    recorded = (make_version(decided_evening).record / "results.json").read_bytes()
     shutil.rmtree(version.work)
     shutil.rmtree(version.cache)
     Evening(version, choice=CHOICE, backend=LocalBackend(no_encoder)).run()
@@ -194,10 +187,10 @@ class EncoderElsewhere(SmallEncoder):
         return super().identity() | {"backend": ELSEWHERE}
 
 
-def test_results_are_the_same_bytes_whichever_backend_made_the_same_vectors(evening, tmp_path, monkeypatch):
+def test_results_are_the_same_bytes_whichever_backend_made_the_same_vectors(decided_evening, tmp_path, monkeypatch):
     monkeypatch.setattr("tests.evening_process.fake_encoders", EncoderElsewhere)
     run(tmp_path)
-    here, there = make_version(evening), make_version(tmp_path)
+    here, there = make_version(decided_evening), make_version(tmp_path)
     assert (there.record / "results.json").read_bytes() == (here.record / "results.json").read_bytes()
     embedded = {*(cell for cell in here.plan().cells if "minilm" in cell), NOISE_FLOOR_CELL}
     record = {"name": "modal", "identity": ELSEWHERE, "served": dict(EncoderElsewhere.facts), "parity_sha256": None}

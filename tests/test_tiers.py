@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from runner.canonical import rounded
 from runner.schemas import Rule
-from runner.tiers import meets_criterion_5, shortfalls
-from tests.example_results import RULE
+from runner.tiers import interval_of, meets_criterion_5, shortfalls, shown, telling, texts
+from tests.example_results import BETTER, RULE, row
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,38 @@ def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
 
 def test_every_condition_that_is_missed_is_named():
     assert len(missing(gain=0.0, p_adjusted=0.9, guard="inferior", gate="fail", judged=0.5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "bar", "half", "said"),
+    [
+        (0.0372, 0.02, 0.05, "+0.04"),
+        (0.0194, 0.02, 0.05, "+0.019"),
+        (0.02004, 0.02, 0.05, "+0.02"),
+        (0.0201, 0.02, 0.05, "+0.0201"),
+        (-0.0034, 0.02, 0.07, "-0.003"),
+        (0.0048, -0.02, 0.12, "+0.005"),
+        (-0.00004, 0.02, 0.07, "0.00"),
+        (0.01995001, 0.02, 0.0, "+0.0200"),
+    ],
+)
+def test_a_figure_has_as_many_places_as_show_its_side_of_zero_and_of_the_bar(value, bar, half, said):
+    assert telling(value, bar, value - half, value + half) == said
+
+
+@given(st.floats(-1, 1), st.sampled_from([0.0, 0.02, -0.02]), st.floats(0.0001, 0.5))
+def test_a_figure_never_reads_as_if_it_were_on_the_other_side_of_zero_or_of_the_bar(value, bar, half):
+    read = float(telling(value, bar, value - half, value + half))
+    compared = shown(value)
+    assert (read > bar, read < bar) == (compared > bar, compared < bar)
+    assert (read > 0, read < 0) == (compared > 0, compared < 0)
+
+
+def test_both_ends_of_an_interval_show_their_side_of_zero_and_of_the_bar():
+    assert texts(-0.12, -0.2452, 0.0048, -0.02) == ["-0.12", "-0.25", "+0.005"]
+
+
+def test_a_cell_outside_of_the_family_has_the_interval_of_its_own_test():
+    tested = row(BETTER, 0.03).test
+    assert interval_of(tested) == tested.simultaneous
+    assert interval_of(tested.model_copy(update={"simultaneous": None})) == tested.interval

@@ -8,7 +8,7 @@ from runner.authoring.query_file import counted, shown
 from runner.authoring.shapes import whole_shares
 from runner.canonical import JSON, write_atomic
 from runner.given_file import printable
-from runner.render import inert, rendered
+from runner.report.page_frame import inert, rendered
 
 _TEXT = 60
 """Characters of a query in the table; the page has all of it."""

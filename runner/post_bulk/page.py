@@ -7,9 +7,9 @@ from runner.decision_schemas import Receipt
 from runner.eval_set import DRIVER
 from runner.post_bulk.schemas import PostBulk
 from runner.post_bulk.verdict import verdict
-from runner.render import inert, rendered
+from runner.report.page_frame import inert, rendered
 
-TEMPLATE_VERSION = 1
+TEMPLATE_VERSION = 2
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 

@@ -10,13 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from runner import mulberry32
 from runner.errors import InputError
 from runner.power import minimum_detectable_effect
 from runner.ranking import Ints
 from runner.records import SCORE_UNIT, Interval
 from runner.sign_flip import paired_tests
 from runner.significance import RESAMPLES, mean_intervals
-from runner.tools import mulberry32
 from runner.tools.query_scores import QueryScores, shared_queries
 
 Rng = Literal["default", "mulberry32"]

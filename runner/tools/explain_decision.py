@@ -11,7 +11,7 @@ from runner.result_schemas import CellResult, Results
 from runner.roster import version_in_force
 from runner.strict import Model, Strict, checked
 from runner.summary import decision_sentence
-from runner.tiers import p_text
+from runner.tiers import interval_of, p_text
 
 
 class Explanation(Strict):
@@ -94,7 +94,7 @@ def _of_cell(row: CellResult, results: Results) -> str:
     )
     if row.test is None or row.guard is None:
         return f"{said}; the baseline."
-    low, high = row.test.simultaneous or row.test.interval
+    low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
     adjusted = "no adjusted p" if row.test.p_adjusted is None else f"adjusted p {p_text(row.test.p_adjusted)}"
     level = 100 * (1 - results.plan.significance.alpha)

@@ -87,7 +87,7 @@ class _Cell(_Loose):
 
 
 class _Results(_Loose):
-    schema_version: Literal[6]
+    schema_version: Literal[7]
     plan: _Plan
     collection: CollectionFacts
     corpus: _Corpus

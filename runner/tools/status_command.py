@@ -1,4 +1,4 @@
-"""`status`: the roster, what is next, what the catalog has moved on from, and the health of a source's chunks."""
+"""`status`: the roster, also as a page, what is next, what the catalog has moved on from, and the health of chunks."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Without a flag: every source in the order of bulk embedding. --chunks draws the plan's sample of the documents that
---corpus-path names, or takes the version's own, and chunks it; nothing is written. exit codes: 0 done, 1 --stale found
-a decision that the catalog has moved on from, or --chunks a degenerate chunker, 2 usage or input error, 3 there are no
+--corpus-path names, or takes the version's own, and chunks it; nothing is written. --html writes one page over all
+sources, of today (UTC), by default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a
+decision that the catalog has moved on from, or --chunks a degenerate chunker, 2 usage or input error, 3 there are no
 documents (--chunks), 4 a locked record changed, or the page is not what the eval sets make (--check), 5 disk.
 """
 
@@ -34,6 +35,8 @@ def status(arguments: Sequence[str]) -> int:
         raise InputError(
             f"{source(options.source).name} is no source of the substrate, so it has no place in the roster."
         )
+    if options.html is not None:
+        return _index(standings, options.html)
     if options.write or options.check:
         return _page(standings, write=options.write)
     if options.next:
@@ -139,6 +142,21 @@ def _page(standings: "list[Standing]", *, write: bool) -> int:
     return 0
 
 
+def _index(standings: "list[Standing]", given: str) -> int:
+    """Writes the index of today; "" stands for its own place."""
+    from datetime import UTC, datetime
+
+    from runner.eval_set import CHECKOUT, newest_version
+    from runner.report.comparison_file import write_html
+    from runner.report.index_page import index_page, sources_outside
+
+    path = Path(given) if given else CHECKOUT / ".work" / "index.html"
+    every = [*standings, *sources_outside(newest_version)]
+    content = index_page(every, datetime.now(UTC).date().isoformat(), path.parent)
+    answer(str(write_html(path, content, None, CHECKOUT / "eval-sets", flag="--html")))
+    return 0
+
+
 def _chunks(options: argparse.Namespace) -> int:
     from runner.eval_set import newest_version
     from runner.tools.chunk_status import as_data, chunk_status, lines_of
@@ -175,16 +193,18 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--rehearse", action="store_true", help="with --chunks: the rehearsal's plan")
     add("--write", action="store_true", help="write docs/data-status.md")
     add("--check", action="store_true", help="compare docs/data-status.md with the eval sets; write nothing")
+    add("--html", nargs="?", const="", metavar="FILE", help="write one page over all sources")
     add("--json", action="store_true", help="one JSON value")
     options = parser.parse_args(arguments)
     if options.chunks and not options.source:
         parser.error("--chunks needs --source NAME")
-    if sum((options.next, options.stale, options.chunks, options.write, options.check)) > 1:
-        parser.error("--next, --stale, --chunks, --write and --check go one at a time")
-    if (options.write or options.check or options.next) and options.source:
-        parser.error("--next and the page are of the whole roster; leave out --source")
-    if (options.write or options.check) and options.json:
-        parser.error("--write and --check answer in a sentence; leave out --json")
+    pages = options.write or options.check or options.html is not None
+    if sum((options.next, options.stale, options.chunks, options.write, options.check, options.html is not None)) > 1:
+        parser.error("--next, --stale, --chunks, --write, --check and --html go one at a time")
+    if (pages or options.next) and options.source:
+        parser.error("--next and the pages are of the whole roster; leave out --source")
+    if pages and options.json:
+        parser.error("--write, --check and --html answer in a sentence; leave out --json")
     if not options.chunks and (options.corpus_path or options.eval_set_path or options.rehearse or options.chunkers):
         parser.error("--corpus-path, --eval-set-path, --rehearse and --chunkers belong to --chunks")
     return options

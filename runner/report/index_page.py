@@ -1,0 +1,223 @@
+"""One page over all sources: what is decided, by how much, how old it is, what is open, and what comes next.
+
+A pure function of the eval sets' files, of a date that is given, and of the folder that the page is to lie in.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from urllib.parse import quote
+
+from runner.canonical import JSON, file_sha256, read_json, rounded
+from runner.catalog import SOURCES
+from runner.decision_schemas import Decision, Receipt
+from runner.errors import InputError
+from runner.eval_set import DRIVER, Version
+from runner.lock import report_folders
+from runner.report.axis import Axis, axis_over
+from runner.report.figures import fitting_signed
+from runner.report.page_frame import inert, rendered
+from runner.result_schemas import Results
+from runner.roster import Standing, moved_on, next_to_evaluate, standing
+from runner.strict import checked, is_date
+from runner.tiers import interval_of
+from runner.version_history import abandoned, versions_of
+
+TEMPLATE_VERSION = 1
+"""Raised with every change of a template or of this module that changes the page; the page names it."""
+
+STYLES = ("_forest.css.j2", "_index.css.j2")
+
+_STEPS = (
+    ("plan.yaml", "plan"),
+    ("corpus.jsonl", "sample"),
+    ("queries.yaml", "queries"),
+    ("preregistration.json", "preregistered"),
+    ("labels.jsonl", "labels"),
+    ("results.json", "results"),
+)
+"""What an open version comes to have, in this order."""
+
+
+def index_page(standings: Sequence[Standing], today: str, folder: Path) -> bytes:
+    """UTF-8 HTML without script, network or clock; `folder` is where it will lie, which its links start from.
+
+    Sources outside of the roster come last. Raises InputError for a date that is none, or that lies before a record.
+    """
+    if not is_date(today):
+        raise InputError(f"{today} is no date; the index is of a day like 2026-03-01.")
+    rows = [_row(one, today, folder) for one in standings]
+    roster = [one for one in standings if one.source.trigger_order]
+    axis = _axis(rows)
+    return rendered(
+        "index.html.j2",
+        styles=STYLES,
+        today=today,
+        rows=[_placed(row, axis) for row in inert(rounded(rows))],
+        axis=None if axis is None else _ticks(axis),
+        following=inert(_next(roster)),
+        waiting=inert([s.source.name for s in roster if s.source.policy == "baseline" and not s.is_decided]),
+        counts={
+            "all": len(roster),
+            "decided": sum(s.is_decided for s in roster),
+            "stale": sum(bool(row["moved_on"]) for row in rows),
+            "open": sum(bool(row["open"]) for row in rows),
+        },
+        template_version=TEMPLATE_VERSION,
+    )
+
+
+def _row(stands: Standing, today: str, folder: Path) -> dict[str, JSON]:
+    source, decision, version = stands.source, stands.decision, stands.version
+    results = _results(version) if decision is not None and decision.kind == "production" else None
+    elsewhere = source.imported
+    return {
+        "order": source.trigger_order,
+        "source": source.name,
+        "policy": source.policy,
+        "state": stands.state,
+        "version": version.number if stands.state != "not begun" else None,
+        "live": stands.live,
+        "decision": None if decision is None else decision.model_dump(),
+        "gain": None if results is None or decision is None else _gain(results, decision),
+        "queries": None if results is None else len(results.queries),
+        "predicted": source.predicted_best,
+        "observed": stands.observed_best,
+        "elsewhere": None if elsewhere is None else {"version": elsewhere.version, "cell": elsewhere.cell},
+        "corpus": _corpus(version, today),
+        "decided_days": None if decision is None else _days(decision.decided_on, today, f"{version.name}'s decision"),
+        "moved_on": moved_on(stands),
+        "open": _open_versions(version),
+        "abandoned": [one.number for one in versions_of(version) if abandoned(one) is not None],
+        "links": _links(version, folder),
+        "note": source.note,
+    }
+
+
+def _results(version: Version) -> Results | None:
+    path = version.record / "results.json"
+    return checked(Results, read_json(path), path) if path.exists() else None
+
+
+def _gain(results: Results, decision: Decision) -> dict[str, JSON] | None:
+    """Of the decided cell, in nDCG@10 over the baseline, or of the best other one where that is the baseline.
+
+    `alone` where the interval is that of one cell outside of the tested family; None where nothing was compared.
+    """
+    rows = [row for row in results.cells if row.test is not None]
+    chosen = next((row for row in rows if row.cell == decision.chosen.cell), None)
+    row = chosen or next(iter(rows), None)
+    if row is None or row.test is None:
+        return None
+    low, high = interval_of(row.test)
+    mean = row.differences["ndcg@10"].mean
+    return {
+        "cell": row.cell,
+        "is_chosen": chosen is not None,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "alone": row.test.simultaneous is None,
+        "texts": [fitting_signed(value, low, high) for value in (mean, low, high)],
+        "level": 100 * (1 - results.plan.significance.alpha),
+    }
+
+
+def _corpus(version: Version, today: str) -> dict[str, JSON] | None:
+    """How old the documents are at least: what first finished with this very manifest says so; None without one.
+
+    The manifest has no date of its own: a version that was opened from another may have taken over its documents.
+    """
+    if not version.corpus_path.exists():
+        return None
+    manifest = file_sha256(version.corpus_path)
+    alike = [
+        one for one in versions_of(version) if one.corpus_path.exists() and file_sha256(one.corpus_path) == manifest
+    ]
+    days = sorted(day for one in alike for day in _finished(one))
+    if not days:
+        return {"since": "", "days": None}
+    return {"since": days[0], "days": _days(days[0], today, f"{version.name}'s receipt")}
+
+
+def _finished(version: Version) -> list[str]:
+    """The days on which the record and its rehearsal were finished, where they were."""
+    paths = [folder / "receipt.json" for folder in (version.folder, version.folder / "rehearsal")]
+    return [checked(Receipt, read_json(path), path).finished_on[:10] for path in paths if path.exists()]
+
+
+def _days(since: str, today: str, what: str) -> int:
+    if not is_date(since):
+        raise InputError(f"{what} is dated {since}, which is no day. Restore it from git.")
+    days = (date.fromisoformat(today) - date.fromisoformat(since)).days
+    if days < 0:
+        raise InputError(f"{what} is of {since}, after {today}. Set this machine's clock, or give a later day.")
+    return days
+
+
+def _open_versions(version: Version) -> list[dict[str, JSON]]:
+    """Versions that are neither decided nor given up, with what each has, and the command that goes on with it."""
+    found = [
+        one for one in versions_of(version) if not (one.folder / "decision.json").exists() and abandoned(one) is None
+    ]
+    return [
+        {
+            "number": one.number,
+            "has": [name for file, name in _STEPS if (one.folder / file).exists()],
+            "lacks": [name for file, name in _STEPS if not (one.folder / file).exists()],
+            "rehearsed": (one.folder / "rehearsal" / "decision.json").exists(),
+            "command": f"{DRIVER} {one.flags}",
+        }
+        for one in found
+    ]
+
+
+def _links(version: Version, folder: Path) -> list[dict[str, str]]:
+    """Pages of the version that are there, by what they are, relative to `folder`."""
+    pages = [("results", version.folder / "results.html"), ("rehearsal", version.folder / "rehearsal" / "results.html")]
+    if reports := report_folders(version.folder):
+        pages.append((f"substrate {reports[-1].name}", reports[-1] / "post-bulk.html"))
+    return [{"text": text, "href": _relative(path, folder)} for text, path in pages if path.exists()]
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
+
+
+def _next(standings: Sequence[Standing]) -> dict[str, JSON] | None:
+    following = next_to_evaluate(list(standings))
+    if following is None:
+        return None
+    return {
+        "source": following.source.name,
+        "order": following.source.trigger_order,
+        "command": f"{DRIVER} {following.version.flags} --corpus-path FOLDER",
+    }
+
+
+def _axis(rows: Sequence[dict[str, JSON]]) -> Axis | None:
+    """Over all gains, with 0; None where none was measured."""
+    gains = [row["gain"] for row in rows if row["gain"]]
+    ends = [gain[end] for gain in gains for end in ("mean", "low", "high")]
+    return axis_over(ends, include=(0.0,), ticks=3) if gains else None
+
+
+def _placed(row: dict[str, JSON], axis: Axis | None) -> dict[str, JSON]:
+    gain = row["gain"]
+    if gain is None or axis is None:
+        return row
+    at = {"at": axis.at(gain["mean"]), "from": axis.at(gain["low"]), "to": axis.at(gain["high"])}
+    return {**row, "gain": {**gain, **at}}
+
+
+def _ticks(axis: Axis) -> dict[str, JSON]:
+    ticks = [{"at": tick.at, "value": tick.value, "text": tick.text} for tick in axis.ticks]
+    return {"ticks": ticks, "zero": axis.at(0.0)}
+
+
+def sources_outside(versions: Callable[[str], Version]) -> list[Standing]:
+    """Sources of the catalog that have no place in the roster and yet a version here; collections have none."""
+    found = [spec.name for spec in SOURCES.values() if not spec.trigger_order and spec.policy != "external"]
+    standings = [standing(versions(name)) for name in found]
+    return [one for one in standings if one.state != "not begun"]

@@ -1,0 +1,97 @@
+"""What every page is put into: the templates' environment, and one policy that permits its own style and script."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from runner.canonical import JSON
+from runner.distractors.chart import chart
+from runner.report.anchors import anchor
+from runner.report.figures import (
+    dollars,
+    figure,
+    fitting,
+    fitting_signed,
+    percent,
+    places,
+    said,
+    signed,
+)
+from runner.report.rows import confirmation, criterion_5, ranked
+from runner.tiers import p_telling, p_text, whole_percent
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+
+LONGEST_TEXT = 2_000
+"""Characters shown of any one text; the page says how many there were."""
+
+# Control characters, invisible and direction-changing format characters and tag characters: a name that holds them
+# could reorder or hide what stands beside it.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+
+
+def rendered(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: JSON) -> bytes:
+    """A page as UTF-8: the template of that name with `values`, and with what its head needs.
+
+    `head` is the policy, the viewport and the style of `_style.css.j2` with `styles` after it; where there are
+    `scripts` it ends with these as one script, and the policy permits it by its digest and no other.
+    """
+    templates = _environment()
+    style = "".join(_text_of(name) for name in ("_style.css.j2", *styles))
+    script = "".join(map(_text_of, scripts))
+    head = templates.get_template("_head.html.j2").render(
+        style=_as_is(style), style_sha256=_digest(style), script=_as_is(script), script_sha256=_digest(script)
+    )
+    return (templates.get_template(template).render(head=_as_is(head), **values) + "\n").encode()
+
+
+def _text_of(name: str) -> str:
+    """A style or a script as it stands: it has no values of its own."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """As a policy has it."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _as_is(text: str) -> Markup:
+    """Our own style, script or markup, of which nothing is to be escaped."""
+    return Markup(text)  # noqa: S704
+
+
+@cache
+def _environment() -> Environment:
+    """The templates of every page, with the filters that they share."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    of_numbers = (places, signed, fitting, fitting_signed, percent, dollars, figure, whole_percent, p_telling)
+    of_texts = (ranked, criterion_5, confirmation, anchor, said)
+    made.filters |= {each.__name__: each for each in (*of_numbers, *of_texts)}
+    made.filters |= {"p_value": p_text, "scale_chart": chart}
+    return made
+
+
+def inert(value: JSON) -> JSON:
+    """The same structure with every text, keys included, cut to LONGEST_TEXT and its unseen characters spelled out."""
+    if isinstance(value, str):
+        shown = value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters in all)"
+        return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
+    if isinstance(value, dict):
+        return {inert(key): inert(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [inert(item) for item in value]
+    return value
