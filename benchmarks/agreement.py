@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from runner.agreement.by_cell import favours
-from runner.agreement.kappa import RESAMPLES
-from runner.agreement.panel import agreement
-from runner.judging_schemas import Label
+from runner.eval_set.shapes.labels import Label
+from runner.judge.agreement.by_cell import favours
+from runner.judge.agreement.kappa import RESAMPLES
+from runner.judge.agreement.panel import agreement
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the invented pools belong to the tests
 
-from tests.example_results import PLAN, SHA
-from tests.test_agreement_world import BASELINE, EQUAL, UNEQUAL, World, favouring, harsh, read, read_twice, world
+from tests.judge.test_agreement_world import BASELINE, EQUAL, UNEQUAL, World, favouring, harsh, read, read_twice, world
+from tests.support.example_results import PLAN, SHA
 
 ALPHA = 0.05
 

@@ -17,7 +17,7 @@ from corpus import bills_folder
 
 from chunkers.registry import CHUNKERS
 from chunkers.tokens import count_tokens, encoding
-from runner.records import Document
+from runner.base.records import Document
 
 ROUNDS = 9
 

@@ -25,21 +25,21 @@ from pathlib import Path
 import numpy as np
 from corpus import CHECKOUT
 
-from runner.bm25 import bm25_run
-from runner.distractors.law import Counts, Law
-from runner.distractors.places import placed
-from runner.distractors.scale import scale_result
-from runner.distractors.schemas import ScaleResult
-from runner.distractors.thinning import thinned
-from runner.embed_chunks import embed
-from runner.eval_set import cache_folder
-from runner.local_encoder import encoder_for
-from runner.probe import probed
-from runner.ranking import RUN_DEPTH
-from runner.records import Chunk, Hit, Run, Span
-from runner.retrieve import RRF_K
-from runner.score import Qrels
-from runner.store import Store
+from runner.base.records import Chunk, Hit, Run, Span
+from runner.base.store import Store
+from runner.decide.scale.law import Counts, Law
+from runner.decide.scale.places import placed
+from runner.decide.scale.scale import scale_result
+from runner.decide.scale.thinning import thinned
+from runner.embed.embed_chunks import embed
+from runner.embed.local_encoder import encoder_for
+from runner.embed.probe import probed
+from runner.eval_set.shapes.scale import ScaleResult
+from runner.eval_set.version import cache_folder
+from runner.retrieve.bm25 import bm25_run
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.retrieve.retrieve import RRF_K
+from runner.score.score import Qrels
 
 SPAN = Span(0, 1)
 SUBSAMPLES = 10

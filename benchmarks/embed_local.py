@@ -19,14 +19,14 @@ from corpus import bills_folder
 from numpy.typing import NDArray
 
 from chunkers.registry import chunker
-from runner.batches import TextSet, planned
-from runner.catalog import ENCODERS
-from runner.embed_chunks import embed
-from runner.local_encoder import TransformerEncoder
-from runner.probe import probed
-from runner.records import Side
-from runner.store import Store
-from samplers.reading import read_corpus
+from runner.base.records import Side
+from runner.base.store import Store
+from runner.embed.batches import TextSet, planned
+from runner.embed.embed_chunks import embed
+from runner.embed.local_encoder import TransformerEncoder
+from runner.embed.probe import probed
+from runner.eval_set.catalog import ENCODERS
+from samplers.corpus.parse import read_corpus
 
 N_CHUNKS = 64
 ROUNDS = 3

@@ -22,23 +22,23 @@ import yaml
 from corpus import CHECKOUT
 from score import compare
 
-from runner.canonical import JSON, digest
-from runner.cell_results import cell_results
-from runner.chunk_corpus import chunk_corpus
-from runner.comparison import Comparison
-from runner.corpus import read_external
-from runner.embed_chunks import embed
-from runner.errors import BackendError
-from runner.eval_set import cache_folder, newest_version, source_of
-from runner.external import ExternalEvaluation
-from runner.local_encoder import encoder_for
-from runner.plan import default_plan_text
-from runner.ranking import RUN_DEPTH
-from runner.records import Hit, ImportedCell, Query, Run, Side, Span
-from runner.results import control_results
-from runner.schemas import CellFile, Plan
-from runner.store import MANIFEST, Store
-from runner.tools.matrix_published import load_published
+from runner.base.canonical import JSON, digest
+from runner.base.errors import BackendError
+from runner.base.records import Hit, ImportedCell, Query, Run, Side, Span
+from runner.base.store import MANIFEST, Store
+from runner.decide.cell_results import cell_results
+from runner.decide.results import control_results
+from runner.embed.chunk_corpus import chunk_corpus
+from runner.embed.embed_chunks import embed
+from runner.embed.local_encoder import encoder_for
+from runner.eval_set.corpus import read_external
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import CellFile, Plan
+from runner.eval_set.version import cache_folder, newest_version, source_of
+from runner.evening.external import ExternalEvaluation
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.score.comparison import Comparison
+from runner.tools.matrix.published import load_published
 
 N_QUERIES, DEPTH, N_DOCUMENTS = 3_000, 1_000, 100_000
 BM25 = ("bm25 x whole_doc", "bm25-plain x whole_doc")

@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 from falsify_eval import four_null_gate
 
-from runner.controls import controls
-from runner.graded_gate import GradedGate
-from runner.records import Hit, Run, Span
+from runner.base.records import Hit, Run, Span
+from runner.gate.controls import controls
+from runner.gate.graded_gate import GradedGate
 
 N_CELLS = 10
 N_JUDGED = 30

@@ -17,10 +17,10 @@ from functools import partial
 
 import numpy as np
 
-from runner.agreement.other_judges import under_other_judges
-from runner.agreement.ppi import powered
-from runner.agreement.two_level import DRAWS, two_level
-from tests.judge_cases import evening, labels_of, off_by_one, plan, read_twice
+from runner.decide.judge_noise.ppi import powered
+from runner.decide.judge_noise.two_level import DRAWS, two_level
+from runner.decide.other_judges import under_other_judges
+from tests.support.judge_cases import evening, labels_of, off_by_one, plan, read_twice
 
 BUDGET = 5.0
 

@@ -24,18 +24,18 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the small version belongs to the tests
 
-from runner.agreement.panel import agreement
-from runner.answers import Importer
-from runner.batch_files import batch_files, read_batch
-from runner.canonical import jsonl_bytes, sha256, write_atomic
-from runner.eval_set import Version, corpus_bytes
-from runner.labels import load_labels
-from runner.prep_labels import export_batches
-from runner.records import Document, Hit, Query, Run, Span
-from runner.schemas import CorpusHeader, CorpusRow
-from runner.second_reading import export_doubles
-from tests.example_results import PLAN
-from tests.small_set import make_version
+from runner.base.canonical import jsonl_bytes, sha256, write_atomic
+from runner.base.records import Document, Hit, Query, Run, Span
+from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.labels import load_labels
+from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow
+from runner.eval_set.version import Version, corpus_bytes
+from runner.judge.agreement.panel import agreement
+from runner.judge.answers import Importer
+from runner.judge.prep_labels import export_batches
+from runner.judge.second_reading import export_doubles
+from tests.support.example_results import PLAN
+from tests.support.small_set import make_version
 
 N_QUERIES, N_DOCUMENTS, N_CELLS = 25, 300, 10
 SENTENCE = "The office shall publish each finding within thirty days and pay the cost from the fund. "

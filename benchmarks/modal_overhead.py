@@ -23,15 +23,15 @@ import numpy as np
 from no_op_encoder import n_tokens, rows
 from numpy.typing import NDArray
 
-from runner import embed_chunks
-from runner.encoder import Encoder, Grouping, InProcessEncoder, Matrix
-from runner.eval_set import CHECKOUT
-from runner.on_modal.backend import ModalBackend
-from runner.on_modal.encoder import ModalEncoder
-from runner.records import Side
-from runner.spending.budget import Meter
-from runner.spending.options import RemoteOptions
-from runner.store import Store
+from runner.base.records import Side
+from runner.base.store import Store
+from runner.embed import embed_chunks
+from runner.embed.cost.budget import Meter
+from runner.embed.cost.options import RemoteOptions
+from runner.embed.encoder import Encoder, Grouping, InProcessEncoder, Matrix
+from runner.embed.modal.backend import ModalBackend
+from runner.embed.modal.encoder import ModalEncoder
+from runner.eval_set.version import CHECKOUT
 
 N_TEXTS = 10_000
 CHARACTERS = 1000

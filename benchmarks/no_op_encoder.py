@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from runner import catalog
+from runner.eval_set import catalog
 
 
 class NoOp:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.null_gate import four_null_gate
+from runner.gate.single_gold.gate import four_null_gate
 
 N_QUERIES, N_POOL, TRIALS, DEPTH = 5_000, 100_000, 50, 10
 ROUNDS = 2

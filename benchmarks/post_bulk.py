@@ -21,8 +21,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.ranking import RUN_DEPTH
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
+from runner.retrieve.ranking import RUN_DEPTH
 from runner.substrate.checks import Expected, check_substrate
 from runner.substrate.chunks import Cut
 from runner.substrate.database import open_substrate
@@ -30,7 +30,7 @@ from runner.substrate.search import REPEATS, Search, index_recall, latencies, pe
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the builder belongs to the tests
 
-from tests.substrate_builder import MODEL, Build, build, unit_rows
+from tests.support.substrate_builder import MODEL, Build, build, unit_rows
 
 N_DOCUMENTS, CHUNKS_EACH, DIM, N_QUERIES = 20_000, 5, 384, 25
 SAMPLE = 750

@@ -24,9 +24,9 @@ from lxml import etree
 
 from chunkers import tokens
 from chunkers.registry import chunker
-from runner.catalog import SOURCES
-from runner.errors import DocumentError
-from runner.records import Document
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from runner.eval_set.catalog import SOURCES
 from samplers.registry import SAMPLERS, source_format
 
 ROUNDS = 3

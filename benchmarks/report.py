@@ -2,10 +2,10 @@
 
     python benchmarks/report.py
 
-Results are invented (tests/big_results.py). The peer of rendering is json.dumps of the same results, which writes the
-same figures without a page around them; that of opening is an empty page in the same browser. Each size is rendered
-in a process of its own, whose peak memory holds the interpreter, the results and the page. A page answers when the key
-"j", pressed as soon as the document is there, has taken the focus to the first query; the time runs from the start of
+Results are invented (tests/support/big_results.py). The peer of rendering is json.dumps of the same results, which
+writes the same figures without a page around them; that of opening is an empty page in the same browser. Each size is
+rendered in a process of its own, whose peak memory holds the interpreter, the results and the page. A page answers when the
+key "j", pressed as soon as the document is there, has taken the focus to the first query; the time runs from the start of
 the navigation and ends after the browser was asked, so that it is a few milliseconds too long. Without a browser that
 part is left out.
 """
@@ -23,12 +23,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.render import page
+from runner.report.results_page.render import page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # results and browser belong to the tests
 
-from tests.big_results import big_receipt, big_results
-from tests.browser import executable
+from tests.support.big_results import big_receipt, big_results
+from tests.support.browser import executable
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

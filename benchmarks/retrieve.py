@@ -21,9 +21,9 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.ranking import RUN_DEPTH, chunk_table
-from runner.records import Chunk, Span
-from runner.retrieve import DenseArm, dense_run
+from runner.base.records import Chunk, Span
+from runner.retrieve.ranking import RUN_DEPTH, chunk_table
+from runner.retrieve.retrieve import DenseArm, dense_run
 
 N_QUERIES = 25
 SHAPES = ((20_000, 384, 5), (100_000, 384, 5), (100_000, 1024, 20), (1_000_000, 384, 1), (1_000_000, 384, 5))

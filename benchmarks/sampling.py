@@ -16,10 +16,10 @@ from pathlib import Path
 
 from datasketch import MinHash, MinHashLSH
 
-from runner.records import Document
-from samplers.near_duplicates import N_SLOTS, SHINGLE, THRESHOLD, members, near_duplicates
-from samplers.reading import read_corpus
-from samplers.sampling import stratified_sample
+from runner.base.records import Document
+from samplers.corpus.near_duplicates import N_SLOTS, SHINGLE, THRESHOLD, members, near_duplicates
+from samplers.corpus.parse import read_corpus
+from samplers.corpus.sampling import stratified_sample
 
 N_BILLS, N_DOCUMENTS, N_PEER = 10_000, 20_000, 2_000
 WORDS = [f"word{n}" for n in range(30_000)]

@@ -15,9 +15,9 @@ import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
 
-from runner.ranking import RUN_DEPTH
-from runner.records import SCORE_UNIT, Hit, Run, Span
-from runner.score import score
+from runner.base.records import SCORE_UNIT, Hit, Run, Span
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.score.score import score
 
 N_DOCUMENTS = 100_000
 N_JUDGED = 8

@@ -17,10 +17,10 @@ from collections.abc import Callable
 import falsify_eval
 import numpy as np
 
-from runner import significance
-from runner.records import SCORE_UNIT
-from runner.selection import corrected_gain, false_alarm_probability
-from runner.sign_flip import non_inferiority, paired_tests
+from runner.base.records import SCORE_UNIT
+from runner.score import bootstrap as significance
+from runner.score.sign_flip import non_inferiority, paired_tests
+from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
 ROUNDS = 3
 

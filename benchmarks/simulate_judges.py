@@ -2,9 +2,9 @@
 
     python benchmarks/simulate_judges.py [RUNS]
 
-Evenings of 25 queries and nine cells against a baseline whose true grades are known (tests/judge_cases.py), RUNS of
-each kind (400 unless told), 999 draws a test where a real run takes 100,000, 400 of the two-level bootstrap where a
-real run takes 2,000. Not part of `make bench`: it takes minutes. Seeds are fixed.
+Evenings of 25 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
+RUNS of each kind (400 unless told), 999 draws a test where a real run takes 100,000, 400 of the two-level bootstrap
+where a real run takes 2,000. Not part of `make bench`: it takes minutes. Seeds are fixed.
 
 Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
@@ -24,17 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.agreement.by_cell import favours
-from runner.agreement.noise_schemas import CellUnderJudge, NoiseResult, PoweredCell
-from runner.agreement.other_judges import judge_shortfalls, under_judge, under_other_judges
-from runner.agreement.ppi import powered
-from runner.agreement.readings import Double
-from runner.agreement.two_level import two_level
-from runner.comparison import Comparison
-from runner.judging_schemas import Label
-from runner.score import Qrels
-from runner.tiers import shown
-from tests.judge_cases import evening, favouring, label, off_by_one, read_twice
+from runner.decide.judge_noise.ppi import powered
+from runner.decide.judge_noise.two_level import two_level
+from runner.decide.other_judges import judge_shortfalls, under_judge, under_other_judges
+from runner.decide.tiers import shown
+from runner.eval_set.shapes.judge_noise import CellUnderJudge, NoiseResult, PoweredCell
+from runner.eval_set.shapes.labels import Label
+from runner.judge.agreement.by_cell import favours
+from runner.judge.agreement.double_graded import Double
+from runner.score.comparison import Comparison
+from runner.score.score import Qrels
+from tests.support.judge_cases import evening, favouring, label, off_by_one, read_twice
 
 ALPHA, DRAWS, RESAMPLES, SHARES = 0.05, 400, 1000, (0.1, 0.3)
 OTHER = 1_000_000

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.canonical import JSON
-from runner.catalog import EncoderSpec
-from runner.embed_chunks import embed
-from runner.encoder import InProcessEncoder
-from runner.probe import PARAPHRASES
-from runner.records import Side, Vectors
-from runner.store import Store
+from runner.base.canonical import JSON
+from runner.base.records import Side, Vectors
+from runner.base.store import Store
+from runner.embed.embed_chunks import embed
+from runner.embed.encoder import InProcessEncoder
+from runner.embed.probe import PARAPHRASES
+from runner.eval_set.catalog import EncoderSpec
 
 N_ROWS = 1_000_000
 DIM = 1024

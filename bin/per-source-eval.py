@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The driver: runs itself in the checkout's .venv, then hands over to runner.cli."""
+"""The driver: runs itself in the checkout's .venv, then hands over to runner.commands.main."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ for ending in (signal.SIGTERM, signal.SIGHUP):
 sys.path.insert(0, str(CHECKOUT))
 
 try:
-    from runner.cli import main
+    from runner.commands.main import main
 except ModuleNotFoundError as error:
     sys.exit(f"{error.name} is not installed for {sys.executable}. Run `make setup` in {CHECKOUT}, then try again.")
 except KeyboardInterrupt:

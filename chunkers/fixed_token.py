@@ -4,7 +4,7 @@ import numpy as np
 
 from chunkers.contexts import title_context
 from chunkers.tokens import count_tokens, tokenize
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
 
 
 def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from chunkers.contexts import label_range, path_context
 from chunkers.splitting import Piece, trimmed
-from runner.records import Document
+from runner.base.records import Document
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from chunkers.contexts import title_context
 from chunkers.splitting import split_text
 from chunkers.tokens import count_tokens, tokenize
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
 
 MAX_TOKENS = 512
 

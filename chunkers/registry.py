@@ -16,8 +16,8 @@ from chunkers.structural import (
 )
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
-from runner.errors import InputError
-from runner.records import Chunk, Document
+from runner.base.errors import InputError
+from runner.base.records import Chunk, Document
 
 Chunker = Callable[[Document], list[Chunk]]
 """Chunks in text order, indices from 0; together they cover every character that is not white space."""

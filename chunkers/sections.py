@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from chunkers.outline import Node, heading_path, outline
 from chunkers.splitting import Piece, split_text
 from chunkers.tokens import Tokenized, count_tokens, tokenize
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
 
 
 @dataclass(frozen=True, slots=True)

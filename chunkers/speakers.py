@@ -9,7 +9,7 @@ from chunkers.contexts import path_context
 from chunkers.outline import Node, heading_path, outline
 from chunkers.splitting import Piece, split_text
 from chunkers.tokens import count_tokens, tokenize
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
 
 TURN = "turn"
 """The kind of the sections that hold what one speaker said."""

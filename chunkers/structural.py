@@ -1,7 +1,7 @@
 """Chunkers that follow a source's structure: one named row each, over shared algorithms."""
 
 from chunkers.sections import SectionRules, by_section
-from runner.records import Chunk, Document
+from runner.base.records import Chunk, Document
 
 _APPROPRIATIONS = ("appropriations-major", "appropriations-intermediate", "appropriations-small")
 

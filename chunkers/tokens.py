@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.canonical import sha256
-from runner.errors import BackendError
+from runner.base.canonical import sha256
+from runner.base.errors import BackendError
 
 if TYPE_CHECKING:
     import tiktoken

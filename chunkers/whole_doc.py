@@ -2,7 +2,7 @@
 
 from chunkers.contexts import title_context
 from chunkers.tokens import count_tokens, tokenize
-from runner.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span
 
 
 def whole_doc(document: Document) -> list[Chunk]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runner.records import Document
+from runner.base.records import Document
 
 MAX_BYTES = 40_000_000
 """The largest file that is read unless a source says otherwise; a larger one is quarantined unread.

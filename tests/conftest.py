@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-from runner import cli
-from runner.errors import EvalError
-from runner.eval_set import CACHE_VARIABLE, CHECKOUT, Version
-from tests import unsynced as unsynced
-from tests.evening_process import run
-from tests.small_set import begin, make_version
+from runner.base.errors import EvalError
+from runner.commands import main as cli
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, Version
+from tests.support.evening_process import run
+from tests.support.small_set import begin, make_version
 
 _LOOPBACK = ("127.", "localhost", "::1")
 _Result = TypeVar("_Result")

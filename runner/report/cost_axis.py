@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.report.axis import Axis
+from runner.report.chart import Axis
 
 _LEADING = (1.0, 2.0, 5.0)
 

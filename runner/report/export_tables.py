@@ -6,11 +6,11 @@ Names and order of columns are an interface: a column may be added at the end of
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from runner.canonical import JSON
-from runner.decision_schemas import Receipt
-from runner.errors import InputError
-from runner.records import BM25Cell, HybridCell, parse_cell
-from runner.result_schemas import CellResult, MeasureResult, Results
+from runner.base.canonical import JSON
+from runner.base.errors import InputError
+from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.results import CellResult, MeasureResult, Results
 
 Type = Literal["string", "Int64", "Float64", "boolean"]
 """A column's type by pandas' name; in each of them a value can be missing."""

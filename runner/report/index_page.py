@@ -9,20 +9,20 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
-from runner.canonical import JSON, file_sha256, read_json, rounded
-from runner.catalog import SOURCES
-from runner.decision_schemas import Decision, Receipt
-from runner.errors import InputError
-from runner.eval_set import DRIVER, Version
-from runner.lock import report_folders
-from runner.report.axis import Axis, axis_over
-from runner.report.figures import fitting_signed
+from runner.base.canonical import JSON, file_sha256, read_json, rounded
+from runner.base.errors import InputError
+from runner.base.figures import fitting_signed
+from runner.base.schema import checked, is_date
+from runner.decide.roster import Standing, moved_on, next_to_evaluate, standing
+from runner.decide.tiers import interval_of
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.history import abandoned, versions_of
+from runner.eval_set.lock import report_folders
+from runner.eval_set.shapes.decision import Decision, Receipt
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import DRIVER, Version
+from runner.report.chart import Axis, axis_over
 from runner.report.page_frame import inert, rendered
-from runner.result_schemas import Results
-from runner.roster import Standing, moved_on, next_to_evaluate, standing
-from runner.strict import checked, is_date
-from runner.tiers import interval_of
-from runner.version_history import abandoned, versions_of
 
 TEMPLATE_VERSION = 1
 """Raised with every change of a template or of this module that changes the page; the page names it."""

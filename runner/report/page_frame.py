@@ -9,10 +9,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner.canonical import JSON
-from runner.distractors.chart import chart
-from runner.report.anchors import anchor
-from runner.report.figures import (
+from runner.base.canonical import JSON
+from runner.base.figures import (
     dollars,
     figure,
     fitting,
@@ -22,8 +20,10 @@ from runner.report.figures import (
     said,
     signed,
 )
-from runner.report.rows import confirmation, criterion_5, ranked
-from runner.tiers import p_telling, p_text, whole_percent
+from runner.decide.tiers import p_telling, p_text, whole_percent
+from runner.report.results_page.anchors import anchor
+from runner.report.results_page.rows import confirmation, criterion_5, ranked
+from runner.report.results_page.scale_plot import chart
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 

@@ -1,7 +1,7 @@
 """One offline page in which the null gate is played with: sliders make a bench, and the verdict follows them.
 
-The page's script does what `runner.null_gate` does, over the bench that `bench` makes here; tests hold the two to each
-other. A few cases are worked out here, by the gate itself, for readers without script.
+The page's script does what `runner.gate.single_gold.gate` does, over the bench that `bench` makes here; tests hold the
+two to each other. A few cases are worked out here, by the gate itself, for readers without script.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from runner.mulberry32 import SEEDS, uniforms
-from runner.null_gate import four_null_gate
+from runner.gate.single_gold.gate import four_null_gate
 from runner.report.page_frame import rendered
+from runner.score.mulberry32 import SEEDS, uniforms
 
 MARK = b'<meta name="generator" content="per-source-eval, playground">'
 """Near the beginning of the page: what bears it may be written over."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runner.given_file import printable
-from runner.records import Document
+from runner.base.given_files import printable
+from runner.base.records import Document
 from runner.substrate.chunks import Cut, chunks_finding
 from runner.substrate.database import Substrate
 from runner.substrate.findings import Finding

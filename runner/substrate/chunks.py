@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runner.given_file import printable
-from runner.records import Chunk, Document
+from runner.base.given_files import printable
+from runner.base.records import Chunk, Document
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.findings import Finding, finding
 

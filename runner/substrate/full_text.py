@@ -7,12 +7,12 @@ from typing import Any
 import apsw
 import numpy as np
 
-from runner.bm25 import lucene_tokens
-from runner.given_file import printable
+from runner.base.given_files import printable
+from runner.retrieve.bm25 import lucene_tokens
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.findings import EXAMPLES, Finding, chunk_names, finding
-from runner.substrate.schema import FTS_COLUMNS
 from runner.substrate.search import match_expression
+from runner.substrate.tables import FTS_COLUMNS
 from runner.substrate.vectors import Ids
 
 SAMPLE = 200

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner.errors import InputError
-from runner.given_file import printable
-from runner.ranking import RUN_DEPTH, SCORE_STEPS, best_chunks, rank
-from runner.records import Hit, Span
+from runner.base.errors import InputError
+from runner.base.given_files import printable
+from runner.base.records import Hit, Span
+from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS, best_chunks, rank
 from runner.substrate.database import Substrate, json_array
 
 
@@ -97,7 +97,7 @@ class Ranking:
         return len(self.settled()) >= RUN_DEPTH
 
     def hits(self) -> tuple[Hit, ...]:
-        """The first RUN_DEPTH documents by their best chunk, in runner.ranking's order of ties."""
+        """The first RUN_DEPTH documents by their best chunk, in runner.retrieve.ranking's order of ties."""
         numbers = {doc_id: number for number, doc_id in enumerate(sorted(self._best))}
         documents = np.array([numbers[place.doc_id] for place in self._chunks], np.int64)
         indices = np.array([place.chunk_index for place in self._chunks], np.int64)

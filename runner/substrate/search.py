@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import InputError
-from runner.ranking import RUN_DEPTH
-from runner.records import SCORE_UNIT, Hit, Run
-from runner.retrieve import fused_ids
-from runner.substrate.arms import MOST_NEAREST, Indexes, indexes
+from runner.base.errors import InputError
+from runner.base.records import SCORE_UNIT, Hit, Run
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.retrieve.retrieve import fused_ids
 from runner.substrate.database import Substrate
 from runner.substrate.ranking import Ranking
+from runner.substrate.searches import MOST_NEAREST, Indexes, indexes
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
@@ -212,7 +212,7 @@ class _Arms:
 
 
 def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Two rankings of documents by reciprocal rank, as runner.retrieve fuses them, to RUN_DEPTH.
+    """Two rankings of documents by reciprocal rank, as runner.retrieve.retrieve fuses them, to RUN_DEPTH.
 
     The evidence is the dense arm's where that has the document, else the keyword arm's.
     """

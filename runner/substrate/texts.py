@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.records import Document
+from runner.base.records import Document
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.findings import EXAMPLES, Finding, finding
 

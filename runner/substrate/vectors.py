@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.encoder import UNIT_TOLERANCE
-from runner.errors import InputError
-from runner.given_file import printable
+from runner.base.errors import InputError
+from runner.base.given_files import printable
+from runner.embed.encoder import UNIT_TOLERANCE
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.findings import Finding, chunk_names, finding
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from chunkers.registry import limit_of
-from runner.canonical import JSON
-from runner.catalog import ENCODERS
-from runner.chunk_corpus import chunk_corpus
-from runner.chunk_health import chunk_health
-from runner.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
-from runner.errors import Outstanding
-from runner.eval_set import DRIVER, Version
-from runner.local_encoder import encoder_for
-from runner.plan import default_cells
-from runner.records import BM25Cell, Document, parse_cell
-from runner.schemas import ChunkHealth
-from runner.weights import is_here
-from samplers.readiness import boilerplate_share, lines
+from runner.base.canonical import JSON
+from runner.base.errors import Outstanding
+from runner.base.records import BM25Cell, Document, parse_cell
+from runner.embed.chunk_corpus import chunk_corpus
+from runner.embed.chunk_health import chunk_health
+from runner.embed.local_encoder import encoder_for
+from runner.embed.weights import is_here
+from runner.eval_set.catalog import ENCODERS
+from runner.eval_set.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
+from runner.eval_set.plan import default_cells
+from runner.eval_set.shapes.plan import ChunkHealth
+from runner.eval_set.version import DRIVER, Version
+from samplers.corpus.readiness import boilerplate_share, lines
 
 
 @dataclass(frozen=True, slots=True)

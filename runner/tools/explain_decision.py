@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from runner.canonical import read_json
-from runner.decision_schemas import Decision
-from runner.dry_run import describe
-from runner.eval_set import Version
-from runner.lock import verify_version
-from runner.result_schemas import CellResult, Results
-from runner.roster import version_in_force
-from runner.strict import Model, Strict, checked
-from runner.summary import decision_sentence
-from runner.tiers import interval_of, p_text
+from runner.base.canonical import read_json
+from runner.base.schema import Model, Strict, checked
+from runner.decide.roster import version_in_force
+from runner.decide.tiers import interval_of, p_text
+from runner.eval_set.lock import verify_version
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.version import Version
+from runner.evening.dry_run import describe
+from runner.report.summary import decision_sentence
 
 
 class Explanation(Strict):

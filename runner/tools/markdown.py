@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from runner.given_file import printable
+from runner.base.given_files import printable
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 _BLOCK_START = re.compile(r"^(\d*)([-+.)])(?=\s|-*$)")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runner.canonical import sha256
-from runner.errors import DocumentError
+from runner.base.canonical import sha256
+from runner.base.errors import DocumentError
 from samplers.feeds.client import Answer, Client
 from samplers.feeds.download import had, now, take_companions
 from samplers.feeds.endpoints import Refused

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner import __version__
-from runner.canonical import JSON
-from runner.errors import InputError
+from runner.base.canonical import JSON
+from runner.base.errors import InputError
 from samplers.feeds.answers import Cut, check_content, check_type
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
 from samplers.feeds.patience import ATTEMPTS, UNRESOLVED_ATTEMPTS, Busy, Clock, patiently, retry_after

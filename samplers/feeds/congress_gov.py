@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from runner.canonical import JSON
-from runner.errors import BackendError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runner.errors import BackendError
+from runner.base.errors import BackendError
 from samplers.feeds.client import Answer, Client
 from samplers.feeds.endpoints import Refused
 from samplers.feeds.folder import Folder

@@ -4,9 +4,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 
-from runner.canonical import sha256
+from runner.base.canonical import sha256
+from samplers.corpus.sampling import allotment
 from samplers.feeds.request import Draw, FetchRequest, Item
-from samplers.sampling import allotment
 
 OVERSAMPLING = 1.2
 """Files drawn for each one wanted: what cannot be read, says nothing or resembles another falls out later."""

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from runner.canonical import JSON
-from runner.errors import BackendError, InputError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError, InputError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say

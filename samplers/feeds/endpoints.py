@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
-from runner.errors import BackendError, InputError
-from runner.given_file import LONGEST_LINE, printable
+from runner.base.errors import BackendError, InputError
+from runner.base.given_files import LONGEST_LINE, printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
-from runner.canonical import JSON
-from runner.errors import BackendError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused

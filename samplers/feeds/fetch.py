@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.canonical import JSON
-from runner.errors import BackendError, InputError
-from runner.store import disk_errors, exclusive
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError, InputError
+from runner.base.store import disk_errors, exclusive
 from samplers.feeds.again import fetch_again
 from samplers.feeds.client import Client
 from samplers.feeds.download import Downloads, take_companions

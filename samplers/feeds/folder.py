@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.canonical import JSON, file_sha256, json_line, jsonl_bytes, read_jsonl, sha256, write_atomic
-from runner.errors import BackendError, InputError
+from runner.base.canonical import JSON, file_sha256, json_line, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.base.errors import BackendError, InputError
 from samplers.feeds.answers import MEDIA_TYPES
 from samplers.feeds.client import Answer
 from samplers.feeds.endpoints import is_official

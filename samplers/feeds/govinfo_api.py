@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
 
-from runner.canonical import JSON
-from runner.errors import BackendError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.govinfo_content import granule_item, print_item

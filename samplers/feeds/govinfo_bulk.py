@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from runner.canonical import JSON
-from runner.errors import BackendError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.govinfo_content import bill_item, law_item

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 
-from runner.errors import BackendError
+from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from runner.errors import BackendError
-from runner.retry_after import as_asked, asked_seconds
+from runner.base.errors import BackendError
+from runner.base.retry_after import as_asked, asked_seconds
 from samplers.feeds.answers import Cut
 from samplers.feeds.endpoints import Refused, without_key
 from samplers.feeds.request import Say

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from runner.catalog import source as catalogued
-from runner.errors import InputError
+from runner.base.errors import InputError
+from runner.eval_set.catalog import source as catalogued
 from samplers.feeds import (
     annual_cfr,
     congress_gov,

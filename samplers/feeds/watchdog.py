@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from weakref import WeakSet
 
-from runner.errors import EvalError
+from runner.base.errors import EvalError
 from samplers.feeds.answers import Cut
 from samplers.feeds.patience import LONGEST_ANSWER, Busy
 

@@ -1,0 +1,142 @@
+"""Bytes that are the same wherever they are written: canonical JSON, digests, slugs, whole-file writes."""
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.base.errors import InputError
+
+JSON = Any  # checked by the schemas of eval_set, not by a static type
+
+
+def rounded(value: JSON) -> JSON:
+    """The same structure with floats at 9 places; raises ValueError on NaN and infinities."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} cannot be written as JSON")
+        return round(value, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+    if isinstance(value, dict):
+        return {key: item if type(item) in _PLAIN else rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [item if type(item) in _PLAIN else rounded(item) for item in value]
+    return value
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+def json_bytes(value: JSON) -> bytes:
+    """Indented JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file."""
+    text = json.dumps(rounded(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def json_line(value: JSON) -> str:
+    """One line of JSON with sorted keys, without a newline: the form of every .jsonl row."""
+    return json.dumps(rounded(value), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
+    """A .jsonl file: one `json_line` a row, each with its newline; empty for no rows."""
+    return "".join(json_line(row) + "\n" for row in rows).encode()
+
+
+def refuse_special(path: Path) -> None:
+    """Nothing for a file or a path that is not there; an InputError for a device or a pipe, which may never end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file.")
+
+
+def read_json(path: Path) -> JSON:
+    """The parsed file; an InputError names it where it is not JSON, or no file but a device or a pipe."""
+    refuse_special(path)
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist. Restore it from git, or make it again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or make it again.") from error
+
+
+def without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """A JSON object's fields, for `object_pairs_hook`; ValueError where one occurs twice."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """Line number (from 1) and object of each non-blank row; an InputError names the file and line.
+
+    A byte order mark and CRLF ends are accepted, since answers come from people's editors.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error}). Save it as UTF-8 and run the command again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    # Split on newlines alone: str.splitlines would also break a row at U+2028 inside a string.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, object_pairs_hook=without_repeats)
+            if "\\ud" in line.lower():
+                json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}:{number}: not JSON ({error}); one object a line is expected.") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}:{number}: a JSON object is expected, found {type(row).__name__}.")
+        yield number, row
+
+
+def sha256(data: bytes | str) -> str:
+    """Hex SHA-256 of bytes, or of a string's UTF-8."""
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def digest(value: JSON) -> str:
+    """Hex SHA-256 of a value's canonical JSON line."""
+    return sha256(json_line(value))
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes; an InputError names one that is missing."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing. Restore it from git and run the command again.") from error
+
+
+def slug(name: str) -> str:
+    """A file name for a cell: every run of characters outside [a-z0-9._] becomes one dash."""
+    return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-")
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole or not at all: temporary file, fsync, rename.
+
+    A killed process can leave a `.tmp-*` file behind, never a half-written `path`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

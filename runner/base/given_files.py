@@ -1,0 +1,136 @@
+"""Files that a person names on the command line: hostile bytes in, lines, text or JSON out, or one clear error."""
+
+import codecs
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from runner.base.canonical import JSON, without_repeats
+from runner.base.errors import InputError
+
+STDIN = "-"
+MAX_LINE = 1 << 28
+"""Bytes of the longest line that is read; a longer one is no row of a table."""
+
+LONGEST_LINE = 4096
+"""Characters of the longest line, and of the longest path, that is printed whole."""
+
+_ESCAPED = str.maketrans({"\a": "/a", "\b": "/b", "\t": "/t", "\n": "/n", "\v": "/v", "\f": "/f", "\r": "/r"})
+_GZIP_MARK = b"\x1f\x8b"
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Line number (from 1) and bytes of each line of a file, or of standard input for "-".
+
+    Lines end at a newline alone, and come without white space at their end and without the file's UTF-8 byte order
+    mark; blank ones are left out. Raises InputError where the file cannot be read, is UTF-16, or has a line of more
+    than MAX_LINE bytes.
+    """
+    try:
+        if str(path) == STDIN:
+            yield from _lines(sys.stdin.buffer, display(path))
+        else:
+            with Path(path).open("rb") as stream:
+                yield from _lines(stream, display(path))
+    except (OSError, ValueError) as error:
+        raise InputError(_unreadable(path, error)) from error
+
+
+def parsed(text: str, where: str, hint: str) -> JSON:
+    """What a text of JSON holds; InputError, which ends in the hint, for NaN, a field twice, or no JSON."""
+    try:
+        return json.loads(text, object_pairs_hook=without_repeats, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON ({printable(str(error))}). {hint}") from error
+
+
+def quoted(value: JSON) -> str:
+    """A value in a message: scalars as JSON, and of the rest what kind it is."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+def display(path: str | Path) -> str:
+    """A file's name in messages."""
+    return "<stdin>" if str(path) == STDIN else printable(str(path), LONGEST_LINE)
+
+
+def printable(text: str, longest: int = 200) -> str:
+    """A string that a terminal can be shown: what is not printable as an escape, a long tail as "..."."""
+    cut = text if len(text) <= longest else text[:longest] + "..."
+    return "".join(c if c.isprintable() else _escape(c) for c in cut)
+
+
+def decoded(line: bytes, where: str) -> str:
+    """A line as text; InputError where it is not UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8 (byte {error.start + 1}). Save the file as UTF-8.") from error
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise InputError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes. Write one row a line.")
+        if number == 1:
+            if line.startswith(_GZIP_MARK):
+                raise InputError(f"{name} is compressed (gzip). Unpack it first.")
+            if line.startswith(_WIDE_MARKS):
+                raise InputError(f"{name}: this is UTF-16, as PowerShell's > writes it. Save the file as UTF-8.")
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if line := line.rstrip():
+            yield number, line
+
+
+def _escape(character: str) -> str:
+    # Python has a byte of a file's name that is not UTF-8 as a surrogate; it is shown as the byte, \xe9.
+    byte = ord(character) - 0xDC00
+    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else repr(character)[1:-1]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _unreadable(path: str | Path, error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        meant = meant_path(str(path))
+        hint = f" Did you mean {meant}? A shell may take a backslash for an escape; write /." if meant else ""
+        return f"{display(path)} does not exist.{hint or ' Give the path of a file that does.'}"
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return f"{display(path)} cannot be read ({reason}). Give the path of a file."
+
+
+def meant_path(path: str) -> str | None:
+    r"""The one existing file that a path names once its lost separators are back, or None.
+
+    Backslashes count as separators; q\bench.jsonl is found behind "qbench.jsonl", as a shell leaves it, and behind
+    the backspace that an escape sequence makes of \b. None, too, where several files fit.
+    """
+    with_slashes = path.translate(_ESCAPED).replace("\\", "/")
+    parent, _, name = with_slashes.rpartition("/")
+    root = f"{parent}/" if parent or with_slashes.startswith("/") else ""
+    try:
+        if Path(with_slashes).is_file():
+            return with_slashes
+        found = list(_splits(root, name))
+    except (OSError, ValueError):
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _splits(root: str, name: str) -> Iterator[str]:
+    """Files root + name with at least one "/" put into the name."""
+    for cut in range(1, len(name)):
+        folder = root + name[:cut]
+        if Path(folder).is_dir():
+            if Path(folder, name[cut:]).is_file():
+                yield f"{folder}/{name[cut:]}"
+            yield from _splits(f"{folder}/", name[cut:])

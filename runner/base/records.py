@@ -1,0 +1,291 @@
+"""What flows through the pipeline: frozen, validated on construction, in the field's own terms."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from runner.base.canonical import digest
+from runner.base.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Side = Literal["query", "document"]
+"""Which prompt an encoder applies."""
+
+SCORE_UNIT = 1_000_000_000
+"""Per-query scores are integers of 1e-9, so that sums, sign flips and ties are exact."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters start (included) to end (excluded) of a document's text; never empty."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"span {self.start}-{self.end} is empty or negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A structural part of a document.
+
+    `level` is 1 for the outermost rank a source has and grows inward; `kind` is the source's own word for it
+    (division, title, section, paragraph, turn, ...); `label` is its heading as a reader would cite it, such as
+    "Sec. 3. Grants", or "" where the source gives none.
+    """
+
+    span: Span
+    level: int
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document: the unit a user would open.
+
+    `sections` are in text order (by start, longer first) and nested or disjoint. `family` groups versions of one
+    text, of which a sample holds one, or parts of one whole, as the source has it. `stratum` is the sampling stratum,
+    parts joined by "/". `status` says why no query should be written from this document ("repealed", "reserved",
+    "short"), "" for one that is live; such documents are retrieved like others.
+    """
+
+    doc_id: str
+    text: str
+    title: str
+    stratum: str
+    family: str
+    url: str
+    sections: tuple[Section, ...] = ()
+    status: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.doc_id or re.search(r"\s", self.doc_id):
+            raise ValueError(f"document id {self.doc_id!r} is empty or has white space")
+        if not self.text.strip():
+            raise ValueError(f"{self.doc_id}: the text is empty")
+        if not unicodedata.is_normalized("NFC", self.text):
+            raise ValueError(f"{self.doc_id}: the text is not NFC")
+        enclosing: list[int] = []
+        previous = (0, -len(self.text))
+        for section in self.sections:
+            start, end = section.span.start, section.span.end
+            if end > len(self.text) or (start, -end) < previous:
+                raise ValueError(f"{self.doc_id}: section {section.label!r} is out of order or past the text")
+            while enclosing and enclosing[-1] <= start:
+                enclosing.pop()
+            if enclosing and end > enclosing[-1]:
+                raise ValueError(f"{self.doc_id}: section {section.label!r} overlaps its neighbour")
+            enclosing.append(end)
+            previous = (start, -end)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of everything a chunker can see: text, title and sections."""
+        return digest({"text": self.text, "title": self.title, "sections": [asdict(s) for s in self.sections]})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a document with the context that is embedded before it.
+
+    `n_tokens` counts context and text in cl100k_base tokens of the whole document's tokenisation.
+    """
+
+    doc_id: str
+    index: int
+    span: Span
+    context: str
+    n_tokens: int
+
+    def reading(self, document: Document) -> str:
+        """What encoders and BM25 read: the context, a line break, the text; the text alone without context."""
+        text = document.text[self.span.start : self.span.end]
+        return f"{self.context}\n{text}" if self.context else text
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Unit rows, float32 (n, dim), one per input text in input order.
+
+    `n_tokens` and `n_lost` are int64 (n,): each text's tokens as the encoder counts them, prompt and special
+    tokens included, and how many of them lie past its maximum and were never read. `facts` say where the rows were
+    made: the device's full name, library versions; empty for no rows.
+    """
+
+    rows: "NDArray[np.float32]"
+    n_tokens: "NDArray[np.int64]"
+    n_lost: "NDArray[np.int64]"
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+_NAME = r"[a-z0-9][a-z0-9._-]*"
+_BM25_NAME = r"bm25(?:-okapi|-plain)?"
+
+
+@dataclass(frozen=True, slots=True)
+class DenseCell:
+    """One encoder over one chunker's chunks."""
+
+    encoder: str
+    chunker: str
+
+    def __str__(self) -> str:
+        return f"{self.encoder} x {self.chunker}"
+
+
+@dataclass(frozen=True, slots=True)
+class BM25Cell:
+    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS."""
+
+    variant: str
+    chunker: str
+
+    def __str__(self) -> str:
+        return f"{self.variant} x {self.chunker}"
+
+
+@dataclass(frozen=True, slots=True)
+class HybridCell:
+    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank."""
+
+    method: Literal["rerank", "rrf"]
+    variant: str
+    encoder: str
+    chunker: str
+
+    def __str__(self) -> str:
+        arms = f"{self.variant}>{self.encoder}" if self.method == "rerank" else f"rrf({self.variant},{self.encoder})"
+        return f"{arms} x {self.chunker}"
+
+
+IMPORTED = "trec"
+"""What the name of an imported cell begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedCell:
+    """Another system's ranking of documents, taken from a TREC run file; `name` is the file's tag as a slug."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{IMPORTED}:{self.name}"
+
+
+OwnCell = DenseCell | BM25Cell | HybridCell
+"""A cell that this tool can run."""
+
+Cell = OwnCell | ImportedCell
+
+
+def parse_cell(text: str) -> OwnCell:
+    """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
+    retriever, separator, chunker = text.strip().rpartition(" x ")
+    if separator and re.fullmatch(_NAME, chunker):
+        if re.fullmatch(_BM25_NAME, retriever):
+            return BM25Cell(retriever, chunker)
+        if match := re.fullmatch(rf"({_BM25_NAME})>({_NAME})", retriever):
+            return HybridCell("rerank", match[1], match[2], chunker)
+        if match := re.fullmatch(rf"rrf\(({_BM25_NAME}),({_NAME})\)", retriever):
+            return HybridCell("rrf", match[1], match[2], chunker)
+        if re.fullmatch(_NAME, retriever):
+            return DenseCell(retriever, chunker)
+    raise InputError(
+        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' "
+        "or 'rrf(bm25,ENCODER) x CHUNKER'."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ..."""
+
+    query_id: str
+    text: str
+    kind: str
+    origin: Literal["hand", "generated", "harvested"]
+    source_document: str = ""
+    stratum: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused runs) and its best chunk's span."""
+
+    doc_id: str
+    score: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHit:
+    """A retrieved chunk as one step of reading down a ranking: where it is, and how many tokens it costs."""
+
+    doc_id: str
+    span: Span
+    n_tokens: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A cell's final rankings: for every query at most 100 hits, best first, no document twice.
+
+    The order is authoritative; a query without a hit is present with an empty tuple.
+    """
+
+    cell: str
+    hits: Mapping[str, tuple[Hit, ...]]
+
+    def __post_init__(self) -> None:
+        for query_id, hits in self.hits.items():
+            if len({hit.doc_id for hit in hits}) != len(hits):
+                raise ValueError(f"{self.cell}: query {query_id} retrieves a document twice")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """One judge's grade of one document for one query, 0 to 3, in one round."""
+
+    query_id: str
+    doc_id: str
+    grade: int
+    judge: str
+    round: int = 1
+    batch: str = ""
+    model: str = ""
+    reason: str = ""
+    prompt_sha256: str = ""
+    evidence_sha256: str = ""
+    spans: tuple[Span, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A cell's per-query values by measure, integers of 1e-9 in [0, 1e9], in the order of `query_ids`."""
+
+    cell: str
+    query_ids: tuple[str, ...]
+    values: Mapping[str, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        for measure, values in self.values.items():
+            if len(values) != len(self.query_ids) or not all(0 <= v <= SCORE_UNIT for v in values):
+                raise ValueError(f"{self.cell}: {measure} has a value outside [0, 1] or misses a query")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval, both ends included."""
+
+    low: float
+    high: float

@@ -1,0 +1,79 @@
+"""Checking what a file says against its schema, with every problem named at its place."""
+
+import reprlib
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+from runner.base.errors import InputError
+
+
+class Strict(BaseModel):
+    """A frozen model that refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Sparse(Strict):
+    """A strict model that leaves out fields which still have their default, so that files without them stay valid."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        values: dict[str, Any] = written(self)
+        return {
+            name: value
+            for name, value in values.items()
+            if fields[name].is_required() or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        }
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def checked(model: type[Model], value: object, where: str | Path) -> Model:
+    """`value` as a `model`; an InputError names the place and every field that is wrong."""
+    _check_schema_version(model, value, where)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InputError(f"{where}: {'; '.join(problems(error))}.") from error
+
+
+def _check_schema_version(model: type[Strict], value: object, where: str | Path) -> None:
+    """Nothing but for a file of another release, of which every field may be wrong; then one InputError."""
+    field = model.model_fields.get("schema_version")
+    found = value.get("schema_version") if isinstance(value, dict) else None
+    if field is None or not isinstance(found, int) or found in get_args(field.annotation):
+        return
+    expected = " or ".join(map(str, get_args(field.annotation)))
+    raise InputError(
+        f"{where} is of schema version {found}, and this release reads {expected}. Make it again with this release, or "
+        "read it with the one that wrote it."
+    )
+
+
+def problems(error: ValidationError) -> list[str]:
+    """One line a wrong field: its place, what is wrong, what was found."""
+    rows = []
+    for problem in error.errors(include_url=False):
+        place = ".".join(str(part) for part in problem["loc"]) or "the whole"
+        rows.append(f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
+    return rows
+
+
+def _short(value: object) -> str:
+    # reprlib looks at the first few items alone: a file of YAML aliases can stand for more text than there is memory.
+    text = reprlib.repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a calendar date, YYYY-MM-DD."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == 10

@@ -1,0 +1,51 @@
+"""The command `case-study`: real engines and broken predictors through both null gates."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.base.given_files import display
+from runner.tools.console import answer, answer_json, command_parser
+from runner.tools.symbols import show, signs_for
+
+_EPILOG = """\
+FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty
+predictors that are broken on purpose, are scored and sent through both null gates. Nothing is written without --write.
+exit codes: 0 done, or the page is current; 2 usage or input; 4 --check: the page is not what FOLDER gives; 5 disk
+"""
+
+
+def case_study(arguments: Sequence[str]) -> int:
+    """`case-study`: a table on stdout, or the blocks of a page."""
+    options = _options(arguments)
+    from runner.tools.case_study.case_study import study
+    from runner.tools.case_study.files import read_subject
+    from runner.tools.case_study.page import check_page, check_study, write_study
+    from runner.tools.case_study.text import study_lines
+
+    # A study takes its time: what is wrong with the page is said before it.
+    if page := options.check or options.write:
+        check_page(page, written=options.check is not None)
+    found = study(read_subject(options.folder))
+    if options.check is not None:
+        answer(check_study(found, options.check))
+    elif options.write is not None:
+        answer("\n".join(f"wrote {display(path)}" for path in write_study(found, options.write)))
+    elif options.json:
+        answer_json(found)
+    else:
+        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        show(study_lines(found, signs), signs)
+    return 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = command_parser("case-study", "Real engines and broken predictors through both null gates.", _EPILOG)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a version folder of an external evaluation")
+    page = parser.add_mutually_exclusive_group()
+    page.add_argument("--write", type=Path, metavar="PAGE", help="replace the page's blocks, and the JSON beside it")
+    page.add_argument("--check", type=Path, metavar="PAGE", help="compare with the page and the JSON; write nothing")
+    page.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    return parser.parse_args(arguments)

@@ -1,0 +1,96 @@
+"""`doctor`: whether this installation does what it should, planted defects included, and a backend what it does."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from runner.base.given_files import LONGEST_LINE, printable
+from runner.commands.backend_choice import choose_backend
+from runner.commands.flags.backend import add_backend_flags, check_backend_flags
+from runner.tools.console import answer_json, command_parser
+from runner.tools.symbols import show, signs_for
+
+if TYPE_CHECKING:
+    from runner.tools.doctor.doctor import Outcome
+
+_DESCRIPTION = """\
+Examines the installation end to end: Python and packages against the pins, folders, the packaged encoder, the parts of
+an evening, and defects planted on purpose, each of which must be caught. Needs no network and leaves nothing behind.
+
+With --parity instead: 32 fixed texts embedded on a backend and on this machine, and the vectors compared. Receipts name
+the comparison that a cell's backend passed.
+"""
+_BACKEND_OF = {
+    "modal": "modal",
+    "gpu": "modal",
+    "containers": "modal",
+    "max_usd": "modal",
+    "price_per_second": "modal",
+    "encoder_url": "http",
+    "encoder_api": "http",
+}
+"""The flags that mean nothing without one backend, as argparse names them."""
+
+_EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 5 no backend, or the budget"
+
+
+def doctor(arguments: Sequence[str]) -> int:
+    """0 where no check failed, else 1."""
+    parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
+    parser.add_argument("--quick", action="store_true", help="leave out what loads torch, some 10 seconds")
+    parser.add_argument("--json", action="store_true", help="the outcomes as JSON")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    parser.add_argument(
+        "--parity", choices=("modal", "http"), help="compare this backend's vectors with this machine's"
+    )
+    parser.add_argument("--encoder", action="append", metavar="NAME", help="of these (repeatable); default those here")
+    add_backend_flags(parser)
+    options = parser.parse_args(arguments)
+    _check_flags(parser, options)
+    if options.parity:
+        choose_backend(parser, options, "--parity", options.parity)
+        check_backend_flags(parser, options)
+        from runner.commands.parity import check_parity
+
+        return check_parity(options)
+    return _examine(options)
+
+
+def _check_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Nothing where every flag given means something; else a usage error that names what it belongs to."""
+    for name, backend in _BACKEND_OF.items():
+        given = getattr(options, name)
+        if given is not None and given is not False and options.parity != backend:
+            parser.error(f"--{name.replace('_', '-')} belongs to --parity {backend}")
+    if options.encoder and not options.parity:
+        parser.error("--encoder belongs to --parity modal and --parity http")
+    if options.quick and options.parity:
+        parser.error("--quick shortens the examination of the installation; it does not go with --parity")
+
+
+def _examine(options: argparse.Namespace) -> int:
+    from runner.tools.doctor.doctor import all_checks, examine, report
+
+    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
+    outcomes: list[Outcome] = []
+    for outcome in examine(all_checks(), quick=options.quick):
+        outcomes.append(outcome)
+        if not options.json:
+            show([f"{marks[outcome.state]} {outcome.name}: {printable(outcome.result, LONGEST_LINE)}"], signs)
+            if outcome.state == "failed":
+                show([f"    done: {outcome.did}", f"    next: {outcome.next_step}"], signs)
+    if options.json:
+        answer_json(report(outcomes))
+    else:
+        show([_summary(outcomes)], signs)
+    return 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
+
+
+def _summary(outcomes: Sequence["Outcome"]) -> str:
+    named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
+    if named["failed"]:
+        return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
+    skipped = f", skipped: {', '.join(named['skipped'])}" if named["skipped"] else ""
+    return f"{len(named['ok'])} checks passed{skipped}"

@@ -1,0 +1,95 @@
+"""The flags that say where encoders run, the same for every command that embeds."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.embed.cost.options import CONTAINERS, GPU, MAX_USD, RemoteOptions
+
+if TYPE_CHECKING:
+    from runner.embed.backends import Backend
+    from runner.embed.modal.backend import ModalBackend
+
+_OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
+
+
+def add_backend_flags(parser: argparse.ArgumentParser) -> None:
+    """Local encoders unless --modal or --encoder-url is given."""
+    group = parser.add_argument_group("where encoders run (on this machine unless said otherwise)")
+    add = group.add_argument
+    add("--modal", action="store_true", help="on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET")
+    _add_modal_flags(group, CONTAINERS, MAX_USD, "on a version")
+    add("--encoder-url", metavar="URL", help="on an embedding server; its key comes from PSE_ENCODER_API_KEY")
+    add("--encoder-api", choices=("openai", "tei"), help="what the server speaks; default openai (/v1/embeddings)")
+
+
+def add_modal_flags(parser: argparse.ArgumentParser, *, containers: int, max_usd: float) -> None:
+    """Modal and nothing else, asked for by its name, with defaults of the command's own."""
+    group = parser.add_argument_group("what is rented")
+    group.add_argument("--modal", action="store_true", required=True, help="the service to try; there is no other yet")
+    _add_modal_flags(group, containers, max_usd, "on it")
+    parser.set_defaults(containers=containers, max_usd=max_usd)
+
+
+def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd: float, on: str) -> None:
+    """What RemoteOptions holds; None where it is not given, since only a given flag can be one too many."""
+    add, number = group.add_argument, f"at most so many containers an encoder; default {containers}"
+    add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
+    add("--containers", type=_positive_count, metavar="N", help=number)
+    add("--max-usd", type=_number, metavar="USD", help=f"stop before more is spent {on}; default {max_usd:.0f}")
+    add("--price-per-second", type=_number, metavar="USD", help="of one container, in place of the dated list price")
+
+
+def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Nothing where the flags go together; else the parser's usage error."""
+    if options.encoder_url is not None and not options.encoder_url.strip():
+        parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
+    if options.modal and options.encoder_url:
+        parser.error("--modal and --encoder-url are two backends; give one")
+    of_modal = [name for name in _OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
+    if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
+        owners = "--modal and --judge" if given[0] == "max_usd" and hasattr(options, "judge") else "--modal"
+        parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
+    if options.encoder_api and not options.encoder_url:
+        parser.error("--encoder-api belongs to --encoder-url")
+
+
+def remote_options(options: argparse.Namespace) -> RemoteOptions | None:
+    """What is asked of rented machines; None without --modal. An InputError for an unknown GPU or no amount."""
+    if not options.modal:
+        return None
+    return RemoteOptions(**{name: getattr(options, name) for name in _OF_MODAL if getattr(options, name) is not None})
+
+
+def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
+    """Where the flags say that encoders run; what it spends is counted in the ledger of `folder`, a version's work."""
+    from runner.embed.backends import LocalBackend
+
+    if options.encoder_url:
+        from runner.embed.over_http.encoder import HttpBackend
+
+        return HttpBackend(options.encoder_url, options.encoder_api or "openai")
+    remote = remote_options(options)
+    return LocalBackend() if remote is None else modal_backend(remote, folder)
+
+
+def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
+    """Encoders on Modal, what they cost counted in the ledger of `folder`."""
+    from runner.embed.cost.budget import Meter
+    from runner.embed.cost.ledger import SPEND
+    from runner.embed.modal.backend import ModalBackend
+
+    return ModalBackend(Meter.of(folder / SPEND, remote), remote)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount of dollars") from error
+
+
+def _positive_count(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of containers")
+    return int(text)

@@ -1,0 +1,133 @@
+"""The driver's own flags: what there is, what goes together, and what a choice is made of."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.base.errors import InputError
+from runner.commands.flags.backend import add_backend_flags, check_backend_flags
+from runner.commands.flags.judge import add_judge_flags, check_judge_flags
+from runner.commands.flags.version import add_version_flags, check_version_flags
+from runner.tools.console import version_parser
+
+if TYPE_CHECKING:
+    from runner.decide.decide import Choice
+
+EPILOG = """\
+exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
+from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: queries, labels,
+render, verify (a version, or any folder), status, fetch, lock, grade, compare, tripwire, matrix, case-study, replay,
+smoke, doctor, quickstart, mcp.
+"""
+
+_SIGNED = "--choose, --adopt-baseline, --abandon and --new-version"
+
+
+def driver_parser() -> argparse.ArgumentParser:
+    """The parser of the driver's flags."""
+    parser = version_parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
+    add = parser.add_argument
+    add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), collection, or database")
+    add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
+    add("--cells", action="append", default=[], metavar="CELL", help="explore this cell, or add it with --new-version")
+    add_version_flags(parser)
+    add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
+    add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
+    add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
+    add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
+    add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
+    add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
+    add("--bulk-gate", type=_count, metavar="N", help="may a source of N documents be embedded? for the ingester")
+    add_backend_flags(parser)
+    add_judge_flags(parser, "have the plan's judges grade what is missing, and go on")
+    add("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
+    add("--reason", default="", help=f"why, with {_SIGNED}")
+    add("--by", default="", metavar="NAME", help=f"who decides, with {_SIGNED}")
+    return parser
+
+
+def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Nothing where the flags go together; else the parser's usage error."""
+    if options.cells and (options.choose is not None or options.dry_run):
+        parser.error("--cells explores; it goes with neither --choose nor --dry-run")
+    if options.dry_run and options.choose is not None:
+        parser.error("--dry-run decides nothing; leave out --choose")
+    if options.live and (options.corpus_path or options.cells or options.dry_run or options.post_bulk):
+        parser.error("--live fetches documents for a new version; it goes without --corpus-path, --cells, --dry-run")
+    if options.post_bulk and options.corpus_path is None:
+        parser.error("--post-bulk needs --corpus-path SUBSTRATE.db")
+    if options.post_bulk and (options.cells or options.choose is not None or options.dry_run):
+        parser.error("--post-bulk checks a recorded decision; of these flags it goes with --rehearse alone")
+    signed = options.choose or options.adopt_baseline or options.new_version or options.abandon
+    if (options.reason or options.by) and not signed:
+        parser.error("--reason and --by belong to --choose CELL, --adopt-baseline, --new-version and --abandon")
+    changes = options.adopt_baseline or options.new_version or options.abandon
+    if options.json and (changes or options.post_bulk or options.bulk_gate is not None):
+        parser.error("--json goes with an evening, an exploration, a collection and --dry-run")
+    check_version_flags(parser, options)
+    if options.adopt_baseline and not options.by.strip():
+        parser.error("--adopt-baseline needs --by NAME: decision.json names who decided")
+    check_backend_flags(parser, options)
+    check_judge_flags(parser, options)
+    is_gate = options.bulk_gate is not None  # a source of 0 documents is asked about too
+    if options.judge and (options.cells or options.post_bulk or options.adopt_baseline or is_gate):
+        parser.error("--judge belongs to an evening: explorations and checks have nothing judged")
+    if (options.modal or options.encoder_url) and (options.post_bulk or options.adopt_baseline or is_gate):
+        parser.error("--modal and --encoder-url say where an evening embeds; this one embeds nothing for a record")
+    alone = {"--adopt-baseline": options.adopt_baseline, "--bulk-gate": is_gate}
+    others = (
+        options.cells,
+        options.choose is not None,
+        options.dry_run,
+        options.post_bulk,
+        options.rehearse,
+        options.corpus_path,
+        options.live,
+    )
+    for flag, given in alone.items():
+        if given and (any(others) or all(alone.values())):
+            parser.error(
+                f"{flag} goes with --source and --eval-set-path alone (--adopt-baseline with --by, --reason too)"
+            )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not text.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of documents")
+    return int(text)
+
+
+def choice_of(options: argparse.Namespace) -> "Choice | None":
+    """What the operator chooses; None without --choose."""
+    if options.choose is None:
+        return None
+    from runner.decide.decide import RECOMMENDED, Choice
+
+    if options.choose != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
+        raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
+    check_signature(options)
+    return Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
+
+
+def check_signature(options: argparse.Namespace) -> None:
+    """Nothing for a name and a reason on one line of printable characters, as a page and a terminal show them."""
+    for flag, text in (("--by", options.by), ("--reason", options.reason)):
+        if not text.isprintable():
+            raise InputError(f"{flag}: {text!r} has a line break or a control character; write it on one line.")
+
+
+OF_A_DECISION = [
+    "cells",
+    "judge",
+    "live",
+    "rehearse",
+    "choose",
+    "reason",
+    "by",
+    "post-bulk",
+    "adopt-baseline",
+    "bulk-gate",
+    "new-version",
+    "abandon",
+]
+"""Flags that a collection, which is compared and never decided, has no use for."""

@@ -1,0 +1,134 @@
+"""`grade`: whether what a retriever returned beats systems that know nothing of the query."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from runner.base.errors import InputError
+from runner.base.given_files import display
+from runner.tools.console import answer_json, command_parser
+from runner.tools.symbols import show, signs_for
+
+_MOST_TRIALS = 1_000_000
+_MOST_DRAWS = 20_000_000
+"""Queries times draws of a run, which its gate holds in memory at some 25 bytes each."""
+
+_DESCRIPTION = """\
+Grades a retriever against null systems. Either a bench, one JSON object {"retrieved": [...], "gold": ..., "rel": 3} a
+line with a pool of all ids that could have been retrieved (one a line, or a JSON array), or a TREC run with its qrels.
+"""
+_EPILOG = """\
+A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; --metric is
+reported beside it, and tested with each query's highest-graded document as the only right one.
+exit codes: 0 the gate is passed, 1 it is not (fail or insufficient), 2 usage or input error
+"""
+
+
+def grade(arguments: Sequence[str]) -> int:
+    """0 where the gate is passed, else 1."""
+    options = _options(arguments)
+    from runner.tools.grade.text import bench_lines, run_lines, verdict_line
+
+    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    if options.story:
+        from runner.tools.grade.demo_story import mira_story
+
+        show([mira_story(signs)], signs)
+        return 0
+    try:
+        result = _run(options) if options.run else _bench(options)
+    except ValueError as error:
+        raise InputError(f"{_named(options)} cannot be graded: {error}.") from error
+    if options.json:
+        answer_json(result)
+    elif options.quiet:
+        show([verdict_line(result, signs)], signs)
+    else:
+        show(run_lines(result, signs) if options.run else bench_lines(result, signs), signs)
+    return 0 if result["gate_passes"] else 1
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = command_parser("grade", _DESCRIPTION, _EPILOG)
+    parser.add_argument("--input", "-i", metavar="FILE", help="bench, or - for standard input; needs --pool")
+    parser.add_argument("--run", metavar="FILE", help="TREC run, or -; needs --qrels")
+    parser.add_argument("--demo", action="store_true", help="a sample bench and its story; graded with --json, --quiet")
+    parser.add_argument("--qrels", metavar="FILE", help="TREC qrels, or -")
+    parser.add_argument("--pool", "-p", metavar="FILE", help="all ids, or -; by default those of run and qrels")
+    parser.add_argument("--metric", "-m", metavar="NAME", help="ndcg@K, recall@K, mrr@K; ndcg@5, for a run ndcg@10")
+    parser.add_argument("--relevant-grade", type=int, metavar="N", help="least grade that recall and mrr count, 1")
+    parser.add_argument("--n-trials", "--trials", type=int, metavar="N", help="draws of each null, 1000")
+    parser.add_argument("--tau", type=float, metavar="X", help="least distance to each null, 0.05")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the draws, 2026")
+    parser.add_argument("--json", action="store_true", help="one JSON object and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="the verdict's line alone")
+    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    options = parser.parse_args(arguments)
+    options.settings = {
+        name: getattr(options, name) for name in ("n_trials", "tau", "seed") if getattr(options, name) is not None
+    }
+    options.story = options.demo and not (options.json or options.quiet)
+    if problem := _problem(options):
+        parser.error(problem)
+    return options
+
+
+def _problem(options: argparse.Namespace) -> str:
+    """What is wrong with a combination of flags, "" where nothing is."""
+    files = [options.input, options.run, options.qrels, options.pool]
+    graded = [options.input, options.run, options.demo]
+    checks = {
+        "give one of --input FILE, --run FILE and --demo": sum(map(bool, graded)) != 1,
+        "--run and --qrels belong together": bool(options.run) != bool(options.qrels),
+        "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
+        "--demo has its own pool": bool(options.demo and options.pool),
+        "--relevant-grade belongs to --run": options.relevant_grade is not None and not options.run,
+        "--json and --quiet are two forms of one answer; choose one": options.json and options.quiet,
+        "only one file can be standard input": files.count("-") > 1,
+        "--demo grades only with --json or --quiet; the story takes no settings": bool(
+            options.story and (options.settings or options.metric or options.progress)
+        ),
+    }
+    return next((problem for problem, found in checks.items() if found), "")
+
+
+def _bench(options: argparse.Namespace) -> dict[str, Any]:
+    from runner.tools.grade.bench_file import read_bench, read_pool
+    from runner.tools.grade.grade import grade_bench
+    from runner.tools.grade.sample_bench import sample_bench
+
+    bench, pool = sample_bench() if options.demo else (read_bench(options.input), read_pool(options.pool))
+    _check_trials(options, _MOST_TRIALS)
+    return grade_bench(bench, options.metric or "ndcg@5", pool, progress=options.progress, **options.settings)
+
+
+def _run(options: argparse.Namespace) -> dict[str, Any]:
+    from runner.eval_set.trec import read_trec_qrels, read_trec_run
+    from runner.gate.single_gold.rank_measures import parse_measure
+    from runner.tools.grade.bench_file import read_pool
+    from runner.tools.grade.grade import GATE_DEPTH, grade_run
+
+    metric = options.metric or "ndcg@10"
+    depth = max(parse_measure(metric).cutoff, GATE_DEPTH)
+    qrels = read_trec_qrels(options.qrels)
+    _check_trials(options, min(_MOST_TRIALS, _MOST_DRAWS // len(qrels)))
+    found = read_trec_run(options.run, depth=depth)
+    pool = read_pool(options.pool) if options.pool else None
+    relevant_grade = 1 if options.relevant_grade is None else options.relevant_grade
+    return grade_run(
+        found, qrels, metric, pool, relevant_grade=relevant_grade, progress=options.progress, **options.settings
+    )
+
+
+def _check_trials(options: argparse.Namespace, most: int) -> None:
+    from runner.tools.grade.grade import TRIALS
+
+    n_trials = options.settings.get("n_trials", TRIALS)
+    if n_trials > most:
+        raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
+
+
+def _named(options: argparse.Namespace) -> str:
+    return "the sample bench" if options.demo else display(options.run or options.input)

@@ -1,0 +1,101 @@
+"""`smoke`: whether embedding on Modal works with this account, tried on 32 texts."""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.base.errors import InputError, NegativeVerdict
+from runner.base.progress import say
+from runner.commands.flags.backend import add_modal_flags, modal_backend, remote_options
+from runner.commands.parity import TEXTS, compared
+from runner.eval_set import catalog
+from runner.eval_set.version import CHECKOUT
+from runner.tools.console import answer, command_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.embed.modal.backend import ModalBackend
+    from runner.embed.parity.compare import Parity
+    from runner.eval_set.catalog import EncoderSpec
+
+_DESCRIPTION = """\
+Embeds 32 fixed texts on Modal, as a run would: the app, the image, the weights, the probe. Says what came back and what
+it costs by list price, and compares with this machine where the encoder's weights are here, as `doctor --parity` does.
+"""
+_EPILOG = """\
+It spends some cents, on the account of MODAL_TOKEN_ID and MODAL_TOKEN_SECRET or of `modal token new`; hence --yes.
+exit codes: 0 it works, 1 the vectors are not those of this machine, 2 usage, 5 Modal, the budget or the disk
+"""
+
+
+def smoke(arguments: Sequence[str]) -> int:
+    """0 where the texts came back; a NegativeVerdict where they are not what this machine makes of them."""
+    options = _options(arguments)
+    remote = remote_options(options)
+    assert remote is not None, "--modal is required"
+    spec = catalog.encoder(options.encoder)
+    if not options.yes:
+        raise InputError(
+            f"This embeds {TEXTS} texts with {spec.name} on {remote.gpu} and is charged by the second "
+            f"(${remote.price:.6f} by list price, {remote.max_usd:.2f} at most). Add --yes."
+        )
+    from runner.embed.weights import is_here
+
+    now = datetime.now(UTC)
+    folder = CHECKOUT / ".work" / "smoke" / now.strftime("%Y-%m-%dT%H%M%SZ")
+    with modal_backend(remote, folder) as backend:
+        say("the first run on Modal builds the image and fetches the weights, which takes minutes")
+        found = next(compared(backend, [spec.name], now.date().isoformat())) if is_here(spec) else None
+        served = _embedded(backend, spec.name) if found is None else found.served
+    answer("\n".join([*_came_back(spec, served, backend), _parity_line(found)]))
+    if found is not None and not found.passed:
+        failed = "; ".join(f"{check.name}: {check.said}" for check in found.checks if not check.passed)
+        raise NegativeVerdict(f"{spec.name} on Modal does not make the vectors of this machine. {failed}")
+    return 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = command_parser("smoke", _DESCRIPTION, _EPILOG)
+    parser.add_argument("--yes", action="store_true", help="spend the money")
+    parser.add_argument("--encoder", default="minilm-l6-v2", metavar="NAME", help="of the catalogue, minilm-l6-v2")
+    add_modal_flags(parser, containers=1, max_usd=1.0)
+    return parser.parse_args(arguments)
+
+
+def _embedded(backend: "ModalBackend", name: str) -> "Mapping[str, str]":
+    """What the answers said of where they ran, after the engine took them: the probe, and every check of rows."""
+    from runner.base.store import Store
+    from runner.embed.backends import Work
+    from runner.embed.embed_chunks import embed
+    from runner.embed.parity.compare import n_tokens
+    from runner.embed.parity.texts import parity_texts
+
+    encoder = backend.encoder(name)
+    backend.prepare([Work(name, TEXTS, n_tokens(encoder))])
+    texts = parity_texts(lambda some: encoder.token_counts(some, "document").tolist(), encoder.spec.max_tokens)
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch))
+        embed(store, encoder, [row.text for row in texts.queries], "query")
+        return embed(store, encoder, [row.text for row in texts.documents], "document").facts
+
+
+def _came_back(spec: "EncoderSpec", served: "Mapping[str, str]", backend: "ModalBackend") -> list[str]:
+    meter = backend.meter
+    return [
+        f"{TEXTS} texts came back as rows of {spec.dim}.",
+        "where: " + ", ".join(f"{name} {value}" for name, value in sorted(served.items())),
+        f"seconds of containers: {sum(row.container_seconds for row in meter.rows()):.1f}",
+        f"cost: ${meter.spent():.4f} by list price ({meter.price_source}); what Modal bills is in its report from the "
+        f"next full hour on (modal billing report --for today -r h -t run; {backend.service.run_id})",
+    ]
+
+
+def _parity_line(found: "Parity | None") -> str:
+    if found is None:
+        return "parity: not checked, the encoder's weights are not on this machine"
+    verdict = "the same vectors as here" if found.passed else "NOT the vectors of this machine"
+    return f"parity: {verdict}, smallest cosine {found.cosine_min:.6f}"

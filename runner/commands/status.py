@@ -1,0 +1,210 @@
+"""`status`: the roster, also as a page, what is next, what the catalog has moved on from, and the health of chunks."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.base.canonical import JSON
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.tools.console import answer, answer_json, command_parser
+
+if TYPE_CHECKING:
+    from runner.decide.roster import Standing
+
+_EPILOG = """\
+Without a flag: every source in the order of bulk embedding. --chunks draws the plan's sample of the documents that
+--corpus-path names, or takes the version's own, and chunks it; nothing is written. --html writes one page over all
+sources, of today (UTC), by default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a
+decision that the catalog has moved on from, or --chunks a degenerate chunker, 2 usage or input error, 3 there are no
+documents (--chunks), 4 a locked record changed, or the page is not what the eval sets make (--check), 5 disk.
+"""
+
+
+def status(arguments: Sequence[str]) -> int:
+    """`status` and its forms."""
+    options = _options(arguments)
+    if options.chunks:
+        return _chunks(options)
+    from runner.decide.roster import roster
+
+    standings = [s for s in roster() if options.source in ("", s.source.name)]
+    if not standings:
+        from runner.eval_set.catalog import source
+
+        raise InputError(
+            f"{source(options.source).name} is no source of the substrate, so it has no place in the roster."
+        )
+    if options.html is not None:
+        return _index(standings, options.html)
+    if options.write or options.check:
+        return _page(standings, write=options.write)
+    if options.next:
+        return _next(standings, as_json=options.json)
+    if options.stale:
+        return _stale(standings, as_json=options.json)
+    if options.json:
+        answer_json([_row(standing) for standing in standings])
+    else:
+        answer("\n".join(_table([("", *_HEAD), *map(_cells, standings)])))
+    return 0
+
+
+_HEAD = ("source", "predicted best", "observed best", "version", "state", "live")
+
+
+def _cells(standing: "Standing") -> tuple[str, ...]:
+    source = standing.source
+    return (
+        str(source.trigger_order),
+        source.name,
+        source.predicted_best,
+        standing.observed_best or "-",
+        "-" if standing.state == "not begun" else f"v{standing.version.number}",
+        (standing.state if source.policy == "evaluate" or standing.decision else "baseline not adopted yet")
+        + (f"; {standing.beside}" if standing.beside else ""),
+        standing.live,
+    )
+
+
+def _row(standing: "Standing") -> dict[str, JSON]:
+    source, decision, elsewhere = standing.source, standing.decision, standing.source.imported
+    return {
+        "trigger_order": source.trigger_order,
+        "source": source.name,
+        "policy": source.policy,
+        "structural_chunker": source.structural_chunker,
+        "reuses": source.reuses,
+        "predicted_best": source.predicted_best,
+        "observed_best": standing.observed_best,
+        "version": standing.version.number,
+        "state": standing.state,
+        "beside": standing.beside,
+        "live": standing.live,
+        "decision": None if decision is None else decision.model_dump(),
+        "decided_elsewhere": None
+        if elsewhere is None
+        else {"version": elsewhere.version, "cell": elsewhere.cell, "ndcg@10": elsewhere.ndcg, "artefacts": False},
+        "note": source.note,
+    }
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _next(standings: "list[Standing]", *, as_json: bool) -> int:
+    from runner.decide.roster import next_to_evaluate
+    from runner.eval_set.version import DRIVER
+
+    following = next_to_evaluate(standings)
+    waiting = [s.source.name for s in standings if s.source.policy == "baseline" and not s.is_decided]
+    if as_json:
+        answer_json({"evaluate": following and following.source.name, "adopt_baseline": waiting})
+        return 0
+    lines = ["every source of the roster that is to be evaluated is decided"]
+    if following is not None:
+        lines = [f"next: {following.source.name}", f"{DRIVER} {following.version.flags} --corpus-path FOLDER"]
+    if waiting:
+        lines.append(f"by policy, without an evaluation (--adopt-baseline): {', '.join(waiting)}")
+    answer("\n".join(lines))
+    return 0
+
+
+def _stale(standings: "list[Standing]", *, as_json: bool) -> int:
+    from runner.decide.roster import moved_on
+
+    found = {s.source.name: changes for s in standings if (changes := moved_on(s))}
+    if as_json:
+        answer_json(found)
+    elif not found:
+        answer("no decision that the catalog has moved on from")
+    if found and not as_json:
+        lines = (f"{name}: {change}" for name, changes in found.items() for change in changes)
+        raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
+    return 1 if found else 0
+
+
+def _page(standings: "list[Standing]", *, write: bool) -> int:
+    from runner.base.canonical import write_atomic
+    from runner.base.store import disk_errors
+    from runner.eval_set.version import CHECKOUT
+    from runner.report.data_status import page
+
+    path, content = CHECKOUT / "docs" / "data-status.md", page(standings).encode()
+    if write:
+        with disk_errors(path):
+            write_atomic(path, content)
+    elif not path.exists() or path.read_bytes() != content:
+        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: status --write.")
+    answer(f"{path} {'is written' if write else 'is reproduced byte for byte'}")
+    return 0
+
+
+def _index(standings: "list[Standing]", given: str) -> int:
+    """Writes the index of today; "" stands for its own place."""
+    from datetime import UTC, datetime
+
+    from runner.eval_set.version import CHECKOUT, newest_version
+    from runner.report.comparison.file import write_html
+    from runner.report.index_page import index_page, sources_outside
+
+    path = Path(given) if given else CHECKOUT / ".work" / "index.html"
+    every = [*standings, *sources_outside(newest_version)]
+    content = index_page(every, datetime.now(UTC).date().isoformat(), path.parent)
+    answer(str(write_html(path, content, None, CHECKOUT / "eval-sets", flag="--html")))
+    return 0
+
+
+def _chunks(options: argparse.Namespace) -> int:
+    from runner.eval_set.version import newest_version
+    from runner.tools.chunk_status import as_data, chunk_status, lines_of
+
+    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    found = chunk_status(version, options.corpus_path, options.chunkers)
+    if options.json:
+        answer_json(as_data(found))
+    else:
+        answer("\n".join(lines_of(found)))
+    return 1 if any(row.health.degenerate for row in found.rows) else 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = command_parser("status", "How far every source has come, and the health of a source's chunks.", _EPILOG)
+    add = parser.add_argument
+    add("--source", default="", metavar="NAME", help="this source alone")
+    add("--next", action="store_true", help="the next source to evaluate, and its command")
+    add(
+        "--stale",
+        action="store_true",
+        help="decisions whose encoder, chunker or baseline the catalog has moved on from",
+    )
+    add("--chunks", action="store_true", help="health of the chunks of --source, before anything is embedded")
+    add(
+        "--chunkers",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --chunks, instead of the plan's (repeatable)",
+    )
+    add("--corpus-path", type=Path, metavar="PATH", help="with --chunks: other documents than the version's own")
+    add("--eval-set-path", type=Path, metavar="FOLDER", help="with --chunks: holds v1/, v2/")
+    add("--rehearse", action="store_true", help="with --chunks: the rehearsal's plan")
+    add("--write", action="store_true", help="write docs/data-status.md")
+    add("--check", action="store_true", help="compare docs/data-status.md with the eval sets; write nothing")
+    add("--html", nargs="?", const="", metavar="FILE", help="write one page over all sources")
+    add("--json", action="store_true", help="one JSON value")
+    options = parser.parse_args(arguments)
+    if options.chunks and not options.source:
+        parser.error("--chunks needs --source NAME")
+    pages = options.write or options.check or options.html is not None
+    if sum((options.next, options.stale, options.chunks, options.write, options.check, options.html is not None)) > 1:
+        parser.error("--next, --stale, --chunks, --write, --check and --html go one at a time")
+    if (pages or options.next) and options.source:
+        parser.error("--next and the pages are of the whole roster; leave out --source")
+    if pages and options.json:
+        parser.error("--write, --check and --html answer in a sentence; leave out --json")
+    if not options.chunks and (options.corpus_path or options.eval_set_path or options.rehearse or options.chunkers):
+        parser.error("--corpus-path, --eval-set-path, --rehearse and --chunkers belong to --chunks")
+    return options

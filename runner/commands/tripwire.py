@@ -1,0 +1,167 @@
+"""`tripwire`: golden queries against a committed snapshot; `check` compares, `update` alone writes."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.base.errors import InputError, NegativeVerdict
+from runner.base.given_files import LONGEST_LINE, printable
+from runner.tools.console import answer_json, command_parser
+from runner.tools.symbols import Signs, show, signs_for
+
+if TYPE_CHECKING:
+    from runner.tools.tripwire.tripwire import Diff, Report
+
+_EPILOG = """\
+GOLDEN is a YAML list of {name, text, expected: [ids]}; in a run, a query's id is its name. `update` takes the same
+arguments, writes the snapshot and prints what that changes; --tolerance and --results do nothing there.
+exit codes: 0 nothing fell (or the snapshot is written), 1 the tripwire fired, 2 usage or input error (a query added,
+deleted or edited, another k or limit, a query that the run lacks), 4 a locked run changed, 5 disk.
+"""
+NOISE = "noise"
+
+
+def tripwire(arguments: Sequence[str]) -> int:
+    """`tripwire check` and `tripwire update`."""
+    options = _options(arguments)
+    from runner.tools.tripwire.runs import read_rankings
+    from runner.tools.tripwire.tripwire import load_golden, rankings_report
+
+    if options.k < 1 or options.limit < options.k:
+        raise InputError(f"--k {options.k} and --limit {options.limit}: 1 <= k <= limit is needed.")
+    golden = load_golden(options.golden)
+    rankings = read_rankings(_run_path(options), golden, options.limit)
+    report = rankings_report(rankings, golden, k=options.k, limit=options.limit)
+    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    return (_check if options.action == "check" else _update)(options, report, signs)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    description = "Fires when a change makes golden queries worse than their committed snapshot."
+    parser = command_parser("tripwire", description, _EPILOG)
+    parser.add_argument("action", choices=["check", "update"])
+    parser.add_argument("golden", type=Path, metavar="GOLDEN", help="golden queries, YAML")
+    ran = parser.add_mutually_exclusive_group(required=True)
+    ran.add_argument("--run", type=Path, metavar="FILE", help="a cell's run (runs/CELL.tsv) or a TREC run")
+    ran.add_argument("--source", metavar="NAME", help="with --cell: the run of a cell of this source's newest version")
+    parser.add_argument("--cell", metavar="CELL", help="as the plan writes it")
+    parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/; default eval-sets/SOURCE")
+    parser.add_argument("--snapshot", type=Path, required=True, metavar="FILE", help="the committed snapshot, JSON")
+    parser.add_argument("--k", type=int, default=5, help="Hit@K's cutoff (default 5)")
+    parser.add_argument("--limit", type=int, default=10, help="documents kept a query, over which MRR runs (10)")
+    parser.add_argument(
+        "--tolerance", default="0.02", metavar="T", help=f"a fall that is let pass, or {NOISE!r} (0.02)"
+    )
+    parser.add_argument("--results", type=Path, metavar="FILE", help=f"results.json, with --tolerance {NOISE}")
+    parser.add_argument("--json", action="store_true", help="the answer as JSON")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    options = parser.parse_args(arguments)
+    if (options.source is None) != (options.cell is None):
+        parser.error("--source and --cell go together")
+    if options.eval_set_path and not options.source:
+        parser.error("--eval-set-path goes with --source")
+    if (options.results is not None) != (options.tolerance == NOISE):
+        parser.error(f"--tolerance {NOISE} and --results FILE go together")
+    return options
+
+
+def _run_path(options: argparse.Namespace) -> Path:
+    given: Path | None = options.run
+    if given is not None:
+        return given
+    from runner.base.records import parse_cell
+    from runner.eval_set.version import DRIVER, newest_version
+
+    version, cell = newest_version(options.source, options.eval_set_path), str(parse_cell(options.cell))
+    path = version.run_path(cell)
+    if not path.exists():
+        raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} {version.flags}")
+    return path
+
+
+def _check(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
+    from runner.tools.tripwire.tripwire import compare_to_snapshot, load_snapshot
+
+    if not options.snapshot.exists():
+        raise InputError(f"{options.snapshot} does not exist. `tripwire update` with the same arguments writes it.")
+    tolerance, origin = _tolerance(options)
+    snapshot = load_snapshot(options.snapshot)
+    diff = compare_to_snapshot(report, snapshot, tolerance)
+    before = {row.name: row.result_ids for row in snapshot.queries}
+    fallen = [
+        {"name": row.name, "before": before[row.name], "after": row.result_ids}
+        for row in report.queries
+        if row.name in diff.fallen
+    ]
+    if options.json:
+        compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
+        answer_json(compared | {"report": report.model_dump()})
+    else:
+        _say(_check_lines(options, report, diff, fallen, f"{tolerance:g}{origin}", signs), signs)
+    return 0 if diff.ok else NegativeVerdict.exit_code
+
+
+def _tolerance(options: argparse.Namespace) -> tuple[float, str]:
+    """The tolerance, and in words where it comes from if it was measured."""
+    from runner.tools.tripwire.runs import noise_tolerance
+
+    origin = ""
+    if options.tolerance == NOISE:
+        tolerance, cell = noise_tolerance(options.results)
+        origin = f" (A/A noise of {cell})"
+    else:
+        try:
+            tolerance = float(options.tolerance)
+        except ValueError as error:
+            raise InputError(f"--tolerance {options.tolerance!r} is neither a number nor {NOISE!r}.") from error
+    if not 0 <= tolerance < 1:
+        raise InputError(f"A tolerance of {tolerance:g}{origin} compares nothing; from 0 to less than 1 is possible.")
+    return tolerance, origin
+
+
+def _check_lines(
+    options: argparse.Namespace,
+    report: "Report",
+    diff: "Diff",
+    fallen: Sequence[dict[str, Any]],
+    tolerance: str,
+    signs: Signs,
+) -> list[str]:
+    from runner.tools.tripwire.tripwire import listed
+
+    means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
+    if diff.ok:
+        kept = f"nothing fell by more than {tolerance} below {options.snapshot}"
+        return [f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}"]
+    lines = [f"{signs.no} the tripwire fired: {means}; against {options.snapshot}, tolerance {tolerance}"]
+    lines += [f"  {text.replace('->', signs.arrow)}" for text in diff.regressions]
+    for row in fallen:
+        lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
+    return lines
+
+
+def _update(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
+    from runner.base.canonical import json_bytes, write_atomic
+    from runner.base.store import disk_errors
+    from runner.tools.tripwire.tripwire import changes, load_snapshot
+
+    path: Path = options.snapshot
+    is_new = not path.exists()
+    changed = [] if is_new else changes(report, load_snapshot(path))
+    written = is_new or bool(changed)
+    if written:
+        with disk_errors(path):
+            write_atomic(path, json_bytes(report.model_dump()))
+    if options.json:
+        answer_json({"written": written, "changes": changed, "report": report.model_dump()})
+    elif is_new:
+        _say([f"{path}: a first snapshot, of {len(report.queries)} golden queries"], signs)
+    else:
+        _say([f"{path}: {'written' if written else 'nothing changed'}", *(f"  {line}" for line in changed)], signs)
+    return 0
+
+
+def _say(lines: Sequence[str], signs: Signs) -> None:
+    show((printable(line, LONGEST_LINE) for line in lines), signs)

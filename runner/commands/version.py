@@ -1,0 +1,119 @@
+"""`render` and `verify`: commands over a version that exists."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from runner.base.errors import InputError, IntegrityError
+from runner.eval_set.version import DRIVER, Version, newest_version
+from runner.report.comparison.file import FORMS
+from runner.tools.console import answer, version_parser
+
+FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
+
+_RENDER_EPILOG = """\
+--passages adds titles and passages from the archive of the sample: for reading here, never for the record.
+--against sets the version's results, with --rehearse its rehearsal's, beside others on one page; it decides nothing.
+--check compares a page of this release's template; one of another release is as its lock holds it. Every lock is
+verified first. exit codes: 0 done, 2 usage or input error, 4 a locked record or report changed, or --check finds
+another page, 5 disk.
+"""
+
+
+def render(arguments: Sequence[str]) -> int:
+    """`render`: results.html again from results.json and receipt.json, a copy with passages, or a comparison."""
+    options = _render_options(arguments)
+    version = version_asked(options)
+    if options.against is not None:
+        from runner.report.comparison.page import write_comparison
+
+        answer(str(write_comparison(version, options.against, options.output)))
+        return 0
+    from runner.eval_set.lock import verify_version
+
+    verify_version(version)
+    if options.passages:
+        from runner.report.results_page.local_copy import write_local_copy
+
+        answer(str(write_local_copy(version, options.receipt, options.output)))
+        return 0
+    from runner.report.rerender import check_page, write_page
+
+    made = check_page if options.check else partial(write_page, output=options.output)
+    answer(str(made(version, options.receipt)))
+    return 0
+
+
+def version_asked(options: argparse.Namespace) -> Version:
+    """The version that --version names, the newest without; an InputError for one that is not there."""
+    newest = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    if options.version is None:
+        return newest
+    from runner.eval_set.history import versions_of
+
+    there = {version.number: version for version in versions_of(newest)}
+    if options.version not in there:
+        named = ", ".join(map(str, there)) or "none yet"
+        raise InputError(f"--version: {options.source} has no version {options.version}; there: {named}.")
+    return there[options.version]
+
+
+def _render_options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = version_parser("render", "Writes results.html from results.json and receipt.json.", _RENDER_EPILOG)
+    add = parser.add_argument
+    add("--version", type=int, metavar="N", help="of this version instead of the newest")
+    add("--rehearse", action="store_true", help="the rehearsal's page")
+    add("--receipt", type=Path, metavar="FILE", help="another receipt.json")
+    add("--output", type=Path, metavar="FILE", help="where to write the page, by default into .work")
+    add("--check", action="store_true", help="compare with the page that is there; write nothing")
+    add("--passages", action="store_true", help="a copy with passages of the documents, for this machine alone")
+    add("--against", metavar="WHAT", help=f"side by side with other results: {FORMS}")
+    options = parser.parse_args(arguments)
+    if sum((options.check, options.passages, options.against is not None)) > 1:
+        parser.error("--check, --passages and --against go one at a time")
+    if options.check and options.output:
+        parser.error("--check writes nothing; leave out --output")
+    if options.against is not None and options.receipt:
+        parser.error("a comparison has no receipt in it; leave out --receipt")
+    return options
+
+
+def verify(arguments: Sequence[str]) -> int:
+    """`verify`: every file of a locked version, or of any folder with `--lock`, against its lock."""
+    flags = {argument.partition("=")[0] for argument in arguments}
+    if "--lock" in flags or (arguments and not arguments[0].startswith("-")):
+        from runner.commands.lock import verify_folder
+
+        return verify_folder(arguments)
+    parser = version_parser("verify", "Checks a version against its locks.", FOLDER_FORM)
+    options = parser.parse_args(arguments)
+    from runner.eval_set.history import versions_of
+
+    newest = newest_version(options.source, options.eval_set_path)
+    for version in versions_of(newest) or [newest]:
+        _verify(version)
+    return 0
+
+
+def _verify(version: Version) -> None:
+    """What the locks of one version and of its reports hold; an IntegrityError where they do not."""
+    from runner.eval_set.lock import report_folders, verify_lock, verify_version
+
+    locks = verify_version(version)
+    for folder, lock in zip((version.folder, version.folder / "rehearsal"), locks, strict=True):
+        if lock is None and (folder / "decision.json").exists():
+            raise IntegrityError(
+                f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
+                f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
+            )
+    reports = [
+        (report, verify_lock(report))
+        for folder in (version.folder, version.folder / "rehearsal")
+        for report in report_folders(folder)
+    ]
+    for name, lock in zip(("record", "rehearsal"), locks, strict=True):
+        answer(f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked"))
+    for report, lock in reports:
+        assert lock is not None  # verify_lock refuses a report without one
+        answer(f"{version.name} {report.relative_to(version.folder)}: {len(lock.files)} files as locked")

@@ -1,0 +1,207 @@
+"""The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from runner.base.records import Run
+from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.eval_set.batches import Pair
+from runner.eval_set.shapes.curves import RecallCurve
+from runner.eval_set.shapes.plan import CellFile, Provenance
+from runner.eval_set.shapes.pool import CellPool, Sensitivity
+from runner.eval_set.shapes.results import (
+    CellResult,
+    Difference,
+    MeasureResult,
+    Role,
+    SingleGoldNullResult,
+    SingleGoldVerdict,
+)
+from runner.gate.diagnosis import diagnosis
+from runner.gate.single_gold.gate import four_null_gate
+from runner.retrieve.ranking import Reading
+from runner.score.bootstrap import score_matrix
+from runner.score.comparison import Comparison, mean
+from runner.score.other_measures import sensitivity
+from runner.score.pool_bias import pool_bias
+from runner.score.recall_curves import recall_curves
+from runner.score.score import MEASURES, Qrels, score, single_gold
+
+COMPARED = ("ndcg@10", "recall@10", "mrr")
+"""Measures whose paired difference to the baseline is reported."""
+
+SINGLE_GOLD_NULLS = {
+    "A": "permuted gold",
+    "B": "uniform gold",
+    "C": "random retrieval",
+    "D": "marginal-matched gold",
+}
+
+
+def cell_results(
+    comparison: Comparison,
+    readings: Mapping[str, Reading],
+    doubts: Callable[[str], list[str]] = lambda cell: [],
+) -> list[CellResult]:
+    """One row a cell, best mean nDCG@10 first, equal ones by name.
+
+    `readings` are the reading lists of the cells that have one. `doubts` says what keeps a cell from being confirmed
+    that is so by its scores.
+    """
+    plan = comparison.plan
+    pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
+    curves = recall_curves(comparison, readings)
+    means = {measure: comparison.means(measure) for measure in MEASURES}
+    differences = {measure: comparison.differences(measure) for measure in COMPARED}
+    rows = [
+        _row(
+            comparison,
+            cell,
+            doubts,
+            pools.get(cell),
+            sensitivities[cell],
+            curves[cell],
+            {measure: means[measure][index] for measure in MEASURES},
+            {measure: differences[measure][index] for measure in COMPARED},
+        )
+        for index, cell in enumerate(comparison.runs)
+    ]
+    assert any(row.cell == plan.baseline for row in rows)
+    return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
+
+
+def _row(
+    comparison: Comparison,
+    cell: str,
+    doubts: Callable[[str], list[str]],
+    pool: CellPool | None,
+    otherwise: Sensitivity,
+    curve: RecallCurve,
+    scores: dict[str, MeasureResult],
+    differences: dict[str, Difference],
+) -> CellResult:
+    plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
+    gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
+    test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
+    gate = comparison.gate.judge(run, comparison.facts[cell].chunks_per_document)
+    short_of = []
+    # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
+    eligible = cell != plan.baseline and not comparison.published
+    if eligible and test is not None and guard is not None:
+        judged, alpha = scores["judged@10"].mean, plan.significance.alpha
+        short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha)
+        short_of = short_of or doubts(cell)
+    holes = holes_of(run, qrels)
+    return CellResult(
+        cell=cell,
+        role=_role(cell, comparison),
+        scores=scores,
+        differences=differences,
+        test=test,
+        guard=guard,
+        meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
+        confirmed=eligible and not short_of,
+        short_of=short_of,
+        gate=gate,
+        diagnosis=diagnosis(run, gate),
+        single_gold=single_gold_verdicts(comparison, run),
+        unjudged=len(holes),
+        bounds=bounds_of(comparison, run, holes),
+        pool=pool,
+        sensitivity=otherwise,
+        curve=curve,
+        provenance=_provenance(comparison.facts[cell]),
+    )
+
+
+def _role(cell: str, comparison: Comparison) -> Role:
+    if cell == comparison.plan.baseline:
+        return "baseline"
+    if comparison.published:
+        return "compared"
+    return "preregistered" if cell in comparison.registered else "exploratory"
+
+
+def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
+    """Nulls A to D, as if each query's highest-graded document (of equals the first by id) were its only right one.
+
+    Queries without a document graded above 0 have no such document and are left out. Empty where the corpus has fewer
+    than ten documents, among which retrieving ten at random finds everything.
+    """
+    gold = single_gold(comparison.query_ids, comparison.qrels)
+    pool = sorted(comparison.document_lengths)
+    if not gold or len(pool) < 10:
+        return []
+    return [_single_gold_verdict(comparison, run, gold, pool, name) for name in ("recall@10", "mrr@10")]
+
+
+def _single_gold_verdict(
+    comparison: Comparison, run: Run, gold: Mapping[str, str], pool: Sequence[str], name: str
+) -> SingleGoldVerdict:
+    settings = comparison.plan.null_gate
+    # A query without a stratum belongs to those without one.
+    strata = [comparison.strata[query_id] or "no stratum" for query_id in gold]
+    found = four_null_gate(
+        [[hit.doc_id for hit in run.hits[query_id][:10]] for query_id in gold],
+        list(gold.values()),
+        [comparison.highest_grade] * len(gold),
+        name,
+        item_pool=pool,
+        n_trials=settings.draws,
+        tau=settings.tau,
+        seed=settings.seed,
+        strata=strata if len(set(strata)) > 1 else None,
+        alpha=settings.alpha,
+    )
+    nulls = [
+        SingleGoldNullResult.model_validate(
+            {
+                "name": title,
+                "mean": found["null_means"][letter],
+                "delta": found["deltas"][letter],
+                "p": found["p_values"][letter],
+                "smallest_p": found["smallest_p"][letter],
+                "passed": found["passes"][letter],
+            }
+        )
+        for letter, title in SINGLE_GOLD_NULLS.items()
+    ]
+    return SingleGoldVerdict.model_validate(
+        {
+            "measure": name,
+            "n_queries": len(gold),
+            "real": found["real_mean"],
+            "nulls": nulls,
+            "verdict": found["verdict"],
+            "reasons": found["reasons"],
+        }
+    )
+
+
+def holes_of(run: Run, qrels: Qrels) -> list[Pair]:
+    """The hits among the first ten that nobody judged."""
+    return [
+        (query_id, hit.doc_id)
+        for query_id, hits in run.hits.items()
+        for hit in hits[:10]
+        if hit.doc_id not in qrels.get(query_id, {})
+    ]
+
+
+def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:
+    """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
+
+    The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
+    the ideal too, so either can be the higher.
+    """
+    filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
+    for query_id, doc_id in holes:
+        filled.setdefault(query_id, {})[doc_id] = comparison.highest_grade
+    grade = comparison.plan.relevant_grade
+    scores = [score(run, comparison.query_ids, qrels, grade) for qrels in (comparison.qrels, filled)]
+    both = score_matrix(scores, "ndcg@10")
+    return [mean(both.min(axis=0)), mean(both.max(axis=0))]
+
+
+def _provenance(facts: CellFile) -> Provenance:
+    """The cell's file without its backend, which decides nothing, and without what only gate and explorations read."""
+    return Provenance.model_validate(facts.model_dump(include=set(Provenance.model_fields)))

@@ -1,0 +1,135 @@
+"""The decision: the operator's where a cell is a candidate or confirmed, else the baseline by criterion 6."""
+
+from dataclasses import dataclass
+
+from runner.base.canonical import json_bytes, sha256
+from runner.base.errors import InputError
+from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.decide.tiers import gain_text
+from runner.eval_set import catalog
+from runner.eval_set.shapes.decision import Chosen, Decision, Standing
+from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.results import Results
+
+AUTOMATIC = "criterion 6"
+"""Who decides where no cell is a candidate."""
+
+RECOMMENDED = "recommended"
+"""What an unattended run gives to --choose: the confirmed cell if there is one, else the baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the operator says: a cell or `recommended`, why, and who."""
+
+    cell: str
+    reason: str
+    by: str
+
+
+def needs_choice(results: Results) -> bool:
+    """Whether a person must choose before a decision can be recorded."""
+    return results.outcome.tier in ("confirmed", "candidate")
+
+
+def decide(
+    results: Results, results_sha256: str, choice: Choice | None, *, today: str, reuse: Reuse | None = None
+) -> Decision:
+    """The decision of a complete result: the operator's, or the baseline by criterion 6.
+
+    `reuse` is what is known today of a structural chunker that was written for a sibling source.
+
+    ValueError where the result allows none, or where candidates need the operator's choice and there is none.
+    """
+    if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
+        raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")
+    if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
+        raise InputError(
+            f"No cell met criterion 5, so by criterion 6 the baseline {results.plan.baseline} is recorded; "
+            f"{choice.cell!r} cannot be chosen. Run again without --choose."
+        )
+    baseline = results.plan.baseline
+    chosen, reason, by = baseline, "no cell met criterion 5", AUTOMATIC
+    if choice is not None:
+        if choice.by == AUTOMATIC:
+            raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
+        chosen, reason, by = choice.cell, choice.reason, choice.by
+        if choice.cell == RECOMMENDED:
+            chosen, why = _recommended(results)
+            reason = reason or why
+    names = [row.cell for row in results.cells]
+    if chosen not in names:
+        raise InputError(f"--choose: {chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
+    if results.kind == "exploration" or results.kind == "external":
+        raise InputError("An exploration decides nothing, nor does a public collection.")
+    return Decision(
+        schema_version=1,
+        source=results.source,
+        version=results.version,
+        kind=results.kind,
+        tier=results.outcome.tier,
+        chosen=_chosen(results, chosen),
+        baseline=baseline,
+        candidates=results.outcome.candidates,
+        rationale=_rationale(results, chosen),
+        decided_by=by,
+        reason=reason,
+        decided_on=today,
+        results_sha256=results_sha256,
+        reuse=reuse,
+    )
+
+
+def _recommended(results: Results) -> tuple[str, str]:
+    """The cell that an unattended run takes, and why."""
+    if results.outcome.confirmed:
+        return results.outcome.confirmed[0], "the best confirmed cell"
+    if needs_choice(results):
+        return results.plan.baseline, "no cell is confirmed, so the baseline is kept"
+    return results.plan.baseline, "no cell met criterion 5"
+
+
+def remade(decision: Decision, results: Results) -> Decision:
+    """The decision that these results, and what the recorded one says of who chose and why, make on its day."""
+    choice = None
+    if decision.decided_by != AUTOMATIC:
+        choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
+    results_sha256 = sha256(json_bytes(results.model_dump()))
+    return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
+
+
+def _chosen(results: Results, name: str) -> Chosen:
+    cell, standing = parse_cell(name), _standing(results, name)
+    if isinstance(cell, BM25Cell):
+        return Chosen(
+            cell=name, standing=standing, retrieval="bm25", encoder="", encoder_revision="", chunker=cell.chunker
+        )
+    return Chosen(
+        cell=name,
+        standing=standing,
+        retrieval=cell.method if isinstance(cell, HybridCell) else "dense",
+        encoder=cell.encoder,
+        encoder_revision=catalog.encoder(cell.encoder).revision,
+        chunker=cell.chunker,
+    )
+
+
+def _standing(results: Results, name: str) -> Standing:
+    if name == results.plan.baseline:
+        return "the baseline"
+    if name in results.outcome.confirmed:
+        return "confirmed"
+    return "candidate" if name in results.outcome.candidates else "no candidate"
+
+
+def _rationale(results: Results, chosen: str) -> str:
+    row = next(row for row in results.cells if row.cell == chosen)
+    ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
+    said = f"{chosen}: nDCG@10 {ndcg.mean:.4f} ({ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}"
+    if chosen != results.plan.baseline:
+        said += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
+        said += "; confirmed" if row.confirmed else f"; not confirmed: it {', '.join(row.short_of)}"
+    return (
+        f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries. "
+        f"Not shown: {results.outcome.not_shown}"
+    )

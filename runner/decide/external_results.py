@@ -1,0 +1,156 @@
+"""results.json of an external collection: the same statistics over published qrels, and no decision."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from runner.base.canonical import file_sha256
+from runner.decide.cell_results import cell_results
+from runner.decide.outcome import Sentences, blocked
+from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
+from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable
+from runner.decide.tiers import Side, interval_of, places_allowed, side_of, telling
+from runner.decide.weaknesses import external_weaknesses
+from runner.eval_set.collection import collection_facts, published_qrels
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.plan import CollectionFacts, Plan
+from runner.eval_set.shapes.results import CellResult, LabelFacts, Outcome, Results
+from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
+from runner.score.comparison import Comparison
+from runner.score.score import Qrels
+
+PUBLISHED = "published qrels"
+"""Who judged."""
+
+
+def make_external_results(version: Version, plan: Plan) -> Results:
+    """The results of the plan's cells, whose runs lie in the version's record; all of them form the tested family."""
+    queries = load_queries(version.queries_path)
+    query_ids = [query.query_id for query in queries]
+    header, documents = load_corpus(version.corpus_path)
+    facts = collection_facts(version)
+    qrels = published_qrels(version)
+    comparison = Comparison(
+        plan=plan,
+        queries=queries,
+        runs={cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells},
+        qrels=qrels,
+        facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
+        registered=frozenset(plan.cells),
+        document_lengths={document.doc_id: document.n_chars for document in documents},
+        published=True,
+    )
+    rows = cell_results(comparison, readings(version, comparison))
+    evidence = Evidence(
+        cells=rows,
+        controls=control_results(comparison),
+        noise_floor=None,
+        unjudged=0,
+        n_queries=len(queries),
+        false_alarm=comparison.false_alarm(),
+        best_gain_corrected=comparison.best_gain_corrected(),
+    )
+    labels = _label_facts(version, qrels)
+    return Results(
+        schema_version=7,
+        source=version.source.name,
+        version=version.number,
+        kind="external",
+        provisional=False,
+        plan=plan,
+        preregistration_sha256=None,
+        judge_prompt_sha256=None,
+        queries=[query_row(query) for query in queries],
+        collection=facts,
+        corpus=corpus_facts(version, header, documents),
+        labels=labels,
+        cells=rows,
+        controls=list(evidence.controls),
+        noise_floor=None,
+        judging=None,
+        spans=None,
+        slices=[],
+        scale=comparison.scale(),
+        lists=lists_of(comparison, documents),
+        previous=None,
+        outcome=_outcome(plan, evidence, facts),
+        weaknesses=external_weaknesses(plan, facts, header, rows),
+    )
+
+
+def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
+    grades = Counter(grade for judged in qrels.values() for grade in judged.values())
+    pairs = sum(grades.values())
+    return LabelFacts(
+        lines=pairs,
+        sha256=file_sha256(version.qrels_path),
+        pairs=pairs,
+        second_readings=0,
+        pool_pairs=pairs,
+        unjudged_pairs=0,
+        judges={PUBLISHED: pairs},
+        models=[],
+        grades={str(grade): grades[grade] for grade in range(max(grades, default=0) + 1)},
+    )
+
+
+def _outcome(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Outcome:
+    barred, best = blocked(plan, evidence), best_of(evidence)
+    found, not_shown, next_step = barred or _compared(plan, evidence, facts)
+    return Outcome(
+        tier="no decision" if barred else "compared",
+        candidates=[],
+        confirmed=[],
+        sentence=found,
+        not_shown=not_shown,
+        next_step=next_step,
+        baseline_gate=baseline_of(plan, evidence).gate.verdict,
+        false_alarm=evidence.false_alarm,
+        best_gain_corrected=evidence.best_gain_corrected,
+        queries_needed=None,
+        detectable=None if best is None else detectable(plan, evidence, best),
+    )
+
+
+def _compared(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Sentences:
+    baseline = baseline_of(plan, evidence)
+    others = [row for row in evidence.cells if row.test is not None]
+    sides: dict[Side, list[CellResult]] = {"above": [], "below": [], "not told apart": []}
+    for row in others:
+        sides[_side(row, plan.significance.alpha)].append(row)
+    groups = {
+        "above it beyond chance": sides["above"],
+        "below it beyond chance": sides["below"],
+        "not told apart from it": sides["not told apart"],
+    }
+    said = "; ".join(f"{what}: {_listed(rows)}" for what, rows in groups.items() if rows)
+    found = (
+        f"Compared on {facts.name} with {plan.baseline} (nDCG@10 {_score(baseline)}) over "
+        f"{evidence.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
+    )
+    return (
+        f"{found.rstrip()}{'.' if said else ''}",
+        "That any of it holds on other collections, or on documents like yours: this is one collection.",
+        "Put the figures beside published ones and other collections: matrix add RESULTS.json.",
+    )
+
+
+def _side(row: CellResult, alpha: float) -> Side:
+    assert row.test is not None
+    assert row.test.simultaneous is not None
+    assert row.test.p_skew is not None
+    return side_of(row.test.simultaneous, row.test.p_skew, alpha)
+
+
+def _score(row: CellResult) -> str:
+    score = row.scores["ndcg@10"]
+    return f"{score.mean:.{places_allowed(score.low, score.high)}f}"
+
+
+def _listed(rows: Sequence[CellResult]) -> str:
+    return ", ".join(f"{row.cell} ({_difference(row)})" for row in rows)
+
+
+def _difference(row: CellResult) -> str:
+    """With its sign, at the places that its interval allows."""
+    assert row.test is not None
+    return telling(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))

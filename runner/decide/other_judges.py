@@ -1,0 +1,94 @@
+"""The decision under other judges: their grades in place of the scored ones of the same pairs, and the tests again."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from runner.decide.tiers import gain_text, meets_criterion_5, p_text, shortfalls, shown
+from runner.eval_set.shapes.judge_noise import CellUnderJudge, JudgeOutcome, NoiseResult
+from runner.eval_set.shapes.labels import Label
+from runner.judge.agreement.double_graded import Double, doubles
+from runner.score.comparison import Comparison, mean
+from runner.score.score import Qrels
+
+
+def under_other_judges(comparison: Comparison, labels: Iterable[Label]) -> list[JudgeOutcome]:
+    """What every other judge's first grades, put in place of the scored ones, make of the cells.
+
+    The judges with the most pairs first, of equals by name; none is left out, since any of them may upset a cell. Each
+    who graded a pair otherwise takes a test of all cells. Pairs that a judge did not read keep
+    the scored grade; so few readings move little, and "it holds" says no more than that these few do not upset it.
+    """
+    by_judge: dict[str, list[Double]] = {}
+    for double in doubles(labels):
+        by_judge.setdefault(double.second_judge, []).append(double)
+    ordered = sorted(by_judge.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [_outcome(comparison, judge, found) for judge, found in ordered]
+
+
+def judge_shortfalls(
+    cell: str,
+    noise: NoiseResult | None,
+    others: Sequence[JudgeOutcome],
+    favoured: Mapping[str, float | None],
+    alpha: float,
+) -> list[str]:
+    """What the judges leave of a cell: more of what "it" does or is that keeps it from being confirmed.
+
+    `favoured` has each cell's adjusted p of the first judge favouring it, None where that is unknown; a cell that is
+    not in it was not asked. Only a cell that is confirmed by its scores alone should be asked: the words say what the
+    judges add. A two-level interval that does not exclude 0 keeps a cell from being confirmed as well; one that was
+    not drawn does not.
+    """
+    found = [f"is not confirmed with the grades of {row.judge}" for row in others if not _holds(cell, row)]
+    p = favoured.get(cell)
+    if p is not None and shown(p) <= alpha:
+        found.append(f"is favoured by its judge (adjusted p {p_text(p)})")
+    noisy = next((row for row in noise.cells if row.cell == cell), None) if noise else None
+    if noisy is not None and shown(noisy.interval[0]) <= 0:
+        low, high = map(gain_text, noisy.interval)
+        found.append(f"may owe its gain to the judge's errors ({low} to {high} with the grades of a second judge)")
+    return found
+
+
+def _holds(cell: str, outcome: JudgeOutcome) -> bool:
+    return next(row.holds for row in outcome.cells if row.cell == cell)
+
+
+def _outcome(comparison: Comparison, judge: str, read: Sequence[Double]) -> JudgeOutcome:
+    under = comparison
+    if changed := [double for double in read if double.first != double.second]:
+        under = replace(comparison, qrels=_regraded(comparison.qrels, changed))
+    cells = [under_judge(under, cell) for cell in under.challengers]
+    holding = min((row for row in cells if row.holds), key=lambda row: (-row.gain, row.cell), default=None)
+    return JudgeOutcome(
+        judge=judge,
+        model=read[0].second_model,
+        n_pairs=len(read),
+        n_changed=len(changed),
+        recommended=comparison.plan.baseline if holding is None else holding.cell,
+        cells=cells,
+    )
+
+
+def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
+    found = {query_id: dict(grades) for query_id, grades in qrels.items()}
+    for double in changed:
+        found[double.query_id][double.doc_id] = double.second
+    return found
+
+
+def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
+    """What test and guard say of a cell with the grades that the comparison has."""
+    plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
+    gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
+    alpha = plan.significance.alpha
+    short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0, plan.rule, alpha)
+    return CellUnderJudge(
+        cell=cell,
+        gain=gain,
+        p_adjusted=test.p_adjusted,
+        p_skew=test.p_skew,
+        guard=guard.state,
+        meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
+        holds=not short_of,
+    )

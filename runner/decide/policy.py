@@ -1,0 +1,81 @@
+"""Sources with weak structure ship on the production baseline without an evaluation: the decision that says so."""
+
+from runner.base.canonical import json_bytes, write_atomic
+from runner.base.errors import InputError
+from runner.base.records import DenseCell, parse_cell
+from runner.base.store import disk_errors, exclusive
+from runner.decide.roster import locked_decision
+from runner.eval_set import catalog
+from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.lock import verify_version, write_lock
+from runner.eval_set.shapes.decision import Chosen, Decision
+from runner.eval_set.version import DRIVER, Version, load_decision
+
+REASON = "the source has weak structure, so an evaluation is not expected to pay"
+
+
+def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tuple[Decision, bool]:
+    """The decision for the baseline by policy, recorded and locked, and whether it is new: a recorded one stays.
+
+    InputError for a source that is to be evaluated, and for a version that an evaluation has begun on.
+    """
+    source = version.source
+    if source.policy != "baseline":
+        raise InputError(
+            f"{source.name} is to be evaluated: its structure is what the evaluation is about. "
+            f"Only {', '.join(row.name for row in catalog.SOURCES.values() if row.policy == 'baseline')} may adopt it."
+        )
+    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        verify_version(version)
+        if recorded := locked_decision(version):
+            return recorded, False
+        path = version.folder / "decision.json"
+        if path.exists() and (killed := load_decision(version)).kind == "policy":
+            write_lock(version.folder)  # of a run that was killed before it
+            return killed, False
+        if path.exists() or version.preregistration_path.exists():
+            raise InputError(f"{version.name} is being evaluated already; let it be decided: {DRIVER} {version.flags}")
+        decision = _decision(version, by, reason or REASON, today)
+        write_atomic(path, json_bytes(decision.model_dump()))
+        write_lock(version.folder)
+    return decision, True
+
+
+def _decision(version: Version, by: str, reason: str, today: str) -> Decision:
+    baseline = version.source.baseline
+    cell = parse_cell(baseline)
+    assert isinstance(cell, DenseCell)
+    return Decision(
+        schema_version=1,
+        source=version.source.name,
+        version=version.number,
+        kind="policy",
+        tier="by policy",
+        chosen=Chosen(
+            cell=baseline,
+            standing="the baseline",
+            retrieval="dense",
+            encoder=cell.encoder,
+            encoder_revision=catalog.encoder(cell.encoder).revision,
+            chunker=cell.chunker,
+        ),
+        baseline=baseline,
+        candidates=[],
+        rationale=_rationale(version.source),
+        decided_by=by,
+        reason=reason,
+        decided_on=today,
+        results_sha256=None,
+    )
+
+
+def _rationale(source: SourceSpec) -> str:
+    said = f"Nothing was measured here for {source.name}: {REASON}."
+    if source.predicted_best != source.baseline.rpartition(" x ")[2]:
+        said += f" That {source.predicted_best} would do better is predicted in the catalog, and untested."
+    if elsewhere := source.imported:
+        said += (
+            f" v{elsewhere.version}, decided elsewhere and without artefacts here, chose {elsewhere.cell} at nDCG@10 "
+            f"{elsewhere.ndcg:.4f}."
+        )
+    return said

@@ -1,0 +1,90 @@
+"""receipt.json: what was measured while a version ran; it differs from machine to machine and from day to day."""
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from runner import __version__
+from runner.base.canonical import json_bytes, read_json, write_atomic
+from runner.base.errors import InputError
+from runner.base.store import Store
+from runner.embed.parity.compare import parity_of
+from runner.eval_set.shapes.decision import Embedded, Receipt, SpendReceipt
+from runner.eval_set.shapes.plan import BackendRecord, CellFile
+from runner.eval_set.version import Version, load_cell_file
+
+LIBRARIES = (
+    *("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch"),
+    *("httpx", "modal"),
+)
+
+CellTimes = dict[str, dict[str, float]]
+
+
+def remember_times(record: Version, measured: CellTimes) -> CellTimes:
+    """What was measured of every cell, newest measurement each: one taken from the cache keeps what it once took."""
+    path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
+    try:
+        known = read_json(path) if path.exists() else {}
+    except InputError:
+        known = {}  # measurements can be made again; they must not stop an evening
+    before: CellTimes = known if isinstance(known, dict) else {}
+    times = before | {cell: before.get(cell, {}) | values for cell, values in measured.items()}
+    write_atomic(path, json_bytes(times))
+    return times
+
+
+def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:
+    """`index_bytes` of the cells whose files lie in the record and name them; measured or not, a cell has its index."""
+    files = {cell: record.cell_path(cell) for cell in cells}
+    sizes = {cell: load_cell_file(path).index_bytes for cell, path in files.items() if path.exists()}
+    return {cell: {"index_bytes": size} for cell, size in sizes.items() if size is not None}
+
+
+def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, Embedded]:
+    """What embedded the cells whose files lie in the record; without cells that no encoder embedded."""
+    files = {cell: record.cell_path(cell) for cell in cells}
+    facts = {cell: load_cell_file(path) for cell, path in files.items() if path.exists()}
+    store = Store(record.cache)
+    return {
+        cell: Embedded(**found.backend.model_dump(), parity_sha256=_parity(store, found, found.backend))
+        for cell, found in facts.items()
+        if found.backend is not None
+    }
+
+
+def _parity(store: Store, facts: CellFile, backend: BackendRecord) -> str | None:
+    """Digest of the comparison that this cell's encoder passed where it ran; one from other machines says nothing."""
+    found = parity_of(store, {**(facts.encoder or {}), "backend": backend.identity})
+    return found.sha256 if found and found.served == backend.served else None
+
+
+def make_receipt(
+    cells: CellTimes,
+    seconds: Mapping[str, float],
+    backends: Mapping[str, Embedded],
+    spend: SpendReceipt | None = None,
+) -> Receipt:
+    """What this machine is, what this run took, where its vectors were made, and what that cost where it is metered."""
+    return Receipt(
+        schema_version=2,
+        finished_on=datetime.now(UTC).isoformat(timespec="seconds"),
+        tool_version=__version__,
+        python=platform.python_version(),
+        platform=platform.platform(),
+        cpu_count=os.cpu_count() or 1,
+        libraries={name: found for name in LIBRARIES if (found := _installed(name))},
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        cells=cells,
+        backends=dict(backends),
+        spend=spend,
+    )
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,196 @@
+"""results.json: everything a version's files say, scored. No clock, host, path or price has a way in."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from runner.base.canonical import file_sha256
+from runner.base.records import SCORE_UNIT, Document, Query
+from runner.decide.cell_results import cell_results
+from runner.decide.judge_panel import doubts, judge_panel
+from runner.decide.outcome import outcome
+from runner.decide.passages.passages import with_passages
+from runner.decide.ranked_lists import ranked_lists
+from runner.decide.sample_size import Evidence
+from runner.decide.weaknesses import declared_weaknesses
+from runner.eval_set.batches import Pair
+from runner.eval_set.labels import judgments, label_prefix, version_labels
+from runner.eval_set.reading_files import read_reading
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow, Plan, QueryRow
+from runner.eval_set.shapes.results import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_corpus, load_queries
+from runner.gate.controls import controls
+from runner.judge.prep_labels import pool, unjudged
+from runner.retrieve.ranking import Reading
+from runner.score.bootstrap import score_matrix
+from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
+from runner.score.score import qrels, score
+from runner.score.slices import slices
+from runner.score.span_scores import span_scores
+
+
+def make_results(
+    version: Version,
+    plan: Plan,
+    cells: Sequence[str],
+    registered: frozenset[str],
+    *,
+    kind: Kind,
+    texts: Mapping[str, Document] | None = None,
+) -> Results:
+    """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family.
+
+    `texts` are all its documents, by id, where their words are ours to show.
+    """
+    queries = load_queries(version.queries_path)
+    labels = version_labels(version)
+    query_ids = [query.query_id for query in queries]
+    runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
+    pooled = pool(runs.values(), plan.pool_depth)
+    missing = unjudged(pooled, labels)
+    header, documents = load_corpus(version.corpus_path)
+    comparison = Comparison(
+        plan=plan,
+        queries=queries,
+        runs=runs,
+        qrels=qrels(judgments(labels)),
+        facts={cell: load_cell_file(version.cell_path(cell)) for cell in cells},
+        registered=registered,
+        document_lengths={document.doc_id: document.n_chars for document in documents},
+    )
+    panel = judge_panel(comparison, labels)
+    reading = readings(version, comparison)
+    rows = cell_results(comparison, reading, doubts(panel, labels, plan.significance.alpha))
+    found = span_scores(comparison, judgments(labels), reading)
+    label_facts = _label_facts(version, labels, pooled, missing)
+    query_rows = [query_row(query) for query in queries]
+    evidence = Evidence(
+        cells=rows,
+        controls=control_results(comparison),
+        noise_floor=_noise_floor(version, comparison),
+        unjudged=len(missing),
+        n_queries=len(queries),
+        false_alarm=comparison.false_alarm(),
+        best_gain_corrected=comparison.best_gain_corrected(),
+    )
+    return Results(
+        schema_version=7,
+        source=version.source.name,
+        version=version.number,
+        kind=kind,
+        provisional=bool(missing),
+        plan=plan,
+        preregistration_sha256=file_sha256(version.preregistration_path),
+        judge_prompt_sha256=file_sha256(version.judge_path),
+        queries=query_rows,
+        collection=None,
+        corpus=corpus_facts(version, header, documents),
+        labels=label_facts,
+        cells=rows,
+        controls=list(evidence.controls),
+        noise_floor=evidence.noise_floor,
+        judging=panel,
+        spans=found,
+        slices=slices(comparison),
+        scale=comparison.scale(),
+        lists=lists_of(comparison, documents, labels, texts),
+        previous=None,
+        outcome=outcome(plan, evidence),
+        weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
+    )
+
+
+def lists_of(
+    comparison: Comparison,
+    documents: Sequence[CorpusRow],
+    labels: Sequence[Label] = (),
+    texts: Mapping[str, Document] | None = None,
+) -> RankedLists:
+    """What every cell returned for every query, with passages where `texts` holds the documents."""
+    plan = comparison.plan
+    lists = ranked_lists(
+        comparison.query_ids,
+        comparison.runs,
+        comparison.qrels,
+        labels,
+        documents,
+        depth=plan.pool_depth,
+        relevant_grade=plan.relevant_grade,
+    )
+    asked = {query.query_id: query.text for query in comparison.queries}
+    return with_passages(lists, texts, asked) if texts else lists
+
+
+def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
+    """The reading lists of the cells that have one."""
+    return {
+        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
+        for cell, facts in comparison.facts.items()
+        if facts.chunk_run_sha256 is not None
+    }
+
+
+def control_results(comparison: Comparison) -> list[ControlResult]:
+    """Made-up predictors through the same gate, over the chunks of the baseline."""
+    return controls(comparison.gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
+
+
+def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
+    path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
+    if not path.exists():
+        return None
+    repeated = read_run(path, plan.baseline, comparison.query_ids)
+    again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
+    values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
+    changes = values[1] - values[0]
+    return NoiseFloor(
+        cell=plan.baseline,
+        difference=paired_differences(values, 0, plan)[1],
+        max_change=int(np.abs(changes).max()) / SCORE_UNIT,
+        queries_changed=int((changes != 0).sum()),
+    )
+
+
+def query_row(query: Query) -> QueryRow:
+    """A query as results.json has it."""
+    fields = asdict(query)
+    return QueryRow(id=fields.pop("query_id"), **fields)
+
+
+def corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
+    """What the manifest says of the corpus."""
+    return CorpusFacts(
+        documents=len(rows),
+        n_read=header.n_read,
+        n_chars=sum(row.n_chars for row in rows),
+        quarantined=header.quarantined,
+        strata=dict(Counter(row.stratum for row in rows)),
+        sample=header.sample,
+        reader=header.reader,
+        archive_sha256=header.archive_sha256,
+        manifest_sha256=file_sha256(version.corpus_path),
+    )
+
+
+def _label_facts(
+    version: Version, labels: Sequence[Label], pooled: Sequence[Pair], missing: Sequence[Pair]
+) -> LabelFacts:
+    prefix = label_prefix(version.labels_path)
+    grades = Counter(label.grade for label in labels)
+    n_pairs = len({(label.query_id, label.doc_id) for label in labels})
+    return LabelFacts(
+        lines=prefix.lines,
+        sha256=prefix.sha256,
+        pairs=n_pairs,
+        second_readings=len(labels) - n_pairs,
+        pool_pairs=len(pooled),
+        unjudged_pairs=len(missing),
+        judges=dict(Counter(label.judge for label in labels)),
+        models=sorted({label.model for label in labels if label.model}),
+        grades={str(grade): grades[grade] for grade in range(HIGHEST_GRADE + 1)},
+    )

@@ -1,0 +1,178 @@
+"""The sources in the order of bulk embedding, and how far each has come."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.base.canonical import read_json
+from runner.base.records import DenseCell, parse_cell
+from runner.base.schema import checked
+from runner.eval_set import catalog
+from runner.eval_set.catalog import SOURCES, SourceSpec
+from runner.eval_set.history import abandoned, versions_of
+from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.version import Version, is_abandoned, load_decision, newest_version
+
+NOT_BEGUN = "not begun"
+OPEN = "open"
+DECIDED = "decided"
+BY_POLICY = "baseline by policy"
+
+Versions = Callable[[str], Version]
+"""The newest version of a source, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one source stands; `decision` is the one in force, of the newest locked record.
+
+    `version` is the one that it is of or, without a decision, the newest. `beside` tells of others: "v3 is open", "v2
+    abandoned", "" for none. `observed_best` is the chunker of the dense cell with the highest nDCG@10 of the decided
+    version, or of a decision that was made elsewhere, "" where nothing was measured.
+    """
+
+    source: SourceSpec
+    version: Version
+    state: str
+    decision: Decision | None
+    observed_best: str
+    beside: str
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the source's model and chunker are on record."""
+        return self.decision is not None
+
+    @property
+    def live(self) -> str:
+        """What is to be embedded: the decided cell, else the production baseline."""
+        return self.decision.chosen.cell if self.decision else self.source.baseline
+
+
+def roster(versions: Versions = newest_version) -> list[Standing]:
+    """Every source of the substrate in trigger order."""
+    rows = (spec for spec in SOURCES.values() if spec.trigger_order)
+    return [standing(versions(spec.name)) for spec in sorted(rows, key=lambda spec: spec.trigger_order)]
+
+
+def standing(version: Version) -> Standing:
+    """How far a source has come, `version` being its newest; read from files, which must keep to their schemas."""
+    source = version.source
+    in_force = version_in_force(version)
+    shown = in_force or version
+    decision = locked_decision(shown)
+    if decision is not None:
+        state = BY_POLICY if decision.kind == "policy" else DECIDED
+    else:
+        state = OPEN if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
+    return Standing(source, shown, state, decision, _observed_best(shown, decision), beside(shown))
+
+
+def beside(version: Version) -> str:
+    """What became of versions that are newer than this one, or were given up before it; "" where there are none."""
+    told = []
+    for other in versions_of(version):
+        if abandoned(other) is not None:
+            told.append(f"v{other.number} abandoned")
+        elif other.number > version.number:
+            told.append(f"v{other.number} is open")
+    return ", ".join(told)
+
+
+def version_in_force(version: Version) -> Version | None:
+    """The newest version of the same source, in the same view, whose decision is locked; None where none is.
+
+    While a newer one stands open this is what holds. An IntegrityError where its record was changed since.
+    """
+    newest_first = (one for one in reversed(versions_of(version)) if not is_abandoned(one.folder))
+    return next((one for one in newest_first if locked_decision(one) is not None), None)
+
+
+def locked_decision(version: Version) -> Decision | None:
+    """The decision of a version's record once it is locked; an IntegrityError where the record was changed since."""
+    verify_version(version)
+    locked = (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists()
+    return load_decision(version) if locked else None
+
+
+def next_to_evaluate(standings: list[Standing]) -> Standing | None:
+    """The first source in trigger order that the policy wants evaluated and that has no decision."""
+    return next((s for s in standings if s.source.policy == "evaluate" and not s.is_decided), None)
+
+
+def new_plan_text(version: Version, *, rehearsal: bool) -> str:
+    """plan.yaml as the version gets it, with what is known of a sibling's chunker today."""
+    known = sibling_result(version.source) if version.source.reuses else NOT_EVALUATED
+    return default_plan_text(version.source, rehearsal=rehearsal, version=version.number, sibling_result=known)
+
+
+def reuse_of(source: SourceSpec) -> Reuse | None:
+    """What a decision says of a structural chunker that was written for a sibling; None for the source's own."""
+    if not source.reuses:
+        return None
+    return Reuse(chunker=source.structural_chunker, source=source.reuses, result=sibling_result(source))
+
+
+def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> str:
+    """What is known of a reused chunker in the evaluation of the sibling that it was written for."""
+    newest = versions(source.reuses)
+    sibling = version_in_force(newest) or newest
+    decision = locked_decision(sibling)
+    if decision is None:
+        return NOT_EVALUATED
+    said = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
+    rows = [row for row in _dense_rows(sibling) if parse_cell(row.cell).chunker == source.structural_chunker]
+    if not rows:
+        return f"{said}; {source.structural_chunker} was not measured"
+    best = max(rows, key=lambda row: row.differences["ndcg@10"].mean)
+    return f"{said}; {best.cell} {best.differences['ndcg@10'].mean:+.4f} nDCG@10 to its baseline"
+
+
+def _observed_best(version: Version, decision: Decision | None) -> str:
+    if decision is not None and decision.kind == "production":
+        rows = _dense_rows(version)
+        if rows:
+            return parse_cell(max(rows, key=lambda row: row.scores["ndcg@10"].mean).cell).chunker
+    imported = version.source.imported
+    if imported is None:
+        return ""
+    return f"{parse_cell(imported.cell).chunker} (v{imported.version}, elsewhere)"
+
+
+def _dense_rows(version: Version) -> list[CellResult]:
+    """The dense cells of a version's results; none where it was never scored."""
+    path = version.record / "results.json"
+    if not path.exists():
+        return []
+    return [row for row in checked(Results, read_json(path), path).cells if isinstance(parse_cell(row.cell), DenseCell)]
+
+
+def moved_on(standing: Standing) -> list[str]:
+    """What the catalog says otherwise today than when the source was decided; empty where nothing moved."""
+    decision, source = standing.decision, standing.source
+    if decision is None:
+        return []
+    changes = []
+    if decision.baseline != source.baseline:
+        changes.append(f"the production baseline is now {source.baseline}, it was {decision.baseline}")
+    changes += _encoder_moved(decision)
+    if decision.kind == "production":
+        measured = [row.cell for row in _dense_rows(standing.version)]
+        if source.structural_chunker not in {parse_cell(cell).chunker for cell in measured}:
+            changes.append(f"the structural chunker is now {source.structural_chunker}, which was not measured")
+    return changes
+
+
+def _encoder_moved(decision: Decision) -> list[str]:
+    name, revision = decision.chosen.encoder, decision.chosen.encoder_revision
+    if not name:
+        return []
+    spec = catalog.ENCODERS.get(name)
+    if spec is None or spec.excluded:
+        return [f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}"]
+    if spec.revision != revision:
+        return [f"the encoder {name} is now pinned at {spec.revision[:12]}, it was decided at {revision[:12]}"]
+    return []

@@ -1,0 +1,134 @@
+"""What an outcome rests on, and how much more of it would settle whether a cell is better."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import stdev
+
+from runner.base.records import SCORE_UNIT
+from runner.decide.tiers import shown
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor
+from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the outcome rests on; `false_alarm` and `best_gain_corrected` are None without a cell beside the baseline.
+
+    `cells` are ranked, best nDCG@10 first.
+    """
+
+    cells: Sequence[CellResult]
+    controls: Sequence[ControlResult]
+    noise_floor: NoiseFloor | None
+    unjudged: int
+    n_queries: int
+    false_alarm: float | None
+    best_gain_corrected: float | None
+
+
+def best_of(evidence: Evidence) -> CellResult | None:
+    """The cell of greatest nDCG@10 beside the baseline; None where the baseline stands alone."""
+    return next((row for row in evidence.cells if row.test is not None), None)
+
+
+def baseline_of(plan: Plan, evidence: Evidence) -> CellResult:
+    """The baseline's row."""
+    return next(row for row in evidence.cells if row.cell == plan.baseline)
+
+
+def to_confirm(plan: Plan, evidence: Evidence, row: CellResult) -> str:
+    """A sentence on what would settle most cheaply whether the cell can be confirmed."""
+    assert row.test is not None
+    assert row.guard is not None
+    if row.gate.verdict != "pass":
+        return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
+    head, n_have = f"The next cheapest experiment for {row.cell}", evidence.n_queries
+    if row.test.p_adjusted is None:
+        head, n_have = f"Name {row.cell} in the plan of a new version, with queries of its own", 0
+    wanted = [] if _gain_holds(plan, row) else [_to_show_gain(plan, evidence, row, n_have)]
+    if row.guard.state == "inconclusive":
+        wanted.append(_to_clear_recall(plan, evidence, row, n_have))
+    if not wanted:
+        return _to_clear_doubts(row)
+    return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
+
+
+def queries_to_show(plan: Plan, evidence: Evidence, row: CellResult) -> int | None:
+    """How many queries show the gain worth showing, with POWER, at this cell's scatter.
+
+    None where nobody could judge so many, and where differences do not scatter, from which nothing follows.
+    """
+    assert row.test is not None
+    if not row.test.sd:
+        return None
+    alpha = _alpha_a_cell(plan.significance.alpha, len(evidence.cells))
+    return queries_needed(_target(plan, evidence, row), row.test.sd, alpha=alpha, power=POWER)
+
+
+def detectable(plan: Plan, evidence: Evidence, row: CellResult) -> float | None:
+    """The gain that these queries show with POWER at this cell's scatter; None where there is none."""
+    assert row.test is not None
+    return least_gain(evidence.n_queries, row.test.sd, plan.significance.alpha, len(evidence.cells))
+
+
+def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
+    """The gain that so many queries show with POWER in one of `n_cells`, the baseline among them, all compared.
+
+    None where differences do not scatter.
+    """
+    if not sd:
+        return None
+    return minimum_detectable_effect(n_queries, sd, _alpha_a_cell(alpha, n_cells), power=POWER)
+
+
+def _to_show_gain(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
+    needed, shows = queries_to_show(plan, evidence, row), detectable(plan, evidence, row)
+    said = f"{_number(needed, n_have)} to show a gain of {_target(plan, evidence, row):.2g}"
+    return said if shows is None else f"{said}, where these {evidence.n_queries} show one of {shows:.2g}"
+
+
+def _to_clear_recall(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
+    """One-sided, for a cell whose recall equals the baseline's."""
+    loss, alpha = plan.rule.max_recall_loss, plan.significance.alpha
+    own, other = (cell.scores["recall@10"].per_query for cell in (row, baseline_of(plan, evidence)))
+    sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
+    needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
+    return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
+
+
+def _to_clear_doubts(row: CellResult) -> str:
+    """What no further query settles: hits that nobody judged, or else judges who do not uphold the scores."""
+    if row.unjudged:
+        return f"Have the unjudged hits of {row.cell} judged."
+    return (
+        f"Have more pairs read by a second judge (labels double --share PART): by its scores {row.cell} would be "
+        f"confirmed, but it {' and '.join(row.short_of)}."
+    )
+
+
+def _number(needed: int | None, n_have: int) -> str:
+    if needed is None:
+        return f"more than {MOST_QUERIES:,} queries"
+    return f"about {needed:,} queries in all" if needed > n_have else f"more than these {n_have} queries"
+
+
+def _gain_holds(plan: Plan, row: CellResult) -> bool:
+    """Whether the gain is of the size asked for, and beyond chance by both statistics."""
+    test, gain = row.test, row.differences["ndcg@10"].mean
+    if test is None or test.p_adjusted is None or test.p_skew is None:
+        return False
+    return shown(gain) >= plan.rule.min_gain and shown(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
+
+
+def _target(plan: Plan, evidence: Evidence, row: CellResult) -> float:
+    """The gain worth showing: what the rule asks for, or what is left of the best cell's where that is more."""
+    corrected = evidence.best_gain_corrected if row == best_of(evidence) else None
+    return max(plan.rule.min_gain, corrected or 0.0)
+
+
+def _alpha_a_cell(alpha: float, n_cells: int) -> float:
+    """The error left for one of the cells, by Bonferroni: a little less than max-T leaves."""
+    return alpha / max(1, n_cells - 1)

@@ -1,0 +1,86 @@
+"""Where encoders run: in this process, on Modal's machines, or behind an address."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Literal, NamedTuple, Protocol, Self
+
+from runner.embed.encoder import Encoder
+from runner.embed.local_encoder import encoder_for
+
+BackendName = Literal["local", "modal", "http"]
+
+
+class Work(NamedTuple):
+    """What one encoder still has to embed: distinct texts, and the tokens of them that it reads."""
+
+    encoder: str
+    texts: int
+    tokens: int
+
+
+class Backend(Protocol):
+    """Hands out encoders while it is open; closing it stops whatever it started elsewhere."""
+
+    @property
+    def name(self) -> BackendName:
+        """As records have it."""
+        ...
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether its encoders embed at the same time."""
+        ...
+
+    def encoder(self, name: str) -> Encoder:
+        """The encoder of a catalogued name, nothing loaded yet; an InputError for names that are not to be used."""
+        ...
+
+    def prepare(self, work: Sequence[Work]) -> None:
+        """Called before the first text is sent; a BackendError where the work may not be begun."""
+        ...
+
+    def billed(self, run_id: str, began: datetime) -> float | None:
+        """Dollars that the provider billed for a run since it began, None where nobody answers that."""
+        ...
+
+    def dollars(self, encoder: str) -> float | None:
+        """What this encoder cost so far, None where nothing is metered."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Unmetered:
+    """The part of a backend that rents nothing: there is nothing to ask for, to be billed for or to stop."""
+
+    def prepare(self, work: Sequence[Work]) -> None:
+        """Nothing to ask for."""
+
+    def billed(self, run_id: str, began: datetime) -> None:
+        """Nobody to ask."""
+
+    def dollars(self, encoder: str) -> None:
+        """Nothing is metered."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class LocalBackend(Unmetered):
+    """Encoders in this process, one after the other."""
+
+    name: BackendName = "local"
+    concurrent = False
+
+    def __init__(self, encoders: Callable[[str], Encoder] = encoder_for) -> None:
+        self.encoder = encoders

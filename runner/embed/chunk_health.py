@@ -1,0 +1,103 @@
+"""What a reader of the results, and the gate before a bulk embedding, should know of a chunker's chunks."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from runner.base.canonical import sha256
+from runner.base.records import Chunk, Document
+from runner.embed.token_lengths import lengths
+from runner.eval_set.shapes.plan import ChunkHealth, Lengths
+from samplers.corpus.readiness import boilerplate_share
+from samplers.formats.text_writer import visible
+
+MAX_DUPLICATES = 0.05
+"""Share of repeated chunks above which a chunker's output is called degenerate."""
+
+
+def chunk_health(
+    chunks: Sequence[Chunk], documents: Sequence[Document], limit: int, boilerplate: float | None = None
+) -> ChunkHealth:
+    """Counts and shares of one chunker's chunks over these documents; everything is 0 without chunks.
+
+    Percentiles are nearest-rank, so they are token counts of real chunks. `duplicate_share` is the share of chunks
+    whose context and text repeat an earlier chunk's. Of the documents' characters, white space aside, `coverage` is the
+    share in a chunk and `outside_sections_share` the share in no section that the reader found; `boilerplate_share` is
+    that of characters in lines which many documents have (`boilerplate`, where it is known already: it is the same for
+    every chunker). `degenerate` says in words what should stop a bulk embedding; `limit` is the chunker's size in
+    tokens, 0 without one.
+    """
+    if not chunks:
+        return _NOTHING
+    chunks_of: defaultdict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        chunks_of[chunk.doc_id].append(chunk)
+    sizes = np.array([chunk.n_tokens for chunk in chunks])
+    median, high = np.percentile(sizes, [50, 95], method="inverted_cdf").tolist()
+    n_characters = sum(visible(document.text) for document in documents)
+    missed = sum(_missed(document.text, _spans(chunks_of[document.doc_id])) for document in documents)
+    outside = sum(
+        _missed(document.text, [(s.span.start, s.span.end) for s in document.sections]) for document in documents
+    )
+    readings = Counter(sha256(c.reading(document)) for document in documents for c in chunks_of[document.doc_id])
+    empty = sum(
+        not document.text[c.span.start : c.span.end].strip()
+        for document in documents
+        for c in chunks_of[document.doc_id]
+    )
+    repeats = len(chunks) - len(readings)
+    return ChunkHealth(
+        count=len(chunks),
+        tokens_p50=int(median),
+        tokens_p95=int(high),
+        tokens_max=int(sizes.max()),
+        empty=empty,
+        duplicate_share=repeats / len(chunks),
+        coverage=1 - missed / n_characters,
+        outside_sections_share=outside / n_characters,
+        boilerplate_share=boilerplate_share(documents) if boilerplate is None else boilerplate,
+        chunks_per_document_max=max(map(len, chunks_of.values())),
+        lengths=lengths(sizes, limit),
+        degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty),
+    )
+
+
+_NOTHING = ChunkHealth(
+    count=0,
+    tokens_p50=0,
+    tokens_p95=0,
+    tokens_max=0,
+    empty=0,
+    duplicate_share=0.0,
+    coverage=0.0,
+    outside_sections_share=0.0,
+    boilerplate_share=0.0,
+    chunks_per_document_max=0,
+    lengths=Lengths(width=1, limit=0, counts=[0]),
+    degenerate=[],
+)
+
+
+def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int) -> list[str]:
+    found = []
+    if limit and high > limit:
+        found.append(f"95 % of the chunks have up to {high} tokens, above the chunker's limit of {limit}")
+    if repeats > MAX_DUPLICATES * count:
+        found.append(f"{repeats / count:.1%} of the chunks repeat an earlier one, more than {MAX_DUPLICATES:.0%}")
+    if empty:
+        found.append(f"{empty} chunks are empty")
+    return found
+
+
+def _spans(chunks: Iterable[Chunk]) -> list[tuple[int, int]]:
+    return sorted((chunk.span.start, chunk.span.end) for chunk in chunks)
+
+
+def _missed(text: str, spans: Iterable[tuple[int, int]]) -> int:
+    """Characters other than white space that lie in none of the spans, which are sorted by start."""
+    missed = reach = 0
+    for start, end in spans:
+        missed += visible(text[reach : max(reach, start)])
+        reach = max(reach, end)
+    return missed + visible(text[reach:])

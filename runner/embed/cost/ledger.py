@@ -1,0 +1,131 @@
+"""What a version's sessions on a provider's machines have cost: one JSON file a session, each written whole.
+
+A file is there before its session starts anything, and says at any time what the session has cost if nobody writes it
+again: a killed process leaves its spending behind.
+"""
+
+import logging
+from collections.abc import Container, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.canonical import json_bytes, read_json, write_atomic
+from runner.base.errors import BackendError, InputError
+from runner.base.field_types import Count
+from runner.base.schema import Strict, checked
+from runner.base.store import disk_errors
+
+SPEND = "spend"
+"""The folder of a version's ledger, beside its other work."""
+
+WORK = ".work"
+"""The folder below which every version's work lies, its ledgers among it."""
+
+Kind = Literal["embed", "weights", "judge"]
+"""What is paid for: containers that embed or fetch weights, and language models that judge."""
+
+Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+_log = logging.getLogger(__name__)
+
+
+class BudgetError(BackendError):
+    """The ceiling of --max-usd is reached or would be, or what was spent is not known."""
+
+
+class LedgerRow(Strict):
+    """One session: containers that served one encoder, from their first request until the last of them went idle.
+
+    `seconds` are by the clock, `container_seconds` what is charged. `busy_seconds` are container-seconds from an answer
+    of a container to its next, idle times left out, and `busy_tokens` the tokens of those next answers. `ended` is
+    False for a session that runs, or whose process was killed. A judge's session has no GPU and no price a second;
+    its `texts` are requests, and `usd` includes what is held for those under way. `containers`, `tokens` and `texts`
+    are read by no program: they are the record of the session, for whoever holds it against the provider's bill.
+    """
+
+    schema_version: Literal[1]
+    kind: Kind
+    what: Annotated[str, Field(min_length=1)]
+    gpu: str
+    price_per_second: Usd
+    started_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
+    ended: bool
+    seconds: Seconds
+    containers: Count
+    container_seconds: Seconds
+    tokens: Count
+    texts: Count
+    busy_seconds: Seconds
+    busy_tokens: Count
+    usd: Usd
+
+    @property
+    def ended_on(self) -> datetime:
+        """When its last container was let go; for one that runs, when that will be at the earliest."""
+        return datetime.fromisoformat(self.started_on) + timedelta(seconds=self.seconds)
+
+
+class Ledger:
+    """The sessions in a folder; a file is read again only when it has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[Path, tuple[tuple[int, ...], LedgerRow]] = {}
+
+    def rows(self, without: Container[Path] = ()) -> list[LedgerRow]:
+        """The sessions in the order of their files' names, none for a folder that is not there.
+
+        A BudgetError names a damaged file.
+        """
+        self._known = dict(self._read(without))
+        return [row for _, row in self._known.values()]
+
+    def _read(self, without: Container[Path]) -> Iterator[tuple[Path, tuple[tuple[int, ...], LedgerRow]]]:
+        for path in sorted(self.folder.glob("*.json")):
+            if path in without:
+                continue
+            try:
+                facts = path.stat()
+            except FileNotFoundError:
+                continue  # deleted since it was listed, as the error about a damaged file advises
+            stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+            known = self._known.get(path)
+            yield path, known if known and known[0] == stamp else (stamp, read_session(path))
+
+
+def all_sessions(folder: Path) -> list[LedgerRow]:
+    """The sessions of all the work that a folder belongs to, for what they measured: whatever their ledger counts for.
+
+    That is every ledger below the nearest folder named WORK above it; below the folder itself where there is none.
+    Nobody's ceiling hangs on them, so a damaged one is left out with a warning in the log.
+    """
+    root = next((above for above in (folder, *folder.parents) if above.name == WORK), folder)
+    found = []
+    for ledger in sorted(root.rglob(SPEND)):
+        try:
+            found += Ledger(ledger).rows()
+        except BudgetError as error:
+            _log.warning("rates are taken without %s: %s", ledger, error)
+    return found
+
+
+def read_session(path: Path) -> LedgerRow:
+    """One session's file; a BudgetError names it where it cannot be read, since money must not be forgotten."""
+    try:
+        return checked(LedgerRow, read_json(path), path)
+    except InputError as error:
+        raise BudgetError(
+            f"{path} holds what a session cost and is damaged. Look that session up in the provider's billing, then "
+            "delete the file, and lower --max-usd by what it cost."
+        ) from error
+
+
+def write_session(path: Path, row: LedgerRow) -> None:
+    """Put a session's file at its place; a BackendError where the disk takes none."""
+    with disk_errors(path):
+        write_atomic(path, json_bytes(row.model_dump()))

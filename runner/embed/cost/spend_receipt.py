@@ -1,0 +1,101 @@
+"""What a version's embedding on rented machines and its judging cost, whichever evening asks."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.base.canonical import json_line
+from runner.base.errors import InputError
+from runner.base.schema import Strict, checked
+from runner.base.store import disk_errors
+from runner.embed.cost.ledger import Ledger, Usd
+from runner.eval_set.shapes.decision import SpendReceipt
+
+ATTEMPTS = "attempts.jsonl"
+"""Beside the sessions; one line for every process that started an app."""
+
+Billed = Callable[[str, datetime], float | None]
+"""Dollars that the provider billed for a run's id since it began, None where it does not answer."""
+
+
+class Attempt(Strict):
+    """One process that started an app; `estimate_usd` is what it expected for all that was left to do,
+    None where it was not told what that is.
+    """
+
+    run_id: Annotated[str, Field(min_length=1)]
+    began_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
+    estimate_usd: Usd | None
+    max_usd: Usd
+    price_source: str
+
+
+def remember_attempt(folder: Path, attempt: Attempt) -> None:
+    """Add a line to the folder's attempts, in the place of a torn one; a BackendError where the disk takes none."""
+    path = folder / ATTEMPTS
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and (torn := _lines(path)[-1]):
+            os.truncate(path, path.stat().st_size - len(torn))
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(json_line(attempt.model_dump()) + "\n")
+
+
+def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
+    """All sessions of the ledger in `folder` together; None where nothing was spent.
+
+    The estimate is the first attempt's, which was made before anything started. Billed is all or nothing: an attempt
+    that the provider says nothing of leaves the sum unknown. A BudgetError names a session's damaged file, an
+    InputError a damaged line of the attempts; the last one may be torn, by a process that had rented nothing yet.
+    """
+    rows = Ledger(folder).rows()
+    embedding = [row for row in rows if row.kind == "embed"]
+    if not rows:
+        return None
+    attempts = _attempts(folder)
+    rented = [row for row in rows if row.kind != "judge"]
+    latest = max(embedding or rented or rows, key=lambda row: row.started_on)
+    return SpendReceipt(
+        estimate_usd=attempts[0].estimate_usd if attempts else None,
+        embedding_usd=round(sum(row.usd for row in embedding), 6),
+        weights_usd=round(sum(row.usd for row in rows if row.kind == "weights"), 6),
+        judging_usd=round(sum(row.usd for row in rows if row.kind == "judge"), 6),
+        actual_usd=_sum(billed(attempt.run_id, datetime.fromisoformat(attempt.began_on)) for attempt in attempts),
+        gpu=", ".join(sorted({row.gpu for row in embedding})),
+        gpu_seconds=round(sum(row.container_seconds for row in embedding), 3),
+        price_per_second=latest.price_per_second,
+        price_source=attempts[-1].price_source if attempts else "as the ledger has it",
+        sessions=len(rented),
+        max_usd=attempts[-1].max_usd if attempts else None,
+    )
+
+
+def _attempts(folder: Path) -> list[Attempt]:
+    path = folder / ATTEMPTS
+    lines = _lines(path)[:-1] if path.exists() else []
+    return [_attempt(line, f"{path} line {number}") for number, line in enumerate(lines, start=1)]
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Every whole line without its end; last what follows the last of them, which is empty unless a write was torn."""
+    return path.read_bytes().split(b"\n")
+
+
+def _attempt(line: bytes, where: str) -> Attempt:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError(
+            f"{where} is damaged ({error}). Delete the line; the ledger beside it holds what was spent."
+        ) from error
+    return checked(Attempt, row, where)
+
+
+def _sum(dollars: Iterable[float | None]) -> float | None:
+    known = list(dollars)
+    return round(sum(each for each in known if each is not None), 6) if known and None not in known else None

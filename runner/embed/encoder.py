@@ -1,0 +1,200 @@
+"""What an encoder is, what is sent to it and what it answers, and the probe that every one must pass."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.canonical import JSON, digest, sha256
+from runner.base.errors import BackendError, EvalError
+from runner.base.records import Side
+from runner.eval_set.catalog import EncoderSpec
+
+Matrix = NDArray[np.float32]
+
+UNIT_TOLERANCE = 1e-3
+SAME = 1e-5
+"""Vectors that differ by no more than this in any coordinate are one vector; the encoder's tolerance is more."""
+
+BATCH_TOLERANCE = 1e-3
+"""Neighbours in a batch move a row by 1e-7 in float32 and by 1e-3 at most in half precision; a swap by 0.1."""
+
+
+class Grouping(NamedTuple):
+    """How texts are grouped for an encoder. Part of its identity: neighbours in a forward batch fix the last bits.
+
+    A forward batch holds at most `forward_tokens` padded tokens and `forward_texts` texts (0 for any number), or one
+    text. A request carries one forward batch where `request_texts` is 0, else as many as fit into that many texts and
+    `request_tokens` padded tokens.
+    """
+
+    forward_tokens: int
+    request_texts: int = 0
+    request_tokens: int = 0
+    forward_texts: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is sent at once. `forwards` is how many texts each forward batch takes, in order; their sum is all."""
+
+    side: Side
+    texts: tuple[str, ...]
+    forwards: tuple[int, ...]
+    batch_id: str = field(init=False)
+    """SHA-256 of side, forward batches and texts; backends send it back with the rows."""
+
+    def __post_init__(self) -> None:
+        content = {"side": self.side, "forwards": self.forwards, "texts": [sha256(text) for text in self.texts]}
+        object.__setattr__(self, "batch_id", digest(content))
+
+    def forward_texts(self) -> Iterator[Sequence[str]]:
+        """The texts of each forward batch."""
+        start = 0
+        for n_texts in self.forwards:
+            yield self.texts[start : start + n_texts]
+            start += n_texts
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back for a batch: `rows` (n, dim) in the order of its texts, or `error` in their place.
+
+    `batch_id` is "" for an error that the backend cannot assign. `facts` says where the batch ran: "device" (a GPU's
+    full name, "cpu", or a host) and the versions of libraries there. `n_tokens` are the counts that the backend itself
+    made, prompt and special tokens included, before truncation; None where it made none.
+    """
+
+    batch_id: str
+    rows: Matrix | None = None
+    error: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    n_tokens: NDArray[np.int64] | None = None
+
+
+class Encoder(Protocol):
+    """One pinned encoder behind some backend; heavy libraries load with the first call that needs them."""
+
+    @property
+    def spec(self) -> EncoderSpec:
+        """The catalogue's row."""
+        ...
+
+    @property
+    def grouping(self) -> Grouping:
+        """How texts are grouped."""
+        ...
+
+    @property
+    def tolerance(self) -> float:
+        """The most by which a coordinate of one text's row may move between two sessions."""
+        ...
+
+    @property
+    def resubmissions(self) -> int:
+        """How often a batch that came back wrong, or not at all, is sent again."""
+        ...
+
+    def identity(self) -> dict[str, JSON]:
+        """Everything that fixes the vectors. Loads nothing.
+
+        `catalogue_facts` and how the model is applied, the same on every backend; under "backend" what belongs to
+        this one: its name, device or address, number format, grouping, library versions.
+        """
+        ...
+
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+        """Tokens per text as this encoder counts them, prompt and special tokens included, before truncation."""
+        ...
+
+    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
+        """Answers in any order; a batch may be answered twice or not at all.
+
+        What ends the whole session (no connection, a wrong key, the budget) is raised as a BackendError; what
+        concerns one batch is its answer's error. Closing the generator gives up what was not answered.
+        """
+        ...
+
+
+class InProcessEncoder(ABC):
+    """An encoder that runs in this process: one forward batch after the other, and the same rows every time."""
+
+    batch_tokens = 1024
+    resubmissions = 0
+    facts: Mapping[str, str] = {"device": "cpu"}
+
+    @property
+    def tolerance(self) -> float:
+        """Of float32."""
+        return 1e-4
+
+    @property
+    def grouping(self) -> Grouping:
+        """One forward batch a request."""
+        return Grouping(self.batch_tokens)
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], side: Side) -> Matrix:
+        """Unit rows (n, dim), one per text in order, from one forward batch."""
+
+    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
+        """One answer a batch, in order; whatever `encode` raises is the error of that batch."""
+        for batch in batches:
+            try:
+                parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
+                rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+            except EvalError:
+                raise
+            except Exception as error:  # noqa: BLE001  # any library's; the engine names batch and text and ends with it
+                yield Answer(batch.batch_id, error=f"{type(error).__name__}: {error}", facts=self.facts)
+            else:
+                yield Answer(batch.batch_id, rows, facts=self.facts)
+
+
+def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
+    """What every backend must serve of the catalogue's row."""
+    return {
+        "encoder": spec.name,
+        "hub_id": spec.hub_id,
+        "revision": spec.revision,
+        "code_revision": spec.code_revision,
+        "weights_sha256": spec.weights_sha256,
+        "query_prompt": spec.query_prompt,
+        "document_prompt": spec.document_prompt,
+        "max_tokens": spec.max_tokens,
+        "dim": spec.dim,
+    }
+
+
+def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> Matrix:
+    """The rows of one forward batch, checked as `checked_rows` does; a BackendError where the backend fails.
+
+    A batch that fails is sent again as often as the encoder allows.
+    """
+    batch = Batch(side, tuple(texts), (len(texts),))
+    trouble = ""
+    for _ in range(1 + encoder.resubmissions):
+        for answer in encoder.embed([batch]):
+            if answer.batch_id == batch.batch_id and answer.rows is not None:
+                return checked_rows(encoder, answer.rows, len(texts))
+            trouble = answer.error or trouble
+    raise BackendError(f"{encoder.spec.name} failed: {trouble or 'no answer came'}")
+
+
+def checked_rows(encoder: Encoder, rows: Matrix, n_texts: int) -> Matrix:
+    """The rows, when they are as many, as wide, as finite and as long as they must be; else a BackendError."""
+    name, expected = encoder.spec.name, (n_texts, encoder.spec.dim)
+    if rows.ndim != 2 or len(rows) != n_texts:
+        raise BackendError(f"{name}: {n_texts} texts sent, {len(rows) if rows.ndim else 0} vectors received")
+    if rows.shape != expected or rows.dtype != np.float32:
+        raise BackendError(f"{name}: float32 rows of {expected[1]} were catalogued, {rows.dtype} {rows.shape} received")
+    if not np.isfinite(rows).all():
+        raise BackendError(f"{name}: {int((~np.isfinite(rows)).any(axis=1).sum())} of {len(rows)} rows are not finite")
+    norms = np.linalg.norm(rows, axis=1)
+    worst = float(norms[np.abs(norms - 1).argmax()])
+    if abs(worst - 1) > UNIT_TOLERANCE:
+        raise BackendError(f"{name}: a row has length {worst:.4f}; unit rows are expected")
+    return rows

@@ -1,0 +1,211 @@
+"""What runs on Modal: one class that embeds with any catalogued encoder, and a function that fetches weights.
+
+A container sees this package alone, as it was uploaded, and the image's pinned libraries. The class has no network:
+a revision that was not fetched fails there and cannot drift. Its GPU, cores and number of containers are named by the
+caller (`with_options`), since an option that is set here cannot be unset for a run without a GPU.
+"""
+
+import json
+import os
+import sys
+from datetime import datetime
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any, cast
+
+import modal
+import modal.experimental
+import numpy as np
+
+from runner.base.errors import BackendError, EvalError
+from runner.base.records import Side
+from runner.embed.cost.options import CONTAINERS
+from runner.embed.cost.prices import CORES
+from runner.embed.encoder import Batch
+from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
+from runner.embed.modal.pins import LIBRARIES, image_pins, payload_pin
+from runner.embed.probe import probe
+from runner.embed.weights import download, download_mark, downloaded_folder
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
+
+WEIGHTS_MOUNT = "/weights"
+WEIGHTS_VOLUME = "per-source-eval-weights"
+UV_VERSION = "0.9.2"
+"""The program that installs the packages while the image is built: none of ours, so pyproject.toml has no pin of it."""
+
+SCALEDOWN_SECONDS = 60
+
+
+def _requirements() -> list[str]:
+    """Pins of the image, where it is defined; none in a container, which is made from it already."""
+    if not modal.is_local():
+        return []
+    return [*(f"{name}=={version}" for name, version in image_pins().items()), payload_pin()]
+
+
+app = modal.App("per-source-eval", include_source=False)
+image = (
+    modal.Image.debian_slim(python_version=f"{sys.version_info.major}.{sys.version_info.minor}")
+    .uv_pip_install(*_requirements(), uv_version=UV_VERSION)
+    .env(
+        {
+            "HF_HOME": WEIGHTS_MOUNT,
+            "HF_HUB_OFFLINE": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_MODULES_CACHE": "/tmp/hf-modules",  # noqa: S108  # in a container of our own; the mount is read-only
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+    )
+    .add_local_python_source("runner")
+)
+volume = modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True)
+_hub_access = modal.Secret.from_dict({"HF_HUB_OFFLINE": "0", "HF_TOKEN": os.environ.get("HF_TOKEN") or None})
+
+
+@app.function(
+    image=image,
+    secrets=[_hub_access],
+    volumes={WEIGHTS_MOUNT: volume},
+    cpu=(CORES["weights"], CORES["weights"]),  # no more can be billed than is metered
+    timeout=3600,
+    max_containers=4,
+    retries=modal.Retries(max_retries=2, initial_delay=1.0, backoff_coefficient=2.0),
+)
+def fetch(encoder: str, revision: str) -> dict[str, str]:
+    """What was downloaded into the Volume. The mark is written after the files are committed, never before."""
+    spec = _spec(encoder, revision)
+    fetched = download(spec)
+    volume.commit()
+    (_weights_home() / download_mark(spec)).write_text(json.dumps(fetched))
+    volume.commit()
+    return fetched
+
+
+@app.cls(
+    image=image,
+    volumes={WEIGHTS_MOUNT: volume.with_mount_options(read_only=True)},
+    block_network=True,
+    memory=4096,
+    scaledown_window=SCALEDOWN_SECONDS,
+    max_containers=CONTAINERS,
+    timeout=600,
+    startup_timeout=900,
+    retries=modal.Retries(max_retries=3, initial_delay=1.0, backoff_coefficient=2.0),
+)
+class Embedder:
+    """One encoder at one revision; `device` is "cuda" or "cpu", and never the one in place of the other."""
+
+    encoder: str = modal.parameter()
+    revision: str = modal.parameter()
+    device: str = modal.parameter()
+    dtype: str = modal.parameter()
+
+    @modal.enter()
+    def load(self) -> None:
+        """Load and probe the model. What a further try would not mend is kept and answered to every batch."""
+        self.refusal = ""
+        try:
+            self.model, self.facts = loaded(self.encoder, self.revision, self.device, cast(Dtype, self.dtype))
+        except EvalError as error:
+            self.refusal = str(error)
+
+    @modal.method()
+    def embed(self, batch_id: str, side: str, texts: list[str], forwards: list[int]) -> dict[str, Any]:
+        """The rows as bytes with their digest; "refusal" or "error" in their place.
+
+        torch raises RuntimeErrors, which may be this machine's fault: they leave this method, and Modal tries again,
+        in another container where this one's GPU may be of no further use.
+        """
+        answer = {"batch_id": batch_id, "container": os.environ.get("MODAL_TASK_ID", "")}
+        if self.refusal:
+            return {**answer, "refusal": self.refusal}
+        try:
+            return {**answer, **embedded(self.model, batch_id, cast(Side, side), texts, forwards), "facts": self.facts}
+        except (RuntimeError, MemoryError) as error:
+            if self.device == "cuda":
+                recover_or_retire(error)
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is about this batch and carries its id
+            return {**answer, "error": f"{type(error).__name__}: {error}"}
+
+
+def recover_or_retire(error: Exception) -> None:
+    """Free the GPU's memory where that gave out; after any other failure on a GPU this container takes no more inputs.
+
+    A CUDA context that is broken once fails everything from then on, as fast as inputs come.
+    """
+    import torch
+
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        torch.cuda.empty_cache()
+    else:
+        modal.experimental.stop_fetching_inputs()
+
+
+async def stored() -> set[str]:
+    """Names at the root of the Volume as it is now, seen from outside a container."""
+    entries = await modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True).listdir.aio("/")
+    return {entry.path.strip("/") for entry in entries}
+
+
+def billed(run_id: str, start: datetime, end: datetime) -> float | None:
+    """Dollars in the workspace's report for the app that is tagged with the run; None where it has no such row."""
+    report = modal.Workspace.from_context().billing.report(start=start, end=end, resolution="h", tag_names=["run"])
+    rows = [float(item.cost) for item in report if item.tags.get("run") == run_id]
+    return sum(rows) if rows else None
+
+
+def _spec(encoder: str, revision: str) -> EncoderSpec:
+    spec = catalog.encoder(encoder)
+    if spec.revision != revision:
+        raise BackendError(f"{encoder} is catalogued at revision {spec.revision}; {revision} was asked for.")
+    return spec
+
+
+def loaded(encoder: str, revision: str, device: str, dtype: Dtype) -> tuple[TransformerEncoder, dict[str, str]]:
+    """The model, probed, and where it runs; a BackendError when it is not what was asked for."""
+    import torch
+
+    spec = _spec(encoder, revision)
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BackendError(f"{encoder} was to run on a GPU, and the container has none. Nothing runs on a CPU instead.")
+    mark = _weights_home() / download_mark(spec)
+    if not mark.is_file():
+        raise BackendError(f"{encoder}: the weights at revision {revision} are not in Modal's Volume. Run again.")
+    model = encoder_class(encoder)(
+        spec, device="cuda" if device == "cuda" else "cpu", dtype=dtype, find=downloaded_folder
+    )
+    probe(model)
+    facts = {
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "dtype": model.dtype,
+        "weights_sha256": str(json.loads(mark.read_text())["weights_sha256"]),
+        **{library: metadata.version(library) for library in LIBRARIES},
+    }
+    return model, facts
+
+
+def embedded(
+    model: TransformerEncoder, batch_id: str, side: Side, texts: list[str], forwards: list[int]
+) -> dict[str, Any]:
+    """The rows of one batch as bytes, with what the driver needs to hold them against what it sent."""
+    batch = Batch(side, tuple(texts), tuple(forwards))
+    if batch.batch_id != batch_id:
+        raise BackendError("the texts that arrived are not those that were sent")
+    counts = model.token_counts(texts, side)
+    rows = np.concatenate([model.encode(some, side) for some in batch.forward_texts()]).astype("<f4")
+    data = rows.tobytes()
+    return {
+        "n": rows.shape[0],
+        "dim": rows.shape[1],
+        "dtype": "<f4",
+        "data": data,
+        "sha256": sha256(data).hexdigest(),
+        "tokens": counts.astype("<i4").tobytes(),
+    }
+
+
+def _weights_home() -> Path:
+    return Path(os.environ["HF_HOME"])

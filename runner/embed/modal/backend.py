@@ -1,0 +1,140 @@
+"""The account's side of Modal: one app for all encoders, weights fetched once, and a meter over everything."""
+
+import secrets
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from runner.base.errors import BackendError
+from runner.base.progress import say
+from runner.embed.cost.ledger import Ledger
+from runner.embed.cost.prices import CPU
+from runner.embed.modal.encoder import ModalEncoder, Placement
+from runner.embed.modal.service import ModalService, check_installed
+from runner.embed.weights import download_mark
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
+
+if TYPE_CHECKING:
+    from runner.embed.backends import BackendName, Work
+    from runner.embed.cost.budget import Meter
+    from runner.embed.cost.estimate import Estimate
+    from runner.embed.cost.options import RemoteOptions
+
+_REPORTED_AFTER = timedelta(hours=1)
+
+
+class ModalBackend:
+    """Encoders of one app on Modal, which the first batch starts and closing stops; several may embed at once."""
+
+    name: "BackendName" = "modal"
+    concurrent = True
+
+    def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
+        self.meter, self.options = meter, options
+        self.placement = Placement(options.gpu, options.containers)
+        self.service = ModalService(secrets.token_hex(8))
+        self._remembered = False
+        self._lock = threading.Lock()
+        self._fetching: dict[str, threading.Lock] = {}
+        self._embedders: dict[str, Any] = {}
+        self._expected: Estimate | None = None
+
+    def __enter__(self) -> Self:
+        check_installed()
+        self.meter.on_exhausted(lambda: self.service.stop("the budget is used up"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.service.close()
+        self.meter.close()
+
+    def encoder(self, name: str) -> "ModalEncoder":
+        """The encoder of a catalogued name, nothing started yet; an InputError for names that are not to be used."""
+        return ModalEncoder(self, catalog.encoder(name))
+
+    def prepare(self, work: "Sequence[Work]") -> None:
+        """Say what the work is expected to cost, if anything is left of it, before anything starts.
+
+        A BudgetError where the ceiling would not hold.
+        """
+        from runner.embed.cost.estimate import check_affordable, estimate
+        from runner.embed.cost.ledger import all_sessions
+        from runner.embed.cost.planned_tokens import TokenCount
+
+        planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
+        self._expected = estimate(planned, self.options, all_sessions(self.meter.folder))
+        spent = self.meter.spent()
+        check_affordable(self._expected, spent)
+        if self._expected.encoders:
+            say("\n".join(self._expected.lines(spent)))
+
+    def dollars(self, encoder: str) -> float:
+        """What all sessions of the encoder cost by list price, those of earlier attempts included."""
+        return self.meter.spent_on(encoder)
+
+    def embedder(self, spec: EncoderSpec) -> Any:  # noqa: ANN401  # Modal's handle of a class
+        """The remote object that embeds with an encoder: the app running, its weights in the Volume.
+
+        One for all calls, so that they meet the same warm containers.
+        """
+        modal_app = self.service.started()
+        with self._lock:
+            self._remember()
+            lock = self._fetching.setdefault(download_mark(spec), threading.Lock())
+        with lock:
+            if spec.name not in self._embedders:
+                self._fetch(modal_app, spec)
+                self._embedders[spec.name] = modal_app.Embedder.with_options(**self.placement.options)(
+                    encoder=spec.name,
+                    revision=spec.revision,
+                    device=self.placement.device,
+                    dtype=self.placement.dtype,
+                )
+        return self._embedders[spec.name]
+
+    def _remember(self) -> None:
+        """Put this run beside the ledger, once, so that a later command can ask what was billed for it."""
+        if self._remembered:
+            return
+        from runner.embed.cost.spend_receipt import Attempt, remember_attempt
+
+        attempt = Attempt(
+            run_id=self.service.run_id,
+            began_on=datetime.now(UTC).isoformat(timespec="seconds"),
+            estimate_usd=self._expected.usd if self._expected else None,
+            max_usd=self.meter.max_usd,
+            price_source=self.meter.price_source,
+        )
+        remember_attempt(self.meter.folder, attempt)
+        self._remembered = True
+
+    def _fetch(self, modal_app: Any, spec: EncoderSpec) -> None:  # noqa: ANN401  # a module
+        """Download the weights into the Volume, unless its mark says that they are there."""
+        if download_mark(spec) in self.service.result(modal_app.stored):
+            return
+        with self.meter.session(spec.name, CPU, 1, "weights") as session:
+            try:
+                self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision))
+            except BackendError as error:
+                session.check()
+                raise BackendError(
+                    f"{spec.name}: {spec.hub_id} at revision {spec.revision} could not be fetched to Modal. {error}"
+                ) from error
+
+    def billed(self, run_id: str, began: datetime, now: datetime | None = None) -> float | None:
+        """What Modal billed for a run; None where its report does not answer, or cannot be whole yet.
+
+        The report has full hours alone. It is asked an hour after the last session of the ledger ended, whichever run's
+        that was: every hour of the run is over then, and none is left out of the sum.
+        """
+        asked = now or datetime.now(UTC)
+        ended = max([began, *(row.ended_on for row in Ledger(self.meter.folder).rows())])
+        if asked - ended < _REPORTED_AFTER:
+            return None
+        start, whole = (when.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for when in (began, asked))
+        return self.service.billed(run_id, start, whole)

@@ -1,0 +1,57 @@
+"""What is installed on Modal: the pins of this checkout, so that a container runs what this machine runs."""
+
+import re
+from importlib import metadata
+
+from runner.base.errors import BackendError
+
+LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
+"""Whose versions may change a vector: part of an encoder's identity, here and there."""
+
+_DISTRIBUTION = "per-source-eval"
+
+
+def image_pins() -> dict[str, str]:
+    """Version by distribution, sorted by name: the extra `local` without packages of weights, and numpy.
+
+    Weights come from the model hub there. A BackendError where the tool itself is not installed.
+    """
+    return {
+        name: version
+        for name, version, extra in _pins()
+        if name == "numpy" or (extra == "local" and not name.startswith("gt-"))
+    }
+
+
+def model_pins() -> dict[str, str]:
+    """The image's version of each of LIBRARIES."""
+    return {name: version for name, version in image_pins().items() if name in LIBRARIES}
+
+
+def payload_pin() -> str:
+    """The requirement of what texts and rows travel in, which images of older workspaces come without.
+
+    No vector depends on it, so it is no part of an encoder's identity. A BackendError where it has no pin.
+    """
+    for name, version, extra in _pins():
+        if (name, extra) == ("cbor2", "modal"):
+            return f"{name}=={version}"
+    raise BackendError(f"The installed {_DISTRIBUTION} has no pin of cbor2 in its extra `modal`. Run `make setup`.")
+
+
+def _pins() -> list[tuple[str, str, str]]:
+    """Name, version and extra ("" for none) of every pin of pyproject.toml, sorted."""
+    try:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError as error:
+        raise BackendError(
+            f"{_DISTRIBUTION} is not installed, so the versions for Modal's image are not known. Run `make setup`."
+        ) from error
+    return sorted(_pin(requirement) for requirement in requirements)
+
+
+def _pin(requirement: str) -> tuple[str, str, str]:
+    pin, _, marker = requirement.partition(";")
+    name, _, version = pin.strip().partition("==")
+    extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
+    return name, version, extra[1] if extra else ""

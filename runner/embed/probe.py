@@ -1,0 +1,164 @@
+"""The probe that every encoder must pass: once through the store, and asked again before each embedding."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from runner.base.canonical import JSON, json_bytes, sha256, write_atomic
+from runner.base.errors import BackendError
+from runner.base.store import Store
+from runner.embed.encoder import BATCH_TOLERANCE, SAME, Encoder, Matrix, checked_encode
+from runner.embed.vectors import save_array
+
+PROBE = 1
+"""Raised when the sentences or what is kept of them change: it is part of every key."""
+
+# Each pair says one thing twice; across pairs the sentences are strangers.
+PARAPHRASES = (
+    (
+        "The Secretary shall award grants to States to repair rural bridges.",
+        "Money is to be given to state governments for fixing bridges in the countryside.",
+    ),
+    (
+        "A veteran who was exposed to toxic smoke may file a claim for disability compensation.",
+        "Former soldiers harmed by poisonous fumes can apply for disability payments.",
+    ),
+    (
+        "No person may harvest cod in the closed area between March and June.",
+        "Catching codfish is forbidden in the protected zone during spring.",
+    ),
+    (
+        "Each bank must report suspicious transactions within 30 days.",
+        "Financial institutions have a month to notify authorities of dubious money transfers.",
+    ),
+)
+_FILLER = "The agency may issue rules under this subsection"
+_ENDINGS = (" volcano eruption", " wedding cake recipe")
+
+
+def probe(encoder: Encoder) -> dict[str, JSON]:
+    """The figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
+
+    Checks: shape, finiteness, unit norm; a text's row does not depend on its batch; every sentence closer to its
+    paraphrase than to a stranger; prompts applied where the catalogue has them and nowhere else; nothing read past the
+    catalogued length, and everything up to it. A BackendError names the encoder and the check that failed.
+    """
+    first = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
+    second = checked_encode(encoder, [pair[1] for pair in PARAPHRASES], "document")
+    alone = np.vstack([checked_encode(encoder, [pair[0]], "document") for pair in PARAPHRASES])
+    if np.abs(alone - first).max() > BATCH_TOLERANCE:
+        raise _failed(
+            encoder, "batching", f"a text alone and in a batch differ by {np.abs(alone - first).max():.2e} in its row"
+        )
+    cosines = first.astype(np.float64) @ second.T.astype(np.float64)
+    paraphrase, stranger = np.diag(cosines), cosines - 2 * np.eye(len(cosines))
+    margin = float((paraphrase - np.maximum(stranger.max(axis=0), stranger.max(axis=1))).min())
+    if margin <= 0:
+        raise _failed(
+            encoder, "paraphrases", f"a stranger is as close to a sentence as its paraphrase (margin {margin:.1e})"
+        )
+    figures: dict[str, JSON] = {
+        "encoder": encoder.spec.name,
+        "dim": int(first.shape[1]),
+        "paraphrase_min": round(float(paraphrase.min()), 4),
+        "stranger_max": round(float(stranger.max()), 4),
+        "margin_min": round(margin, 4),
+        "prompt_shift": round(_prompt_shift(encoder, first), 4),
+        **_truncation(encoder),
+        "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
+    }
+    return figures
+
+
+def probed(store: Store, encoder: Encoder) -> dict[str, JSON]:
+    """The probe's figures, from the store when this very encoder has passed before; see `probe`."""
+    figures: dict[str, JSON] = json.loads((_probe_folder(store, encoder) / "probe.json").read_bytes())
+    return figures
+
+
+def refuse_changed(store: Store, encoder: Encoder) -> None:
+    """Nothing, when the encoder that is about to embed answers as it did when it was probed; else a BackendError.
+
+    The figures may come from an earlier session: the four vectors that are computed here are this session's.
+    """
+    shift = float(np.abs(_canary(encoder) - np.load(_probe_folder(store, encoder) / "canary.npy")).max())
+    if shift > encoder.tolerance:
+        raise BackendError(
+            f"{encoder.spec.name} no longer answers as it did when it was probed: vectors moved by {shift:.2e}. "
+            "Delete .cache/probe and run again to probe it anew; vectors made before are not comparable."
+        )
+
+
+def _probe_folder(store: Store, encoder: Encoder) -> Path:
+    def build(folder: Path) -> None:
+        write_atomic(folder / "probe.json", json_bytes(probe(encoder)))
+        save_array(folder / "canary.npy", _canary(encoder))
+
+    return store.ensure("probe", {"probe": PROBE, "encoder": encoder.identity()}, build)
+
+
+def _canary(encoder: Encoder) -> Matrix:
+    return checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
+
+
+def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
+    """Largest coordinate between a text's query and document vectors: 0.0 where the prompts are the same."""
+    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
+    shifts = np.abs(queries - documents).max(axis=1)
+    same = encoder.spec.query_prompt == encoder.spec.document_prompt
+    if same and shifts.max() > max(SAME, encoder.tolerance):
+        raise _failed(
+            encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
+        )
+    if not same and shifts.min() <= SAME:
+        raise _failed(
+            encoder, "prompts", "query and document vectors of one text are the same, so no prompt was applied"
+        )
+    return 0.0 if same else float(shifts.max())
+
+
+def _truncation(encoder: Encoder) -> dict[str, JSON]:
+    """How far texts with one opening and two endings are apart, past and inside the catalogued length.
+
+    The ending lies wholly past the limit in one case and within it in the other. Without a limit (max_tokens 0)
+    the ending of a text of some 2,000 tokens must count.
+    """
+    limit = encoder.spec.max_tokens
+    repeats = _repeats(encoder, limit or 2000)
+    past, inside = (_ending_shift(encoder, ". ".join([_FILLER] * n)) for n in repeats)
+    if limit and past > max(SAME, encoder.tolerance):
+        raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
+    if inside <= SAME:
+        raise _failed(
+            encoder, "truncation", f"text within {limit or 'any number of'} tokens does not change the vector"
+        )
+    return {"truncates_at": limit, "ending_past": round(past, 6) if limit else None, "ending_within": round(inside, 4)}
+
+
+def _repeats(encoder: Encoder, limit: int) -> tuple[int, int]:
+    """How often the filler fits: the fewest repeats that exceed `limit`, the most that leave room for an ending."""
+    ending = max(_ENDINGS, key=len)
+    low, high = 1, limit
+    while low < high:
+        middle = (low + high) // 2
+        if int(encoder.token_counts([". ".join([_FILLER] * middle)], "document")[0]) > limit:
+            high = middle
+        else:
+            low = middle + 1
+    room = high - 1
+    while room > 1 and int(encoder.token_counts([". ".join([_FILLER] * room) + ending], "document")[0]) > limit:
+        room -= 1
+    return high, room
+
+
+def _ending_shift(encoder: Encoder, opening: str) -> float:
+    rows = checked_encode(encoder, [opening + ending for ending in _ENDINGS], "document")
+    return float(np.abs(rows[0] - rows[1]).max())
+
+
+def _failed(encoder: Encoder, check: str, why: str) -> BackendError:
+    return BackendError(
+        f"The probe of {encoder.spec.name} failed ({check}): {why}. Its vectors cannot be trusted and none were used; "
+        "check the installed model and library versions against the catalogue, and run the command again."
+    )

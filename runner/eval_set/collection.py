@@ -1,0 +1,133 @@
+"""An external collection as a version's files: documents, every judged query, and the published qrels."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.base.errors import InputError, IntegrityError
+from runner.base.given_files import display
+from runner.base.progress import say
+from runner.base.records import Document
+from runner.base.schema import checked
+from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, read_external, write_archive
+from runner.eval_set.shapes.plan import CollectionFacts, CollectionFile, CorpusHeader, Plan, Quarantined
+from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
+from runner.eval_set.version import DRIVER, Version, corpus_bytes
+
+if TYPE_CHECKING:
+    from samplers.sources.beir import Collection
+
+
+def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
+    """The version's corpus, queries and qrels from the folder of a collection; nothing is written where it is wrong."""
+    collection = read_external(corpus_path)
+    documents = kept_documents(collection, plan)
+    write_atomic(version.qrels_path, trec_qrels_bytes(collection.qrels))
+    write_atomic(version.queries_path, _queries_bytes(collection.queries))
+    header = CorpusHeader(
+        schema_version=1,
+        source=version.source.name,
+        reader=EXTERNAL_READER,
+        sample=plan.sample,
+        n_read=len(collection.documents),
+        n_documents=len(documents),
+        quarantined=[
+            Quarantined(file=place, reason=f"document {doc_id} has neither title nor text")
+            for doc_id, place in collection.empty.items()
+        ],
+        archive_sha256=write_archive(archive_path(version), documents),
+    )
+    write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, documents)))
+    # This file comes last: its presence means that the others are there, and as it names them.
+    made = {path.name: file_sha256(path) for path in _made(version)}
+    facts = CollectionFile(**_facts(collection).model_dump(), made=made)
+    write_atomic(version.collection_path, json_bytes(facts.model_dump()))
+    say(
+        f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
+        f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}"
+    )
+
+
+def _made(version: Version) -> tuple[Path, ...]:
+    """What a collection becomes."""
+    return version.corpus_path, version.queries_path, version.qrels_path
+
+
+def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]:
+    """All documents where the sample's size allows, else the judged ones and others in hash order; in id order."""
+    from samplers.corpus.sampling import in_hash_order
+
+    size = plan.sample.size
+    if len(collection.documents) <= size:
+        return collection.documents
+    wanted = {doc_id for grades in collection.qrels.values() for doc_id in grades}
+    judged = [document for document in collection.documents if document.doc_id in wanted]
+    if len(judged) > size:
+        raise InputError(
+            f"sample.size in the plan is {size}; {len(judged)} documents of {collection.name} are judged, and a sample "
+            f"keeps them all. Ask for {len(judged)} or more."
+        )
+    others = [document for document in collection.documents if document.doc_id not in wanted]
+    drawn = [*judged, *in_hash_order(others, plan.sample.seed)[: size - len(judged)]]
+    return tuple(sorted(drawn, key=lambda document: document.doc_id))
+
+
+def collection_facts(version: Version) -> CollectionFacts:
+    """collection.json; an IntegrityError where a file that was made from the collection is gone or edited."""
+    file = checked(CollectionFile, read_json(version.collection_path), version.collection_path)
+    for path in _made(version):
+        if not path.is_file() or file_sha256(path) != file.made.get(path.name):
+            raise IntegrityError(
+                f"{path} is gone, or not what was made from the collection. Delete {version.collection_path} and run "
+                f"with --corpus-path to make it again: {DRIVER} {version.flags} --corpus-path FOLDER"
+            )
+    return CollectionFacts.model_validate(file.model_dump(exclude={"made"}))
+
+
+def published_qrels(version: Version) -> dict[str, dict[str, int]]:
+    """The grades by query and document; a query that only has negative ones is left out, and scores 0."""
+    return read_trec_qrels(version.qrels_path)
+
+
+def check_same_collection(version: Version, corpus_path: Path) -> None:
+    """Nothing where the folder holds what the version was made from; an InputError names what differs."""
+    from samplers.sources.beir import collection_digests
+
+    known, given = collection_facts(version), collection_digests(corpus_path)
+    pairs = {
+        "corpus": (known.corpus_sha256, given.corpus),
+        "queries": (known.queries_sha256, given.queries),
+        "qrels": (known.qrels_sha256, given.qrels),
+    }
+    if different := [name for name, (before, now) in pairs.items() if before != now]:
+        raise InputError(
+            f"{display(corpus_path)} is not the collection that {version.folder} was made from: "
+            f"{', '.join(different)} differ. Give another --eval-set-path to evaluate it as well."
+        )
+
+
+def _facts(collection: "Collection") -> CollectionFacts:
+    return CollectionFacts(
+        schema_version=1,
+        name=collection.name,
+        split=collection.split,
+        documents=len(collection.documents) + len(collection.empty),
+        empty_documents=len(collection.empty),
+        queries=len(collection.queries),
+        queries_unjudged=collection.n_unjudged_queries,
+        judged_pairs=sum(map(len, collection.qrels.values())),
+        missing_documents=len(collection.missing_documents),
+        corpus_sha256=collection.sha256.corpus,
+        queries_sha256=collection.sha256.queries,
+        qrels_sha256=collection.sha256.qrels,
+    )
+
+
+def _queries_bytes(queries: dict[str, str]) -> bytes:
+    rows = [
+        {"id": query_id, "text": text, "kind": "published", "origin": "harvested"} for query_id, text in queries.items()
+    ]
+    document = {"schema_version": 1, "queries": rows}
+    return yaml.safe_dump(document, sort_keys=False, width=1_000_000).encode()

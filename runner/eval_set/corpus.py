@@ -1,0 +1,249 @@
+"""The sampled documents of a version: drawn once, named by the manifest, kept whole in an archive outside git."""
+
+import io
+import json
+import tarfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.base.canonical import json_bytes, sha256, write_atomic
+from runner.base.errors import InputError, Outstanding
+from runner.base.progress import say
+from runner.base.records import Document, Section, Span
+from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.plan import DEFAULT_SEED
+from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow, Quarantined, Sample
+from runner.eval_set.version import DRIVER, Version, corpus_bytes, load_corpus
+
+if TYPE_CHECKING:
+    from samplers.corpus.parse import Reading
+    from samplers.sources.beir import Collection
+
+EXTERNAL_READER = "beir"
+"""The reader of a collection, which is three files with the documents in one of them."""
+
+
+def archive_path(version: Version) -> Path:
+    """Where the archive of a version's documents lies."""
+    return version.work / "corpus.tar.zst"
+
+
+def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
+    """The version's documents in id order, from the archive, which is written again where it is gone or damaged.
+
+    Then they come from `corpus_path`, and every document must be what the manifest says. Outstanding where no corpus
+    was sampled yet.
+    """
+    documents = archived_documents(version)
+    if documents is None:
+        documents = listed_documents(version, corpus_path)
+        path = archive_path(version)
+        if path.exists():
+            say(f"warning: {path} is damaged and is set aside; the documents are read again")
+            path.replace(path.with_suffix(".damaged"))
+        write_archive(path, documents)
+    return documents
+
+
+def archive_fault(version: Version) -> str:
+    """What is wrong with the archive, and which it is, where `archived_documents` found none."""
+    path = archive_path(version)
+    if not path.exists():
+        return f"{path} is missing"
+    return f"{path} is damaged: it is not the archive that {version.corpus_path} names"
+
+
+def need_corpus(version: Version) -> None:
+    """Nothing where a corpus was sampled; else an Outstanding that says how to bring one."""
+    if not version.corpus_path.exists():
+        raise Outstanding(
+            f"{version.name} has no corpus yet. Give a folder, a ZIP or the substrate's database with its documents, "
+            f"or --live to fetch some: {DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} "
+            "--corpus-path PATH"
+        )
+
+
+def sample_to_draw(version: Version) -> Sample:
+    """The sample that the plan asks for, or will ask for once it is written from the catalog."""
+    if version.plan_path(rehearsal=False).exists():
+        return version.plan(rehearsal=False).sample
+    return Sample(size=version.source.sample_size, seed=DEFAULT_SEED)
+
+
+def fetched_corpus(version: Version) -> Path:
+    """A folder with a draw of the source's live feed, finished if an earlier run began it."""
+    from samplers.feeds.fetch import fetch
+    from samplers.feeds.request import FetchRequest
+
+    folder, sample = version.work / "live", sample_to_draw(version)
+    request = FetchRequest(size=sample.size, seed=sample.seed, options=frozenset(sample.options), cache=version.cache)
+    fetch(version.source.name, folder, request, say)
+    return folder
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample in id order, and what it was drawn from; `report` is the readiness report in JSON's types."""
+
+    documents: tuple[Document, ...]
+    reading: "Reading"
+    report: dict[str, Any]
+
+
+def texts_to_show(version: Version) -> dict[str, Document] | None:
+    """The version's documents by id where the checkout holds all of them, by their digests, as the source's corpus.
+
+    None for other documents, whose words are not ours to show, and for a source without such a corpus.
+    """
+    from samplers.corpus.parse import read_corpus
+
+    source = version.source
+    folder = version.checkout / source.corpus
+    if not source.corpus or not folder.exists():
+        return None
+    embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
+    ours = {(document.doc_id, document.sha256): document for document in embedded}
+    found = {row.doc_id: ours.get((row.doc_id, row.sha256)) for row in load_corpus(version.corpus_path)[1]}
+    shown = {doc_id: document for doc_id, document in found.items() if document is not None}
+    return shown if len(shown) == len(found) else None
+
+
+def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
+    """The documents that a plan's sample draws from a corpus; nothing is written."""
+    from samplers.corpus.near_duplicates import near_duplicates
+    from samplers.corpus.parse import read_corpus
+    from samplers.corpus.readiness import readiness
+    from samplers.corpus.sampling import cut_families, stratified_sample
+    from samplers.registry import source_format
+
+    reading = read_corpus(corpus_path, source.reader, frozenset(sample.options))
+    clusters = near_duplicates(reading.documents)
+    families = source_format(source.reader).families
+    chosen = stratified_sample(reading.documents, sample.size, sample.seed, families, clusters)
+    for family, (drawn, whole) in cut_families(chosen, reading.documents).items() if families == "parts" else ():
+        say(f"{family} is larger than its stratum's seats: {drawn} of its {whole} documents are sampled")
+    return Drawn(tuple(chosen), reading, readiness(reading, clusters))
+
+
+def keep_sample(version: Version, drawn: Drawn) -> None:
+    """The sample into the version: archive and report into .work, the manifest into the record."""
+    from samplers.corpus.readiness import lines
+
+    for line in lines(drawn.report):
+        say(line)
+    write_atomic(version.work / "readiness.json", json_bytes(drawn.report))
+    header = CorpusHeader(
+        schema_version=1,
+        source=version.source.name,
+        reader=version.source.reader,
+        sample=sample_to_draw(version),
+        n_read=len(drawn.reading.documents),
+        n_documents=len(drawn.documents),
+        quarantined=[Quarantined(file=name, reason=reason) for name, reason in drawn.reading.quarantined],
+        archive_sha256=write_archive(archive_path(version), drawn.documents),
+    )
+    # The manifest comes after the archive that it names, so that its presence means both are there.
+    write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, drawn.documents)))
+
+
+def manifest_row(document: Document) -> CorpusRow:
+    """A document's row of corpus.jsonl."""
+    return CorpusRow(
+        doc_id=document.doc_id,
+        url=document.url,
+        sha256=document.sha256,
+        stratum=document.stratum,
+        family=document.family,
+        n_chars=len(document.text),
+        status=document.status,
+    )
+
+
+def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
+    """The manifest's documents as `corpus_path` holds them; an InputError where one is missing or another."""
+    header, rows = load_corpus(version.corpus_path)
+    if corpus_path is None:
+        raise InputError(
+            f"The documents of {version.name} are not here: {archive_fault(version)}. "
+            "Put the archive back, or give the folder that they were drawn from with --corpus-path."
+        )
+    found = {document.doc_id: document for document in _read(corpus_path, header)}
+    missing = [row.doc_id for row in rows if row.doc_id not in found]
+    changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
+    if missing or changed:
+        groups = (("missing", missing), ("changed", changed))
+        listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
+        raise InputError(
+            f"{corpus_path} does not hold the documents of {version.corpus_path} ({listed}). "
+            "Give the folder that they were drawn from, or put the archive back."
+        )
+    return tuple(found[row.doc_id] for row in rows)
+
+
+def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
+    if header.reader == EXTERNAL_READER:
+        return read_external(path).documents
+    from samplers.corpus.parse import read_corpus
+
+    return read_corpus(path, header.reader, frozenset(header.sample.options)).documents
+
+
+def read_external(folder: Path) -> "Collection":
+    """The collection in a folder, its titles held against the room that chunkers have for them."""
+    from chunkers.contexts import TITLE_TOKENS
+    from chunkers.tokens import count_tokens
+    from samplers.sources.beir import read_collection
+
+    return read_collection(folder, title_fits=lambda title: count_tokens(title) <= TITLE_TOKENS)
+
+
+def write_archive(path: Path, documents: Iterable[Document]) -> str:
+    """The SHA-256 of the uncompressed archive: compressed bytes differ between library versions."""
+    import zstandard
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for document in documents:
+            content = json_bytes(_fields(document))
+            member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    content = buffer.getvalue()
+    write_atomic(path, zstandard.ZstdCompressor(level=10).compress(content))
+    return sha256(content)
+
+
+def archived_documents(version: Version) -> tuple[Document, ...] | None:
+    """The archived documents, None where the archive is missing or is not what the manifest names; nothing is written.
+
+    Outstanding where no corpus was sampled yet.
+    """
+    import zstandard
+
+    need_corpus(version)
+    path, (header, _) = archive_path(version), load_corpus(version.corpus_path)
+    if not path.exists():
+        return None
+    try:
+        content = zstandard.ZstdDecompressor().decompress(path.read_bytes())
+    except zstandard.ZstdError:
+        return None
+    if sha256(content) != header.archive_sha256:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        members = [archive.extractfile(member) for member in archive.getmembers() if member.isfile()]
+        return tuple(_document(json.loads(member.read())) for member in members if member is not None)
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    """The document's fields; a status only where it has one, so that archives without any keep their digest."""
+    return {name: value for name, value in asdict(document).items() if name != "status" or value}
+
+
+def _document(fields: dict[str, Any]) -> Document:
+    sections = tuple(
+        Section(Span(**row["span"]), row["level"], row["kind"], row["label"]) for row in fields.pop("sections")
+    )
+    return Document(**fields, sections=sections)

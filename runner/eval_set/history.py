@@ -1,0 +1,51 @@
+"""The versions of one source beside one another: which there are, where one came from, which were given up."""
+
+from runner.base.canonical import read_json
+from runner.base.errors import IntegrityError
+from runner.base.schema import Model, checked
+from runner.eval_set.shapes.versions import Abandoned, Opened
+from runner.eval_set.version import Version, is_abandoned, numbered, version_numbers
+
+
+def versions_of(version: Version) -> list[Version]:
+    """Every version on disk of the same source in the same folder, by number, given-up ones too."""
+    return [numbered(version, number) for number in version_numbers(version.folder.parent)]
+
+
+def opened(version: Version) -> Opened | None:
+    """What opened.json says; None for a version that was not opened from another."""
+    return _read(Opened, version, "opened.json")
+
+
+def abandoned(version: Version) -> Abandoned | None:
+    """What abandoned.json says; None for a version that was not given up."""
+    return _read(Abandoned, version, "abandoned.json") if is_abandoned(version.folder) else None
+
+
+def earlier(version: Version) -> Version | None:
+    """The version that this one was opened from, in the same view; None where there is none.
+
+    An IntegrityError where opened.json names a version that is not there.
+    """
+    known = opened(version)
+    if known is None:
+        return None
+    if known.previous not in version_numbers(version.folder.parent):
+        raise IntegrityError(
+            f"{version.folder / 'opened.json'} says that {version.number_name} was opened from v{known.previous}, "
+            f"and {version.folder.with_name(f'v{known.previous}')} is no version. Restore it from git."
+        )
+    return numbered(version, known.previous)
+
+
+def _read(model: type[Model], version: Version, name: str) -> Model | None:
+    path = version.folder / name
+    if not path.exists():
+        return None
+    found = checked(model, read_json(path), path)
+    said = (getattr(found, "source", ""), getattr(found, "version", 0))
+    if said != (version.source.name, version.number):
+        raise IntegrityError(
+            f"{path} is of {said[0]} v{said[1]}, and this is {version.number_name}. Restore the file from git."
+        )
+    return found

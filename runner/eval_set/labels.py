@@ -1,0 +1,101 @@
+"""labels.jsonl: what judges said of pairs of query and document, append-only until the lock."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.base.errors import InputError
+from runner.base.records import Judgment, Span
+from runner.base.schema import checked
+from runner.eval_set.batches import Pair, number_of
+from runner.eval_set.shapes.labels import Label, LabelPrefix
+from runner.eval_set.version import Version, load_corpus, load_queries
+
+
+def load_labels(path: Path) -> tuple[Label, ...]:
+    """Every row of labels.jsonl in file order, () where there is no file; a repeated key is an InputError."""
+    if not path.exists():
+        return ()
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        raise InputError(
+            f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
+            "is there already is left out."
+        )
+    labels: dict[tuple[str, str, str, int], Label] = {}
+    for number, row in read_jsonl(path):
+        label = checked(Label, row, f"{path}:{number}")
+        if label.key in labels:
+            raise InputError(f"{path}:{number}: query {label.query_id} and {label.doc_id} are labelled twice.")
+        labels[label.key] = label
+    return tuple(labels.values())
+
+
+def version_labels(version: Version) -> tuple[Label, ...]:
+    """The labels of a version; an InputError for a query, document or judge prompt that the version does not have."""
+    labels = load_labels(version.labels_path)
+    if not labels:
+        return ()
+    queries = {query.query_id for query in load_queries(version.queries_path)}
+    documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    prompt = file_sha256(version.judge_path)
+    for number, label in enumerate(labels, start=1):
+        problem = ""
+        if label.query_id not in queries:
+            problem = f"there is no query {label.query_id!r}"
+        elif label.doc_id not in documents:
+            problem = f"there is no document {label.doc_id!r} in the sample"
+        elif label.prompt_sha256 != prompt:
+            problem = f"it was judged by another prompt than {version.judge_path.name}"
+        if problem:
+            raise InputError(
+                f"{version.labels_path}: label {number} is not one of {version.name}: {problem}. Restore the file from "
+                "git."
+            )
+    return labels
+
+
+def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
+    """The label of every pair that scores count: the earliest of its first round."""
+    found: dict[Pair, Label] = {}
+    for label in labels:
+        if label.round == 1:
+            found.setdefault((label.query_id, label.doc_id), label)
+    return found
+
+
+def newest_batch(labels: Iterable[Label]) -> int:
+    """The highest number of a batch of the pool that labels name, 0 for none."""
+    return max((number_of(label.batch) for label in labels if label.batch.startswith("batch-")), default=0)
+
+
+def append_labels(path: Path, labels: Sequence[Label]) -> None:
+    """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
+    before = path.read_bytes() if path.exists() else b""
+    write_atomic(path, before + jsonl_bytes(label.model_dump() for label in labels))
+
+
+def judgments(labels: Iterable[Label]) -> tuple[Judgment, ...]:
+    """The labels as records."""
+    return tuple(
+        Judgment(
+            label.query_id,
+            label.doc_id,
+            label.grade,
+            label.judge,
+            label.round,
+            label.batch,
+            label.model,
+            label.reason,
+            label.prompt_sha256,
+            label.evidence_sha256,
+            tuple(Span(start, end) for start, end in label.spans),
+        )
+        for label in labels
+    )
+
+
+def label_prefix(path: Path) -> LabelPrefix:
+    """How many lines labels.jsonl has and their digest, so that results name exactly what they were scored with."""
+    content = path.read_bytes() if path.exists() else b""
+    return LabelPrefix(lines=content.count(b"\n"), sha256=sha256(content))

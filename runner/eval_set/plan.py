@@ -1,0 +1,250 @@
+"""The plan of a version: default plans from the catalog, and the acceptance criteria as errors of loading.
+
+Criterion numbers are those of the per-source evaluation spec.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from chunkers.registry import BARE
+from chunkers.registry import chunker as find_chunker
+from runner.base.canonical import digest
+from runner.base.errors import InputError, PlanError
+from runner.base.plain_yaml import read_yaml
+from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
+from runner.base.schema import problems
+from runner.eval_set import catalog
+from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.shapes.labels import Judges
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
+from runner.judge.models.anthropic.replies import is_same_model
+
+MIN_DENSE_CELLS = 6
+MIN_QUERIES = 25
+MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
+
+DEFAULT_SEED = 2026
+"""Of every new plan's sample."""
+
+NOT_EVALUATED = "not yet evaluated"
+"""What a plan and a decision say of a sibling source without a decision."""
+
+_SETTINGS = """
+rule: {min_gain: 0.02, max_recall_loss: 0.02}
+bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
+significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2026}
+null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
+"""
+
+JUDGES = """\
+judges:
+  first: {api: anthropic, model: claude-sonnet-4-6}
+  second: {api: anthropic, model: claude-opus-4-6, share: 0.1}
+"""
+"""Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
+
+EXTERNAL_CELLS = (
+    *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
+    *(f"minilm-l6-v2 x {chunker}" for chunker in ("whole_doc", "fixed_token_256_25")),
+    "minilm-static-384 x whole_doc",
+    "bm25>minilm-l6-v2 x whole_doc",
+    "rrf(bm25,minilm-l6-v2) x whole_doc",
+)
+"""Whole documents, as published figures have them, and one chunked cell; the first is the baseline."""
+
+
+def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`."""
+    if source.policy == "external":
+        return list(EXTERNAL_CELLS)
+    structural = source.structural_chunker
+    fixed = "fixed_token_512_50"
+    if rehearsal or source.baseline == catalog.PACKAGED_BASELINE:
+        dense = [
+            *(f"minilm-l6-v2 x {name}" for name in (fixed, structural, "fixed_token_256_25", "fixed_token_1024_100")),
+            *(f"minilm-static-384 x {name}" for name in (fixed, structural)),
+        ]
+        best = "minilm-l6-v2"
+    else:
+        dense = [
+            *(f"arctic-l-v2.0 x {name}" for name in (fixed, structural, "fixed_token_1024_100")),
+            *(f"mxbai-large-v1 x {name}" for name in (fixed, structural)),
+            *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
+            f"mpnet-base-v2 x {fixed}",
+        ]
+        best = "arctic-l-v2.0"
+    return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
+
+
+def default_plan_text(
+    source: SourceSpec, *, rehearsal: bool, version: int = 1, sibling_result: str = NOT_EVALUATED
+) -> str:
+    """plan.yaml as a new version gets it; a person may edit it until the preregistration.
+
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
+    """
+    cells = default_cells(source, rehearsal=rehearsal)
+    external = source.policy == "external"
+    if external:
+        head = "# What is compared with the first cell; edit it and run again. Nothing is decided.\n"
+    elif rehearsal:
+        head = "# A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision.\n"
+    else:
+        head = "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
+    lines = [
+        "schema_version: 2",
+        f"source: {source.name}",
+        f"version: {version}",
+        f'baseline: "{cells[0]}"',
+        "cells:",
+        *(f'  - "{cell}"' for cell in cells),
+        f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
+        *_reuse_lines(source, sibling_result),
+        *([] if external else JUDGES.splitlines()),
+        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
+        f"relevant_grade: {1 if external else 2}",
+    ]
+    return head + "\n".join(lines) + _SETTINGS
+
+
+def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
+    if not source.reuses:
+        return []
+    fields = {"chunker": source.structural_chunker, "source": source.reuses, "result": sibling_result}
+    return [f"reuse: {{{', '.join(f'{name}: {json.dumps(value)}' for name, value in fields.items())}}}"]
+
+
+def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
+    """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
+    plan = read_plan(path)
+    broken = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
+    if broken:
+        raise PlanError(str(path), broken)
+    return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
+    try:
+        return Plan.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise PlanError(str(path), problems(error)) from error
+
+
+def plan_digest(plan: Plan) -> PlanDigest:
+    """What a preregistration freezes: the rule with every setting that can move a verdict, baseline and cells."""
+    rule = plan.model_dump(exclude={"cells", "baseline"})
+    return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.cells))
+
+
+def query_count_problem(count: int) -> str:
+    """Criterion 1's complaint about too few queries, or "" when there are enough."""
+    return "" if count >= MIN_QUERIES else f"criterion 1: {count} queries; at least {MIN_QUERIES} are needed"
+
+
+def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str]:
+    problems = []
+    if plan.source != source.name:
+        problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
+    if plan.version != version:
+        problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
+    return [
+        *problems,
+        *_option_problems(plan, source),
+        *_reuse_problems(plan.reuse, source),
+        *_judge_problems(plan.judges),
+    ]
+
+
+def _judge_problems(judges: Judges | None) -> list[str]:
+    """Whether the second judge would be the first again, who is asked for no second reading."""
+    if judges is None or judges.second is None:
+        return []
+    one, other = judges.first.model, judges.second.model
+    if not is_same_model(one, other) and not is_same_model(other, one):
+        return []
+    return ["judges: the second judge must be another model than the first"]
+
+
+def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
+    """Words under `sample: {options: [...]}` that the source's reader does not know."""
+    if not plan.sample.options:
+        return []
+    from samplers.registry import source_format
+
+    known = source_format(source.reader).options
+    listed = "; ".join(f"{name}: {meaning}" for name, meaning in known.items()) or "none"
+    return [
+        f"sample.options: {source.name} has no option {name!r}; it has {listed}"
+        for name in plan.sample.options
+        if name not in known
+    ]
+
+
+def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
+    """Whether the plan says of a sibling's chunker that it is one, and of whom."""
+    stated = (reuse.chunker, reuse.source) if reuse else ("", "")
+    expected = (source.structural_chunker, source.reuses) if source.reuses else ("", "")
+    if stated == expected:
+        return []
+    line = "".join(_reuse_lines(source, NOT_EVALUATED))
+    wanted = f"write {line!r}" if line else f"leave it out: {source.name} has a structural chunker of its own"
+    return [f"reuse: {wanted}"]
+
+
+def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    cells: list[OwnCell] = []
+    problems = []
+    for text in plan.cells:
+        try:
+            cell = parse_cell(text)
+            check_cell(cell)
+        except InputError as error:
+            problems.append(f"cells: {error}")
+        else:
+            if str(cell) != text:
+                problems.append(f"cells: write {str(cell)!r} for {text!r}")
+            cells.append(cell)
+    problems += [
+        f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
+    ]
+    return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
+
+
+def check_cell(cell: OwnCell) -> None:
+    """Nothing for a cell that can be run; an InputError says which part of it does not exist."""
+    find_chunker(cell.chunker)
+    if not isinstance(cell, BM25Cell):
+        catalog.encoder(cell.encoder)
+
+
+def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
+    if source.policy == "external":
+        return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
+    dense = [cell for cell in cells if isinstance(cell, DenseCell)]
+    problems = []
+    if len(dense) < MIN_DENSE_CELLS:
+        problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")
+    if not any(isinstance(cell, BM25Cell) for cell in cells):
+        problems.append("criterion 1: no BM25 cell; add 'bm25 x whole_doc'")
+    if plan.baseline not in plan.cells:
+        problems.append(f"criterion 2: the baseline {plan.baseline!r} is not among the cells")
+    if not rehearsal and plan.baseline != source.baseline:
+        problems.append(
+            f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
+            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
+        )
+    if not any(cell.chunker.removesuffix(BARE) == source.structural_chunker for cell in dense):
+        problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
+    if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
+        problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
+    least = MIN_POOL_DEPTH["rehearsal" if rehearsal or source.baseline == catalog.PACKAGED_BASELINE else "production"]
+    if plan.pool_depth < least:
+        problems.append(
+            f"pool_depth: {plan.pool_depth}; at least {least}, so that every hit that nDCG@10 counts is judged"
+        )
+    return problems

@@ -1,0 +1,123 @@
+"""What is frozen before the first pair leaves for a judge, and compared ever after."""
+
+from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.base.errors import InputError, IntegrityError
+from runner.base.schema import checked
+from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
+from runner.eval_set.shapes.plan import Preregistration, Sample
+from runner.eval_set.version import Version, load_corpus, load_queries
+
+
+def preregistration(version: Version) -> Preregistration:
+    """What is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
+    queries = load_queries(version.queries_path)
+    if problem := query_count_problem(len(queries)):
+        raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
+    plan = version.plan(rehearsal=False)
+    check_sample(version)
+    rehearsal = version.plan_path(rehearsal=True)
+    return Preregistration(
+        schema_version=1,
+        source=version.source.name,
+        version=version.number,
+        queries_sha256=file_sha256(version.queries_path),
+        corpus_sha256=file_sha256(version.corpus_path),
+        judge_prompt_sha256=file_sha256(version.judge_path),
+        production=plan_digest(plan),
+        rehearsal=plan_digest(version.plan(rehearsal=True)) if rehearsal.exists() else None,
+    )
+
+
+def check_sample(version: Version) -> None:
+    """Nothing where the sample is the one that the plan asks for; an InputError says how they differ."""
+    header, _ = load_corpus(version.corpus_path)
+    wanted = version.plan(rehearsal=False).sample
+    if wanted != header.sample:
+        raise InputError(
+            f"{version.plan_path(rehearsal=False)} asks for a sample of {_told(wanted)}, {version.corpus_path} is one "
+            f"of {_told(header.sample)}. Put the plan back, or delete corpus.jsonl and run with --corpus-path to draw "
+            "again."
+        )
+
+
+def _told(sample: Sample) -> str:
+    options = f", options {', '.join(sample.options)}" if sample.options else ""
+    return f"{sample.size} (seed {sample.seed}{options})"
+
+
+def preregister(version: Version) -> Preregistration:
+    """The version's preregistration, written now if it was not yet, verified against the files if it was.
+
+    Cells that a plan gained since are allowed (they are exploratory); any other change is an IntegrityError.
+    """
+    path = version.preregistration_path
+    frozen = check_preregistration(version)
+    if not path.exists():
+        write_atomic(path, json_bytes(frozen.model_dump()))
+    return frozen
+
+
+def check_preregistration(version: Version) -> Preregistration:
+    """What `preregister` would return, nothing written; every error that it can meet is raised here."""
+    if version.preregistration_path.exists():
+        return verified_preregistration(version)
+    if _is_under_judgment(version):
+        raise IntegrityError(
+            f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
+            "already. Restore it from git: what it froze cannot be frozen a second time."
+        )
+    return preregistration(version)
+
+
+def verified_preregistration(version: Version) -> Preregistration:
+    """The version's preregistration, held against the files as they are now."""
+    path = version.preregistration_path
+    frozen = checked(Preregistration, read_json(path), path)
+    if changed := _changes(frozen, version):
+        raise IntegrityError(
+            f"{path} froze {version.name}, and since then {'; '.join(changed)}. "
+            "Restore the files from git, or open the next version: queries, corpus, prompt, rule and judges never "
+            "change."
+        )
+    return frozen
+
+
+def _is_under_judgment(version: Version) -> bool:
+    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
+    return labelled or any(version.judging.glob("batch-*.jsonl"))
+
+
+def _changes(frozen: Preregistration, version: Version) -> list[str]:
+    """What the files say otherwise than the preregistration; plans are read without their criteria, to say it first."""
+    files = (
+        (version.queries_path, frozen.queries_sha256),
+        (version.corpus_path, frozen.corpus_sha256),
+        (version.judge_path, frozen.judge_prompt_sha256),
+    )
+    changed = []
+    for path, before in files:
+        if not path.exists():
+            changed.append(f"{path.name} is gone")
+        elif (present := file_sha256(path)) != before:
+            changed.append(f"{path.name} changed (frozen {before[:12]}, now {present[:12]})")
+    for name, plan in (("production", frozen.production), ("rehearsal", frozen.rehearsal)):
+        path = version.plan_path(rehearsal=name == "rehearsal")
+        if plan is None:
+            continue
+        if not path.exists():
+            changed.append(f"the {name} plan is gone")
+            continue
+        now = plan_digest(read_plan(path))
+        if plan.rule_sha256 != now.rule_sha256:
+            changed.append(f"the rule or the judges of the {name} plan changed")
+        if plan.baseline != now.baseline:
+            changed.append(f"the baseline of the {name} plan changed (frozen {plan.baseline}, now {now.baseline})")
+        if gone := [cell for cell in plan.cells if cell not in now.cells]:
+            changed.append(f"the {name} plan lost {', '.join(gone)}")
+    return changed
+
+
+def registered_cells(frozen: Preregistration, *, rehearsal: bool) -> frozenset[str]:
+    """The cells of the tested family; others are exploratory."""
+    plan = frozen.rehearsal if rehearsal else frozen.production
+    return frozenset(plan.cells if plan else ())

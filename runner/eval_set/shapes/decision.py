@@ -1,0 +1,99 @@
+"""The shape of what deciding writes: receipt.json, decision.json and lock.json."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.field_types import Count, Sha256
+from runner.base.schema import Sparse, Strict
+from runner.eval_set.shapes.plan import BackendRecord, Reuse
+from runner.eval_set.shapes.results import Tier
+
+Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
+
+
+class SpendReceipt(Strict):
+    """What a version cost by list price, and what was billed: embedding on a provider's machines, judging by models.
+
+    `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
+    where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
+    `sessions` are those of machines; `price_per_second` is 0 where nothing was embedded. `actual_usd` is what the
+    provider of the machines billed, null where its billing did not answer; judging's bill is at its service alone.
+    """
+
+    estimate_usd: Usd | None
+    embedding_usd: Usd
+    weights_usd: Usd
+    judging_usd: Usd = 0.0
+    actual_usd: Usd | None
+    gpu: str
+    gpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    price_per_second: Usd
+    price_source: Annotated[str, Field(min_length=1)]
+    sessions: Count
+    max_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+
+
+class Embedded(BackendRecord):
+    """A cell's backend; `parity_sha256` is the digest of its passed comparison with this machine, null without one."""
+
+    parity_sha256: Sha256 | None
+
+
+class Receipt(Strict):
+    """receipt.json: what was measured while running; it differs from machine to machine.
+
+    `backends` says by cell ("aa" is the baseline once more) where vectors were made; cells without an encoder are not
+    in it. `spend` is null where nothing is metered.
+    """
+
+    schema_version: Literal[2]
+    finished_on: str
+    tool_version: str
+    python: str
+    platform: str
+    cpu_count: int
+    libraries: dict[str, Annotated[str, Field(min_length=1)]]
+    seconds: dict[str, float]
+    cells: dict[str, dict[str, float]]
+    backends: dict[str, Embedded]
+    spend: SpendReceipt | None
+
+
+class Chosen(Strict):
+    """What goes to production; `standing` is what the rule says of the cell, chosen or not."""
+
+    cell: str
+    standing: Standing
+    retrieval: Literal["dense", "bm25", "rerank", "rrf"]
+    encoder: str
+    encoder_revision: str
+    chunker: str
+
+
+class Decision(Sparse):
+    """decision.json; one by policy rests on no results."""
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    kind: Literal["production", "rehearsal", "policy"]
+    tier: Tier | Literal["by policy"]
+    chosen: Chosen
+    baseline: str
+    candidates: list[str]
+    rationale: str
+    decided_by: str
+    reason: str
+    decided_on: str
+    results_sha256: Sha256 | None
+    reuse: Reuse | None = None
+
+
+class Lock(Strict):
+    """lock.json: SHA-256 of every file of a record, and of that table."""
+
+    schema_version: Literal[1]
+    files: dict[str, Sha256]
+    root_sha256: Sha256

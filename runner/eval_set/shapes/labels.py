@@ -1,0 +1,111 @@
+"""The shape of judging: who judges, what a judge is given, what comes back, and what is kept of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.field_types import Count, Sha256
+from runner.base.schema import Sparse, Strict
+
+Grade = Annotated[int, Field(ge=0, le=3)]
+CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
+"""[start, end] in characters of the document."""
+
+
+class JudgeSpec(Strict):
+    """A language model that judges: what it is asked through, and its id there."""
+
+    api: Literal["anthropic", "openai"]
+    model: Annotated[str, Field(pattern=r"^[!-~]+$")]
+
+
+class SecondJudge(JudgeSpec):
+    """One that reads a share of the judged pairs once more, and does not see the first grades."""
+
+    share: Annotated[float, Field(gt=0, le=1)]
+
+
+class Judges(Sparse):
+    """Who judges where --judge is given; two models, since a label's judge is its model."""
+
+    first: JudgeSpec
+    second: SecondJudge | None = None
+
+
+class Passage(Strict):
+    """A part of a document that a judge is shown; `number` counts from 1 within its row."""
+
+    number: Annotated[int, Field(ge=1)]
+    start: Count
+    end: Count
+    text: str
+
+
+class BatchRow(Strict):
+    """One pair to be judged, as a batch file has it: all that a judge needs, and what binds the answer to it.
+
+    `evidence_sha256` is the digest of the evidence, `row_sha256` that of all other fields: an edited row is refused.
+    """
+
+    batch: str
+    version: str
+    prompt_sha256: Sha256
+    query_id: str
+    query: str
+    doc_id: str
+    title: str
+    evidence: list[Passage]
+    evidence_sha256: Sha256
+    row_sha256: Sha256
+
+
+class Answer(Strict):
+    """A row of a judge's answer file.
+
+    Supporting passages are named by their numbers in the batch (`passages`), or as characters of the document
+    (`spans`). `batch`, `version`, `prompt_sha256` and `evidence_sha256` may repeat what the batch says; then they are
+    held against it.
+    """
+
+    query_id: str
+    doc_id: str
+    grade: Grade
+    reason: str = ""
+    judge: str = ""
+    model: str = ""
+    round: Annotated[int, Field(ge=1, le=9)] | None = None
+    passages: list[int] = Field(default_factory=list)
+    spans: list[CharacterSpan] = Field(default_factory=list)
+    batch: str = ""
+    version: str = ""
+    prompt_sha256: str = ""
+    evidence_sha256: str = ""
+
+
+class Label(Strict):
+    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty where a person judged."""
+
+    query_id: str
+    doc_id: str
+    grade: Grade
+    reason: str
+    judge: Annotated[str, Field(min_length=1)]
+    model: str
+    prompt_sha256: Sha256
+    evidence_sha256: Sha256
+    spans: list[CharacterSpan]
+    round: Annotated[int, Field(ge=1)]
+    batch: str
+    judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What may occur once in a version."""
+        return (self.query_id, self.doc_id, self.judge, self.round)
+
+
+class LabelPrefix(Strict):
+    """Which lines of labels.jsonl are meant: how many from the first on, and their digest."""
+
+    lines: Count
+    sha256: Sha256

@@ -1,0 +1,73 @@
+"""The shape of what a sceptic looks up: every cell's list for every query, with the judgment of each document."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.base.field_types import Count
+from runner.base.schema import Strict
+from runner.eval_set.shapes.labels import CharacterSpan, Grade
+
+
+class ListedDocument(Strict):
+    """A document that some query lists; `title` is empty where texts are not ours to show."""
+
+    doc_id: str
+    url: str
+    title: str
+
+
+class FurtherReading(Strict):
+    """What a later reading of the pair said; it is not scored."""
+
+    judge: str
+    model: str
+    round: Annotated[int, Field(ge=1)]
+    grade: Grade
+    reason: str
+
+
+class ShownPassage(Strict):
+    """Characters of a document, and what stands there."""
+
+    start: Count
+    end: Count
+    text: str
+
+
+class PairShown(Strict):
+    """A document for one query: its scored judgment, `grade` null where there is none.
+
+    `document` is the place in `RankedLists.documents`; `spans` are the characters that the judge marked; `passages`
+    are empty where texts are not ours to show.
+    """
+
+    document: Count
+    grade: int | None
+    judge: str
+    reason: str
+    spans: list[CharacterSpan]
+    readings: list[FurtherReading]
+    passages: list[ShownPassage]
+
+
+class QueryLists(Strict):
+    """One query: its documents, highest grade first, and every cell's hits down to the depth shown.
+
+    A hit is [place in `documents`, start, end] of the evidence that ranked it. A relevant document is there though no
+    cell lists it, unless the collection lacks it: `relevant` counts those too, as Recall does.
+    """
+
+    id: str
+    relevant: Count
+    documents: list[PairShown]
+    hits: dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]]
+
+
+class RankedLists(Strict):
+    """Every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
+
+    depth: Annotated[int, Field(ge=1)]
+    texts: bool
+    documents: list[ListedDocument]
+    queries: list[QueryLists]

@@ -1,0 +1,132 @@
+"""The shape of what stands beside the scores: what the pool, the holes, the passages and single kinds of query do."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.field_types import Count, Share
+from runner.base.schema import Strict
+
+
+class LeftOut(Strict):
+    """A cell as if some pairs had not been judged: how many these are, how many of them are relevant.
+
+    `ndcg` is its mean nDCG@10 then, `difference` that to the baseline under the same judgments (0 for the baseline),
+    `judged` its Judged@10.
+    """
+
+    pairs: Count
+    relevant: Count
+    ndcg: float
+    difference: float
+    judged: Share
+
+
+class CellPool(Strict):
+    """What a cell's score owes to its own part in the pool, which has `pairs` pairs.
+
+    `alone` leaves out the pairs that no other cell brought; `kin` those that only it and cells which share an encoder
+    or BM25 with it brought (the baseline stays). Null where no other cell is left to make a pool.
+    """
+
+    pairs: Count
+    ndcg: float
+    difference: float
+    alone: LeftOut | None
+    kin: LeftOut | None
+
+
+class SensitivityMeasure(Strict):
+    """A mean over the queries, and its difference to the baseline's."""
+
+    mean: float
+    difference: float
+
+
+class Sensitivity(Strict):
+    """A cell by measures that take unjudged hits otherwise than nDCG@10 does.
+
+    `residual` is the most that the unjudged hits could add to the mean of `rbp`.
+    """
+
+    condensed: SensitivityMeasure
+    bpref: SensitivityMeasure
+    rbp: SensitivityMeasure
+    residual: float
+
+
+class SpanDifference(Strict):
+    """Cell minus baseline, paired by query."""
+
+    mean: float
+    low: float
+    high: float
+    wins: Count
+    ties: Count
+    losses: Count
+
+
+class SpanMeasure(Strict):
+    """A mean over the queries for which it is defined, with its interval; null where there is none of them.
+
+    `per_query` are units of 1e-9 in the order of the queries, null where undefined. `difference` is null where the
+    baseline has no reading list.
+    """
+
+    queries: Count
+    mean: float | None
+    low: float | None
+    high: float | None
+    per_query: list[int | None]
+    difference: SpanDifference | None
+
+
+class SpanBudget(Strict):
+    """What the first `tokens` tokens of a cell's reading lists hold of the marked passages.
+
+    `unmarked` and `unjudged` are the shares of the characters read, over the queries with marks, that lie in relevant
+    documents without a mark (which precision leaves out) and in documents that nobody judged (which count as wrong).
+    """
+
+    tokens: Count
+    recall: SpanMeasure
+    precision: SpanMeasure
+    unmarked: Share
+    unjudged: Share
+
+
+class SpanResult(Strict):
+    """Marked passages, and what every cell with a reading list finds of them; no cell where nothing is marked.
+
+    `queries` have a mark in some relevant document; `documents` are the pairs of a query and a relevant document with
+    marks, `unmarked` those without; `characters` are the marked ones.
+    """
+
+    queries: Count
+    documents: Count
+    unmarked: Count
+    characters: Count
+    cells: dict[str, list[SpanBudget]]
+
+
+class SliceMeans(Strict):
+    """A cell's means over the queries of a slice."""
+
+    ndcg: float
+    recall: float
+
+
+class Slice(Strict):
+    """The queries that have something in common, for description alone.
+
+    `low` and `high` bound the length in characters, both included, of the document that answers; null for other
+    slices. `few` says that there are too few queries to say anything.
+    """
+
+    by: Literal["origin", "kind", "stratum", "length"]
+    name: str
+    low: Count | None
+    high: Count | None
+    queries: Annotated[int, Field(ge=1)]
+    few: bool
+    cells: dict[str, SliceMeans]

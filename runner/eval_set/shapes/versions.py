@@ -1,0 +1,132 @@
+"""The shape of what ties versions together: opened.json, abandoned.json, and `previous` in results.json."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.field_types import Count, Sha256
+from runner.base.schema import Strict
+
+_Name = Annotated[str, Field(min_length=1)]
+_Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class Opened(Strict):
+    """opened.json: which version this one was opened from, by whom and why where that was given.
+
+    `previous_root_sha256` is the root digest of that version's lock, null where it was never decided.
+    """
+
+    schema_version: Literal[1]
+    source: _Name
+    version: Annotated[int, Field(ge=2)]
+    previous: Annotated[int, Field(ge=1)]
+    previous_root_sha256: Sha256 | None
+    reason: str
+    by: str
+    opened_on: _Date
+
+
+class Abandoned(Strict):
+    """abandoned.json: a version that was given up before it was decided."""
+
+    schema_version: Literal[1]
+    source: _Name
+    version: Annotated[int, Field(ge=1)]
+    reason: _Name
+    by: _Name
+    abandoned_on: _Date
+
+
+class DecidedBefore(Strict):
+    """What the earlier version's decision.json says; `results_sha256` is null for one by policy."""
+
+    kind: Literal["production", "rehearsal", "policy"]
+    tier: _Name
+    cell: _Name
+    results_sha256: Sha256 | None
+
+
+class QueriesKept(Strict):
+    """Queries by id: `common` counts those whose text is the same in both versions, `changed` have another text."""
+
+    common: Count
+    changed: list[str]
+    new: list[str]
+    gone: list[str]
+
+
+class DocumentsKept(Strict):
+    """Documents by id, counted: `common` have the same text in both versions, `changed` another one."""
+
+    common: Count
+    changed: Count
+    new: Count
+    gone: Count
+
+
+class LabelsKept(Strict):
+    """The lines of labels.jsonl that were scored: those that the earlier version has too, and the others."""
+
+    carried: Count
+    new: Count
+
+
+class Estimate(Strict):
+    """A mean with its interval, as the version's own results.json has it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Movement(Strict):
+    """Now less before, paired by query over the `n_queries` that both versions ask in the same words."""
+
+    n_queries: Annotated[int, Field(ge=1)]
+    mean: float
+    low: float
+    high: float
+    wins: Count
+    ties: Count
+    losses: Count
+
+
+class MeasureBeside(Strict):
+    """A cell's measure in both versions; `movement` is null where the two differ in their documents."""
+
+    before: Estimate
+    now: Estimate
+    movement: Movement | None
+
+
+class CellBeside(Strict):
+    """A cell that both versions scored.
+
+    `comparable` where queries, documents, judge prompt and relevant grade are the same in both. `same_run`: it
+    returned the same documents in the same places, so that whatever moved comes from labels alone.
+    """
+
+    cell: _Name
+    comparable: bool
+    same_run: bool
+    scores: dict[str, MeasureBeside]
+
+
+class PreviousVersion(Strict):
+    """The version that this one was opened from, beside it.
+
+    `decision` is null where it was never decided; then, and after a decision by policy, `cells` are empty. `settings`
+    are the fields of the plan that differ, `cells_new` and `cells_gone` those of its cells that only one plan has.
+    """
+
+    version: Annotated[int, Field(ge=1)]
+    decision: DecidedBefore | None
+    queries: QueriesKept
+    documents: DocumentsKept
+    labels: LabelsKept
+    prompt_changed: bool
+    settings: list[str]
+    cells_new: list[str]
+    cells_gone: list[str]
+    cells: list[CellBeside]

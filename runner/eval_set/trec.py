@@ -1,0 +1,204 @@
+"""TREC's run files (query Q0 document rank score tag) and qrels (query iteration document grade), read and written.
+
+Columns are parted by spaces or tabs; ids are kept byte for byte as UTF-8. What trec_eval takes in silence is an error
+that names the line: a document twice in a query, a score or grade that is no number, a column too many.
+"""
+
+import math
+import re
+from array import array
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.base.canonical import slug
+from runner.base.errors import InputError
+from runner.base.given_files import display, numbered_lines, printable
+from runner.base.records import Hit, Run, Span
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.score.score import Qrels
+
+WHOLE = Span(0, 1)
+"""Stands for a whole document: TREC's files name documents and no part of them."""
+
+_LARGEST_SCORE = float(np.finfo(np.float32).max)
+_LARGEST_GRADE = (1 << 15) - 1
+_GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
+_RUN_FORM = "query Q0 document rank score tag"
+_QRELS_FORM = "query iteration document grade"
+
+
+class TrecRun(NamedTuple):
+    """A run file: the run, every document that it names at any depth, and queries whose ranks contradict scores."""
+
+    run: Run
+    documents: frozenset[str]
+    contradicted: tuple[str, ...]
+
+
+class _Ranking(NamedTuple):
+    """A query's lines in the order of the file."""
+
+    scores: dict[str, float]
+    ranks: "array[int]"
+
+
+def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
+    """The run in a TREC file (or standard input for "-"), each query's best `depth` documents by descending score.
+
+    Ties are broken as trec_eval breaks them: scores are compared as 32-bit floats, so that 0.5 and 0.5 + 1e-9 tie, and
+    of equal ones the greater document id in byte order comes first. Queries stand in order of appearance, and their
+    lines need not stand together; the run's cell is the first line's tag and every hit's span is WHOLE. `contradicted`
+    are queries in which a better rank has a lower score: trec_eval, as this, goes by scores. Raises InputError with
+    file and line.
+    """
+    if depth < 1:
+        raise ValueError(f"depth must be at least 1, got {depth}")
+    rankings, tag = _rankings(path)
+    contradicted = tuple(query_id for query_id, ranking in rankings.items() if _is_contradicted(ranking))
+    documents = frozenset().union(*(ranking.scores for ranking in rankings.values()))
+    run = Run(tag, {query_id: _hits(ranking.scores, depth) for query_id, ranking in rankings.items()})
+    return TrecRun(run, documents, contradicted)
+
+
+def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
+    """The grades in a qrels file (or standard input for "-"): query_id -> doc_id -> grade from 0.
+
+    A negative grade marks a document that was not judged and leaves it out, which trec_eval's measures cannot tell
+    from grade 0; a query that has no other grades keeps its place with none. Raises InputError with file and line.
+    """
+    name = display(path)
+    found: dict[str, dict[str, int]] = {}
+    for number, line in numbered_lines(path):
+        try:
+            query_id, doc_id, grade = _qrels_line(line)
+            if doc_id in found.setdefault(query_id, {}):
+                raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
+        except ValueError as error:
+            raise _refused(f"{name}:{number}", error) from error
+        found[query_id][doc_id] = grade
+    if not found:
+        raise InputError(f"{name} has no lines. Lines of {_QRELS_FORM!r} are expected.")
+    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in found.items()}
+
+
+def trec_run_bytes(run: Run, tag: str = "") -> bytes:
+    """The run as a TREC file that trec_eval reads back in the run's order; a query without hits has no line.
+
+    Scores are the run's own where 32-bit floats and trec_eval's ties keep the order of every query, else all of them
+    count down to 1 at the last rank. The tag is the cell's slug unless given. Raises ValueError on an id or tag that
+    is empty or has white space, and on a score that is not finite.
+    """
+    tag = _word(tag or slug(run.cell))
+    own = all(_survives(hits) for hits in run.hits.values())
+    lines = []
+    for query_id, hits in run.hits.items():
+        for rank, hit in enumerate(hits, start=1):
+            score = repr(float(hit.score)) if own else str(len(hits) - rank + 1)
+            lines.append(f"{_word(query_id)} Q0 {_word(hit.doc_id)} {rank} {score} {tag}\n")
+    return "".join(lines).encode()
+
+
+def trec_qrels_bytes(qrels: Qrels) -> bytes:
+    """The grades as a qrels file, in their own order; a query without grades has no line. ValueError as for a run."""
+    return "".join(
+        f"{_word(query_id)} 0 {_word(doc_id)} {grade}\n"
+        for query_id, grades in qrels.items()
+        for doc_id, grade in grades.items()
+    ).encode()
+
+
+def _rankings(path: str | Path) -> tuple[dict[str, _Ranking], str]:
+    """Every line of a run file by query, and the first one's tag."""
+    name, tag = display(path), ""
+    found: dict[str, _Ranking] = {}
+    for number, line in numbered_lines(path):
+        try:
+            query_id, doc_id, rank, score, last = _run_line(line)
+            ranking = found.get(query_id) or found.setdefault(query_id, _Ranking({}, array("i")))
+            if doc_id in ranking.scores:
+                raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
+            ranking.scores[doc_id] = score
+            ranking.ranks.append(rank)
+            tag = tag or last.decode()
+        except ValueError as error:
+            raise _refused(f"{name}:{number}", error) from error
+    if not found:
+        raise InputError(f"{name} has no lines. Lines of {_RUN_FORM!r} are expected.")
+    return found, tag
+
+
+def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
+    """Query, document, rank, score and tag of a line; a ValueError says why it has none."""
+    fields = line.split()
+    if len(fields) != 6:
+        raise ValueError(f"{len(fields)} columns instead of 6. Lines of {_RUN_FORM!r} are expected")
+    query, _, document, rank, score, tag = fields
+    if not rank.isdigit() or len(rank) > 9:
+        raise ValueError(f"the rank (column 4) is {_shown(rank)}, not a whole number")
+    if not abs(value := _number(score)) <= _LARGEST_SCORE:
+        raise ValueError(
+            f"the score (column 5) is {_shown(score)}, not a number that a 32-bit float, as trec_eval has, can hold"
+        )
+    return query.decode(), document.decode(), int(rank), value, tag
+
+
+def _number(field: bytes) -> float:
+    try:
+        return float(field) if b"_" not in field else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _hits(scores: Mapping[str, float], depth: int) -> tuple[Hit, ...]:
+    compared = np.array(list(scores.values()), np.float32).tolist()
+    ranked = sorted(zip(compared, scores.items(), strict=True), reverse=True)
+    return tuple(Hit(doc_id, score, WHOLE) for _, (doc_id, score) in ranked[:depth])
+
+
+def _is_contradicted(ranking: _Ranking) -> bool:
+    """Whether a document has a better rank than another and a lower score."""
+    scores, ranks = np.array(list(ranking.scores.values())), np.array(ranking.ranks)
+    ordered = scores[np.lexsort((-scores, ranks))]
+    return bool((ordered[1:] > ordered[:-1]).any())
+
+
+def _qrels_line(line: bytes) -> tuple[str, str, int]:
+    """Query, document and grade of a line; a ValueError says why it has none."""
+    fields = line.split()
+    if len(fields) != 4:
+        raise ValueError(f"{len(fields)} columns instead of 4. Lines of {_QRELS_FORM!r} are expected")
+    query, _, document, grade = fields
+    if not _GRADE.fullmatch(grade) or abs(int(grade)) > _LARGEST_GRADE:
+        raise ValueError(f"the grade (column 4) is {_shown(grade)}, not a whole number up to {_LARGEST_GRADE}")
+    return query.decode(), document.decode(), int(grade)
+
+
+def _refused(where: str, error: ValueError) -> InputError:
+    if isinstance(error, UnicodeDecodeError):
+        return InputError(f"{where}: an id is not UTF-8. Save the file as UTF-8.")
+    return InputError(f"{where}: {error}.")
+
+
+def _survives(hits: Sequence[Hit]) -> bool:
+    """Whether trec_eval's order of these scores is the order that the hits have."""
+    scores = np.array([hit.score for hit in hits], np.float64)
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is not finite")
+    if (np.abs(scores) > _LARGEST_SCORE).any():
+        return False
+    keys = list(zip(scores.astype(np.float32).tolist(), [hit.doc_id for hit in hits], strict=True))
+    return all(first > second for first, second in pairwise(keys))
+
+
+def _word(text: str) -> str:
+    if not text or re.search(r"\s", text):
+        raise ValueError(f"{text!r} is empty or has white space, which parts the columns of a TREC file")
+    return text
+
+
+def _shown(field: bytes) -> str:
+    return printable(field.decode(errors="backslashreplace"), longest=40)

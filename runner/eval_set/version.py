@@ -1,0 +1,283 @@
+"""One version of a source's eval set on disk: where its files lie, and how each is read and written.
+
+docs/eval-architecture.md describes every file; `runner.eval_set.shapes` has their shapes, which check them.
+"""
+
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, slug
+from runner.base.errors import InputError, IntegrityError
+from runner.base.given_files import display, printable
+from runner.base.plain_yaml import read_yaml
+from runner.base.records import Query
+from runner.base.schema import checked
+from runner.eval_set import catalog
+from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.plan import load_plan
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import CellFile, CorpusHeader, CorpusRow, Plan, Queries
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
+"""Names the cache's folder where that is not .cache in the checkout."""
+
+DRIVER = "bin/per-source-eval.py"
+"""The command that messages name."""
+
+NOISE_FLOOR_CELL = "aa"
+"""File name of the baseline's run over vectors that were embedded once more, in other batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The three places that a command writes to: eval sets, work that is kept out of git, disposable cache."""
+
+    checkout: Path
+    eval_set: Path
+    work: Path
+    cache: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a source's eval set, seen as the record or, with `rehearsal`, as its rehearsal.
+
+    `folder` holds what is shared (queries, corpus, labels); `record` is where runs, results and the decision go.
+    """
+
+    source: SourceSpec
+    number: int
+    folder: Path
+    record: Path
+    work: Path
+    cache: Path
+    checkout: Path
+    rehearsal: bool = False
+
+    @property
+    def name(self) -> str:
+        """As messages say it: "bills v1", "bills v1 (rehearsal)"."""
+        return self.number_name + (" (rehearsal)" if self.rehearsal else "")
+
+    @property
+    def number_name(self) -> str:
+        """The version without its view, as batches name it: "bills v1"."""
+        return f"{self.source.name} v{self.number}"
+
+    @property
+    def flags(self) -> str:
+        """The flags that name this version on a command line, for the commands that messages suggest."""
+        given = [f"--source={self.source.name}"]
+        if self.folder.parent.resolve() != (self.checkout / "eval-sets" / self.source.name).resolve():
+            given.append(f"--eval-set-path={self.folder.parent}")
+        return shlex.join(given)
+
+    @property
+    def queries_path(self) -> Path:
+        """queries.yaml, shared by record and rehearsal."""
+        return self.folder / "queries.yaml"
+
+    @property
+    def corpus_path(self) -> Path:
+        """corpus.jsonl, the manifest of the sample."""
+        return self.folder / "corpus.jsonl"
+
+    @property
+    def judging(self) -> Path:
+        """Where batches wait for a judge, outside git."""
+        return self.work / "judging"
+
+    @property
+    def labels_path(self) -> Path:
+        """labels.jsonl, append-only until the lock."""
+        return self.folder / "labels.jsonl"
+
+    @property
+    def judge_path(self) -> Path:
+        """The judge's instructions, part of the version."""
+        return self.folder / f"judge-v{self.number}.md"
+
+    @property
+    def collection_path(self) -> Path:
+        """collection.json of an external collection."""
+        return self.folder / "collection.json"
+
+    @property
+    def qrels_path(self) -> Path:
+        """qrels.txt, an external collection's judgments as TREC has them."""
+        return self.folder / "qrels.txt"
+
+    def trec_path(self, cell: str) -> Path:
+        """trec/<cell>.run, a run as TREC has it."""
+        return self.record / "trec" / f"{slug(cell)}.run"
+
+    @property
+    def preregistration_path(self) -> Path:
+        """preregistration.json."""
+        return self.folder / "preregistration.json"
+
+    def plan_path(self, *, rehearsal: bool) -> Path:
+        """plan.yaml of the record or of the rehearsal."""
+        return (self.folder / "rehearsal" if rehearsal else self.folder) / "plan.yaml"
+
+    def run_path(self, cell: str) -> Path:
+        """runs/<cell>.tsv."""
+        return self.record / "runs" / f"{slug(cell)}.tsv"
+
+    def chunk_run_path(self, cell: str) -> Path:
+        """runs/<cell>.chunks.tsv."""
+        return self.record / "runs" / f"{slug(cell)}.chunks.tsv"
+
+    def cell_path(self, cell: str) -> Path:
+        """cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""
+        return self.record / "cells" / f"{slug(cell)}.json"
+
+    def plan(self, *, rehearsal: bool | None = None) -> Plan:
+        """The plan in force, or the one that `rehearsal` names."""
+        which = self.rehearsal if rehearsal is None else rehearsal
+        return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
+
+
+def version_numbers(eval_set: Path) -> list[int]:
+    """The numbers of the versions in a folder, ascending.
+
+    A folder without plan and decision is no version: an empty v2 must not hide what v1 decided.
+    """
+    files = [path for name in ("plan.yaml", "decision.json") for path in eval_set.glob(f"v*/{name}")]
+    return sorted({int(match[1]) for path in files if (match := re.fullmatch(r"v(\d+)", path.parent.name))})
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Whether a version was given up; what was decided cannot be."""
+    return (folder / "abandoned.json").exists() and not (folder / "decision.json").exists()
+
+
+def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
+    """The newest version under the eval set's folder that was not given up, or one that does not exist on disk yet.
+
+    Numbers that were decided elsewhere or given up are not used again.
+    """
+    numbers = version_numbers(workspace.eval_set)
+    elsewhere = source.imported.version if source.imported else 0
+    usable = [number for number in numbers if not is_abandoned(workspace.eval_set / f"v{number}")]
+    number = max(usable) if usable else max([elsewhere, *numbers]) + 1
+    folder = workspace.eval_set / f"v{number}"
+    return Version(
+        source=source,
+        number=number,
+        folder=folder,
+        record=folder / "rehearsal" if rehearsal else folder,
+        work=workspace.work / source.name / f"v{number}",
+        cache=workspace.cache,
+        checkout=workspace.checkout,
+        rehearsal=rehearsal,
+    )
+
+
+def numbered(version: Version, number: int) -> Version:
+    """Another version of the same source in the same view; it need not exist on disk."""
+    folder = version.folder.with_name(f"v{number}")
+    record = folder / "rehearsal" if version.rehearsal else folder
+    return replace(version, number=number, folder=folder, record=record, work=version.work.with_name(f"v{number}"))
+
+
+def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
+    """The newest version of a source in a folder of versions, by default the checkout's own.
+
+    InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
+    for an external collection without a folder, since there are many of them.
+    """
+    source = catalog.source(name)
+    if source.policy == "external" and folder is None:
+        raise InputError(
+            f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
+            f"{_evaluated_collections(source)}."
+        )
+    own = CHECKOUT / "eval-sets" / source.name
+    try:
+        given = (folder or own).resolve()
+        if given.is_file() or (given / "plan.yaml").exists():
+            raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
+    except (OSError, RuntimeError) as error:  # too long a name, links in a circle
+        raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
+    # Beside an eval set of its own, work must not mix with that of the checkout's set of the same source.
+    beside = CHECKOUT if given == own.resolve() else given
+    workspace = Workspace(CHECKOUT, given, beside / ".work", cache_folder(CHECKOUT))
+    return open_version(workspace, source, rehearsal=rehearsal)
+
+
+def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
+    """Where a collection is evaluated by default: outside git, since its queries are somebody else's text."""
+    try:
+        name = slug(corpus_path.resolve().name)
+    except (OSError, RuntimeError) as error:  # too long a name, links in a circle
+        raise InputError(f"{printable(str(error))}: cannot be used. Give the folder of a collection.") from error
+    return CHECKOUT / ".work" / source.name / (name or "collection")
+
+
+def _evaluated_collections(source: SourceSpec) -> str:
+    found = sorted(path.parents[1] for path in (CHECKOUT / ".work" / source.name).glob("*/v1/results.json"))
+    return f"evaluated so far: {', '.join(map(str, found))}" if found else "none is evaluated so far"
+
+
+def cache_folder(checkout: Path) -> Path:
+    """Where a checkout's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or checkout / ".cache")
+
+
+def load_queries(path: Path) -> tuple[Query, ...]:
+    """The queries in file order; an InputError names duplicate ids and texts."""
+    rows = checked(Queries, read_yaml(path), path).queries
+    for field in ("id", "text"):
+        # A published set may ask the same twice; who writes queries should not.
+        written = [row for row in rows if field == "id" or row.origin != "harvested"]
+        values = [row.id if field == "id" else " ".join(row.text.casefold().split()) for row in written]
+        if repeated := sorted(value for value, count in Counter(values).items() if count > 1):
+            raise InputError(f"{path}: the same {field} twice: {', '.join(map(repr, repeated))}.")
+    return tuple(
+        Query(row.id, row.text, row.kind, row.origin, row.source_document, row.stratum, row.note) for row in rows
+    )
+
+
+def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
+    """The manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
+    lines = list(read_jsonl(path))
+    if not lines:
+        raise InputError(f"{path} is empty; delete it and run the driver with --corpus-path to sample again.")
+    header = checked(CorpusHeader, lines[0][1], f"{path}:{lines[0][0]}")
+    rows = tuple(checked(CorpusRow, row, f"{path}:{number}") for number, row in lines[1:])
+    if len(rows) != header.n_documents or [r.doc_id for r in rows] != sorted({r.doc_id for r in rows}):
+        raise InputError(
+            f"{path}: rows are missing, repeated or out of order; {header.n_documents} documents expected."
+        )
+    return header, rows
+
+
+def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
+    """corpus.jsonl: the header, then one row a document in id order."""
+    ordered = sorted(rows, key=lambda row: row.doc_id)
+    return jsonl_bytes([header.model_dump(), *(row.model_dump() for row in ordered)])
+
+
+def load_decision(version: Version) -> Decision:
+    """decision.json of the version's record; an IntegrityError where it is another source's or version's."""
+    path = version.record / "decision.json"
+    decision = checked(Decision, read_json(path), path)
+    if (decision.source, decision.version) != (version.source.name, version.number):
+        raise IntegrityError(
+            f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
+            "the folder of the source's own versions, or restore the file from git."
+        )
+    return decision
+
+
+def load_cell_file(path: Path) -> CellFile:
+    """cells/<cell>.json."""
+    return checked(CellFile, read_json(path), path)

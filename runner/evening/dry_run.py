@@ -1,0 +1,261 @@
+"""`--dry-run`: what the version is, what exists, what is missing, what it would cost. No network, no writes.
+
+Its last line is what determiners search for: exactly "decision recorded", or "undecided: ...". The second never
+contains the words of the first.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.base.canonical import read_json
+from runner.base.errors import InputError, IntegrityError
+from runner.base.given_files import display
+from runner.base.records import BM25Cell, parse_cell
+from runner.base.schema import checked
+from runner.decide.roster import new_plan_text, version_in_force
+from runner.embed.cost.estimate import estimate
+from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
+from runner.embed.cost.options import RemoteOptions
+from runner.embed.cost.planned_tokens import Corpus, planned_tokens
+from runner.eval_set.catalog import ENCODERS, SourceSpec
+from runner.eval_set.history import abandoned, versions_of
+from runner.eval_set.labels import version_labels
+from runner.eval_set.lock import LOCK_NAME
+from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries
+from runner.judge.prep_labels import pool, unjudged
+from runner.report.summary import decision_sentence
+from runner.score.power import DEFAULT_SD, minimum_detectable_effect
+
+if TYPE_CHECKING:
+    from runner.judge.models.run_judges import JudgeOptions
+
+RECORDED = "decision recorded"
+NOT_LOCKED = "what was chosen is not locked yet; run without --dry-run"
+COST = "cost: $0.00 (local encoders)"
+BY_FILE = "judging: by file; with --judge, by the plan's language models"
+
+
+StoredTokens = Callable[[Version, str, int], int | None]
+"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None where it does not."""
+
+
+def describe(
+    version: Version,
+    corpus_path: Path | None = None,
+    remote: RemoteOptions | None = None,
+    stored: StoredTokens = lambda version, chunker, limit: None,
+    server: str = "",
+    judge: "JudgeOptions | None" = None,
+) -> tuple[list[str], bool]:
+    """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
+
+    With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
+    knows. With `judge`, what judging through an API would cost. A BudgetError where a ledger is damaged, and an
+    IntegrityError where a frozen file changed and no earlier decision is in force.
+    """
+    in_force = None if version.rehearsal else version_in_force(version)
+    is_settled = in_force is not None and in_force.number == version.number  # then its lock holds what was frozen
+    try:
+        if version.preregistration_path.exists() and not is_settled:
+            verified_preregistration(version)
+        lines, missing = _described(version, corpus_path, remote, stored, server, judge)
+    except (InputError, IntegrityError) as error:
+        if in_force is None or is_settled:
+            raise
+        lines, missing = [version.name], str(error)  # nothing in an open version unsettles a decision
+    lines += _abandoned_lines(version)
+    if missing and in_force is not None:
+        lines += [f"{version.name} is open: {missing}", f"in force: {decision_sentence(load_decision(in_force))}"]
+        missing = ""
+    return ([*lines, f"undecided: {missing}"], False) if missing else ([*lines, RECORDED], True)
+
+
+def _described(
+    version: Version,
+    corpus_path: Path | None,
+    remote: RemoteOptions | None,
+    stored: StoredTokens,
+    server: str,
+    judge: "JudgeOptions | None",
+) -> tuple[list[str], str]:
+    """What is known of the version by itself, and what keeps it from a decision, "" where it is recorded and locked."""
+    lines = [version.name, *_policy_lines(version.source)]
+    if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
+        lines.append(decision_sentence(adopted))
+        if version.rehearsal:
+            return lines, "the baseline was adopted by policy, so there is nothing to rehearse"
+        return lines, "" if (version.folder / LOCK_NAME).exists() else NOT_LOCKED
+    path = version.plan_path(rehearsal=version.rehearsal)
+    if path.exists():
+        plan = version.plan()
+        lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server)]
+        lines += _judging_lines(version, plan, judge)
+    else:
+        plan = None
+        lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
+        lines += [f"  {line}" for line in new_plan_text(version, rehearsal=version.rehearsal).splitlines()]
+        lines += _cost_lines(version, None, remote, stored, server)
+    lines += _inventory(version)
+    if corpus_path is not None:
+        lines.append(_corpus_line(version.source, corpus_path))
+    if not (version.record / "decision.json").exists():
+        return lines, _missing(version, plan)
+    if not (version.record / LOCK_NAME).exists():
+        return lines, NOT_LOCKED
+    lines.append(decision_sentence(load_decision(version)))
+    return lines, "this is the rehearsal, which never counts" if version.rehearsal else ""
+
+
+def _abandoned_lines(version: Version) -> list[str]:
+    """A line for each version that was given up; its reason is left out, which might be what determiners search for."""
+    given_up = [(one, found) for one in versions_of(version) if (found := abandoned(one)) is not None]
+    return [f"v{one.number} abandoned on {row.abandoned_on}: {one.folder / 'abandoned.json'}" for one, row in given_up]
+
+
+def _adopted(version: Version) -> Decision | None:
+    """The decision by policy of the version's record, None for any other."""
+    decision = load_decision(replace(version, record=version.folder, rehearsal=False))
+    return decision if decision.kind == "policy" else None
+
+
+def _plan_lines(plan: Plan) -> list[str]:
+    encoders = sorted({cell.encoder for text in plan.cells if not isinstance(cell := parse_cell(text), BM25Cell)})
+    hub = [name for name in encoders if not ENCODERS[name].package]
+    return [
+        f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
+        *(f"  {cell}" for cell in plan.cells),
+        f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
+        f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
+    ]
+
+
+def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -> list[str]:
+    if version.source.policy == "external":
+        return []
+    if judge is None:
+        return [BY_FILE]
+    from runner.judge.models.estimate import judging_lines
+
+    return judging_lines(version, plan, judge)
+
+
+def _cost_lines(
+    version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str
+) -> list[str]:
+    """What embedding what is left would cost, against the ceiling."""
+    if remote is None:
+        return [f"cost: not known (encoders of {server})" if server else COST]
+    if plan is None or not version.corpus_path.exists():
+        return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
+    baseline = "" if version.source.policy == "external" else plan.baseline
+    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
+    spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
+    return estimate(planned, remote, all_sessions(version.work)).lines(spent)
+
+
+def _texts(version: Version, stored: StoredTokens) -> Corpus:
+    _, rows = load_corpus(version.corpus_path)
+    queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
+    return Corpus(
+        [row.n_chars for row in rows], sum(len(query.text) for query in queries), cache(partial(stored, version))
+    )
+
+
+def _current(version: Version, plan: Plan) -> list[str]:
+    """Cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
+    names = (*plan.cells, NOISE_FLOOR_CELL)
+    return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
+
+
+def _policy_lines(source: SourceSpec) -> list[str]:
+    """What the roster says of a source, where that is more than to evaluate it."""
+    lines = []
+    if source.policy == "baseline":
+        lines.append(
+            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (--adopt-baseline); "
+            f"predicted best is {source.predicted_best}"
+        )
+    if elsewhere := source.imported:
+        lines.append(
+            f"v{elsewhere.version} was made elsewhere: {elsewhere.cell}, nDCG@10 {elsewhere.ndcg:.4f}, without "
+            f"artefacts ({elsewhere.note})"
+        )
+    if source.reuses:
+        lines.append(f"chunker: {source.structural_chunker} is taken over from {source.reuses}, no code of its own")
+    return [*lines, f"note: {source.note}"] if source.note else lines
+
+
+def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
+    """How many files the reader would be given; none of them is opened."""
+    if source.policy == "external" or not corpus_path.is_dir():
+        return f"corpus path: {display(corpus_path)}" + ("" if corpus_path.exists() else ", which does not exist")
+    from samplers.registry import source_format
+
+    suffixes = source_format(source.reader).suffixes
+    sizes = [
+        path.stat().st_size for path in corpus_path.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
+    ]
+    held = f"{len(sizes)} {' or '.join(suffixes)} files, {sum(sizes) / 1e6:.1f} MB"
+    return f"corpus path: {display(corpus_path)}: {held}, of which at most {source.sample_size} documents are sampled"
+
+
+def _missing(version: Version, plan: Plan | None) -> str:
+    """The first thing that keeps the version from a decision."""
+    if version.source.policy == "external":
+        return "a collection is compared and never decided"
+    if version.source.policy == "baseline" and plan is None:
+        return "the baseline is not adopted yet; run with --adopt-baseline --by NAME"
+    if plan is None or not version.corpus_path.exists():
+        return "no corpus is sampled yet"
+    header, _ = load_corpus(version.corpus_path)
+    if not version.queries_path.exists():
+        return f"{header.n_documents} documents are sampled, no queries are written yet"
+    count = len(load_queries(version.queries_path))
+    if count < MIN_QUERIES:
+        return f"{count} queries; at least {MIN_QUERIES} are needed"
+    current = _current(version, plan)
+    absent = [cell for cell in plan.cells if cell not in current]
+    if absent:
+        return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    missing = unjudged(pooled, version_labels(version))
+    if missing:
+        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
+    scored = version.record / "results.json"
+    if scored.exists():
+        # Without its first words, which are also those of a line that determiners search for.
+        return checked(Results, read_json(scored), scored).outcome.sentence.removeprefix("No decision: ")
+    return "everything is there; run without --dry-run"
+
+
+def _inventory(version: Version) -> list[str]:
+    """What exists of the version, a line each."""
+    lines = []
+    if version.corpus_path.exists():
+        header, _ = load_corpus(version.corpus_path)
+        lines.append(
+            f"corpus: {header.n_documents} of {header.n_read} documents, {len(header.quarantined)} quarantined"
+        )
+    if version.queries_path.exists():
+        count = len(load_queries(version.queries_path))
+        lines.append(f"queries: {count}; {_shown_by(count)}")
+    elif version.source.policy != "external":
+        lines.append(f"queries: none yet; with {MIN_QUERIES}, the fewest, {_shown_by(MIN_QUERIES)}")
+    if version.labels_path.exists():
+        lines.append(f"labels: {len(version_labels(version))}")
+    return lines
+
+
+def _shown_by(count: int) -> str:
+    effect = minimum_detectable_effect(count)
+    return f"smallest difference that they show (80 % power, SD {DEFAULT_SD:.2f}): {effect:.3f} nDCG@10"

@@ -1,0 +1,264 @@
+"""The next version of an eval set: opened from the newest one, and given up where it came to nothing."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from runner.base.canonical import json_bytes, write_atomic
+from runner.base.errors import InputError, IntegrityError, PlanError
+from runner.base.records import parse_cell
+from runner.base.store import disk_errors, exclusive
+from runner.decide.roster import new_plan_text, version_in_force
+from runner.eval_set.corpus import archive_path
+from runner.eval_set.history import versions_of
+from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.plan import check_cell, read_plan
+from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.versions import Abandoned, Opened
+from runner.eval_set.version import DRIVER, Version, is_abandoned, load_corpus, load_queries, numbered, version_numbers
+from runner.evening.new_version import JUDGE_TEMPLATE
+
+_VERSION_LINE = re.compile(r"^(version:[ \t]*)\d+", re.MULTILINE)
+
+
+def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", by: str = "", today: str) -> str:
+    """The answer for stdout once the next version of `version`'s source lies on disk as a whole.
+
+    `cells` join the plan in view. InputError where the newest one may still be edited, is a collection, or stands
+    open beside an earlier decision; IntegrityError where it is not what was frozen or locked.
+    """
+    if version.source.policy == "external":
+        raise InputError(
+            f"{version.name} is a collection: it is compared and never frozen, so there is nothing to open. Edit "
+            f"{version.plan_path(rehearsal=False)} and run again."
+        )
+    given = list(dict.fromkeys(map(_checked_cell, cells)))
+    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        before = _newest_frozen(version)
+        target = numbered(before, version_numbers(before.folder.parent)[-1] + 1)
+        _refuse_leftovers(target)
+        staged = _staged(before, target, given)
+        lock = verify_version(_record(before))[0]
+        opened = Opened(
+            schema_version=1,
+            source=target.source.name,
+            version=target.number,
+            previous=before.number,
+            previous_root_sha256=lock.root_sha256 if lock else None,
+            reason=reason,
+            by=by,
+            opened_on=today,
+        )
+        write_atomic(staged / "opened.json", json_bytes(opened.model_dump()))
+        if archive_path(before).exists():
+            write_atomic(archive_path(target), archive_path(before).read_bytes())
+        staged.rename(target.folder)
+    return "\n".join(_told(before, target, given))
+
+
+def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
+    """The answer for stdout once abandoned.json says that the newest version is given up.
+
+    InputError for a version that is decided, is not there, or is a collection.
+    """
+    if not (reason.strip() and by.strip()):
+        raise InputError("--abandon needs --reason TEXT and --by NAME: abandoned.json names who gave up, and why.")
+    record = _record(version)
+    if version.source.policy == "external" or record.number not in version_numbers(record.folder.parent):
+        raise InputError(f"{record.name} was not begun, or is a collection: there is nothing to give up.")
+    with disk_errors(record.folder), exclusive(record.work / "version.lock", f"another run of {record.name}"):
+        verify_version(record)
+        if is_abandoned(record.folder):
+            raise InputError(f"{record.name} was given up already.")
+        if (record.folder / "decision.json").exists():
+            raise InputError(
+                f"{record.name} is decided, and a decision is final. To decide anew: {DRIVER} {record.flags} "
+                "--new-version"
+            )
+        given_up = Abandoned(
+            schema_version=1,
+            source=record.source.name,
+            version=record.number,
+            reason=reason,
+            by=by,
+            abandoned_on=today,
+        )
+        write_atomic(record.folder / "abandoned.json", json_bytes(given_up.model_dump()))
+    in_force = version_in_force(record)
+    left = f"{in_force.name} stays in force" if in_force else f"no version of {record.source.name} is decided"
+    return (
+        f"{record.name} is given up by {by}: {reason}. {left[0].upper()}{left[1:]}. To commit: "
+        f"{record.folder / 'abandoned.json'}. A further version: {DRIVER} {record.flags} --new-version"
+    )
+
+
+def _record(version: Version) -> Version:
+    """The version as the record, whatever the view."""
+    return numbered(replace(version, rehearsal=False), version.number)
+
+
+def _checked_cell(text: str) -> str:
+    cell = parse_cell(text)
+    check_cell(cell)
+    return str(cell)
+
+
+def _newest_frozen(version: Version) -> Version:
+    """The version to begin from, in the same view: the newest one, or the last one given up where no other is left."""
+    known = versions_of(version)
+    if not known:
+        raise InputError(
+            f"{version.name} has not begun, so there is nothing to open the next one from. Begin it: "
+            f"{DRIVER} {version.flags}"
+        )
+    before = [one for one in known if not is_abandoned(one.folder)][-1:] or known[-1:]
+    record = _record(before[0])
+    verify_version(record)
+    if not (record.folder / "decision.json").exists():
+        _refuse_open(record)
+    elif not (record.folder / LOCK_NAME).exists():
+        raise InputError(f"{record.name} is decided and not locked yet. Run {DRIVER} {record.flags} first.")
+    return before[0]
+
+
+def _refuse_open(record: Version) -> None:
+    """Nothing for an undecided version that is frozen and as it was then, or was given up."""
+    in_force = version_in_force(record)
+    if in_force is not None:
+        raise InputError(
+            f"{record.name} stands open beside {in_force.name}, which is decided. Edit it in {record.folder} where it "
+            f"is not frozen yet, finish it ({DRIVER} {record.flags}), or give it up ({DRIVER} {record.flags} --abandon "
+            "--reason WHY --by NAME)."
+        )
+    if record.preregistration_path.exists():
+        try:
+            verified_preregistration(record)
+        except IntegrityError as error:
+            raise IntegrityError(f"{error} The next one begins with what was frozen: restore that first.") from error
+    elif not is_abandoned(record.folder):
+        raise InputError(f"{record.name} is not frozen yet, so no next one is needed: edit it in {record.folder}.")
+
+
+def _refuse_leftovers(target: Version) -> None:
+    """Nothing, unless files that are no version, or batches of one that was deleted, lie where the next one goes."""
+    for place in (target.folder, target.judging):
+        if place.is_dir() and any(place.iterdir()):
+            raise InputError(f"{place} is there, though {target.name} is no version. Move it away and run again.")
+
+
+def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
+    """A folder under a name that nothing reads, with all but opened.json of what the new version begins with.
+
+    What the earlier one does not have, as after a decision by policy, comes from catalog and template.
+    """
+    folder = target.folder.with_name(f".tmp-v{target.number}")  # git leaves such names out
+    if folder.exists():
+        shutil.rmtree(folder)  # of a run that was killed
+    staged = replace(target, folder=folder, record=folder)
+    for rehearsal in (False, True):
+        path = before.plan_path(rehearsal=rehearsal)
+        added = cells if rehearsal == before.rehearsal else ()
+        if not path.exists():
+            write_atomic(staged.plan_path(rehearsal=rehearsal), new_plan_text(target, rehearsal=rehearsal).encode())
+            path = staged.plan_path(rehearsal=rehearsal)
+        write_atomic(staged.plan_path(rehearsal=rehearsal), next_plan_text(path, target.number, added).encode())
+    template = target.checkout / "templates" / JUDGE_TEMPLATE
+    prompt = before.judge_path if before.judge_path.exists() else template
+    write_atomic(staged.judge_path, prompt.read_bytes())
+    for kept, copy in ((before.queries_path, staged.queries_path), (before.corpus_path, staged.corpus_path)):
+        if kept.exists():
+            write_atomic(copy, kept.read_bytes())
+    return folder
+
+
+def next_plan_text(path: Path, number: int, cells: Sequence[str]) -> str:
+    """The plan at `path` as plan `number`, with `cells` after its own; comments and order stay where that can be.
+
+    InputError for a cell that the plan has already.
+    """
+    plan, text = read_plan(path), path.read_bytes().decode()
+    if known := [cell for cell in cells if cell in plan.cells]:
+        raise InputError(f"{path} has {known[0]!r} already; leave it out of --cells.")
+    wanted = plan.model_copy(update={"version": number, "cells": [*plan.cells, *dict.fromkeys(cells)]})
+    for found in (_edited(text, wanted, len(plan.cells)), yaml.safe_dump(wanted.model_dump(), sort_keys=False)):
+        if _says(found, wanted):
+            return found
+    raise InputError(f"{path} could not be carried over as v{number}. Write its settings plainly, as the catalog does.")
+
+
+def _edited(text: str, wanted: Plan, n_before: int) -> str:
+    """The text with its version line and its list of cells changed, whether or not that came out right."""
+    text = _VERSION_LINE.sub(rf"\g<1>{wanted.version}", text, count=1)
+    added = wanted.cells[n_before:]
+    listed = _list_end(text)
+    if not added or listed is None:
+        return text
+    end, indent = listed
+    return text[:end] + "".join(f"{indent}- {json.dumps(cell)}\n" for cell in added) + text[end:]
+
+
+def _list_end(text: str) -> tuple[int, str] | None:
+    """Where the block list under `cells:` ends, and its indentation; None where there is no such list."""
+    head = re.search(r"^cells:[ \t]*(?:#.*)?\r?\n", text, re.MULTILINE)
+    if head is None:
+        return None
+    found, place = None, head.end()
+    for line in text[head.end() :].splitlines(keepends=True):
+        place += len(line)
+        if item := re.match(r"([ \t]*)-[ \t]", line):
+            found = (place, item[1])
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return found
+
+
+def _says(text: str, wanted: Plan) -> bool:
+    try:
+        return Plan.model_validate(yaml.safe_load(text)) == wanted
+    except (ValueError, yaml.YAMLError):
+        return False
+
+
+def _told(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
+    """What the new version holds, what may be edited, and what is still to be done before it runs."""
+    n_cells = len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)
+    added = f" ({len(cells)} of them new)" if cells else ""
+    held = [f"{n_cells} cells{added}{' in the rehearsal' if target.rehearsal else ''}"]
+    if target.corpus_path.exists():
+        held.append(f"{load_corpus(target.corpus_path)[0].n_documents} documents")
+    if target.queries_path.exists():
+        held.append(f"{len(load_queries(target.queries_path))} queries")
+    lines = [
+        f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}.",
+        f"All of it may be edited in {target.folder} until its first pair goes to a judge; without corpus.jsonl "
+        "documents are drawn anew. Labels are carried then, where query, document and prompt stay.",
+        *_plan_faults(target),
+    ]
+    if cells and target.queries_path.exists():
+        lines.append(
+            "Cells that were picked by their scores on these queries look better on them than they are: add queries "
+            "that no exploration has seen."
+        )
+    if target.corpus_path.exists() and not archive_path(target).exists() and not target.source.corpus:
+        lines.append(
+            f"The documents' archive is not here ({archive_path(before)}): give the folder that they were drawn from "
+            "with --corpus-path."
+        )
+    return [*lines, f"Next: {DRIVER} {target.flags}{' --rehearse' if target.rehearsal else ''}"]
+
+
+def _plan_faults(target: Version) -> list[str]:
+    """What keeps the plans from being run: the catalog may have moved on since they were written."""
+    faults = []
+    for rehearsal in (False, True):
+        try:
+            target.plan(rehearsal=rehearsal)
+        except PlanError as error:
+            faults.append(str(error))
+    return faults

@@ -1,0 +1,52 @@
+"""The check after the bulk embedding: a decided version's queries in the production substrate, beside its record."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from runner.base.canonical import read_json
+from runner.base.errors import NegativeVerdict
+from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.schema import checked
+from runner.base.store import disk_errors, exclusive
+from runner.embed.encoder import Encoder
+from runner.embed.local_encoder import encoder_for
+from runner.eval_set.lock import report_folders, verify_lock, verify_version
+from runner.eval_set.version import Version
+from runner.report.post_bulk_folder import PAGE, place_report
+from runner.substrate.database import open_substrate
+from runner.substrate.measure import report, search_substrate
+from runner.substrate.record import decided
+from runner.substrate.shapes import PostBulk
+from runner.substrate.verdict import verdict
+
+
+def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], Encoder] = encoder_for) -> str:
+    """The answer for stdout where no fault was found; a NegativeVerdict names each that was, and the page.
+
+    Either way one more report lies below the record's post-bulk/, whole; after any other error there is none. The
+    record is verified first and again before the report appears. Nothing else in it is written.
+    """
+    with disk_errors(version.record), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        verify_version(version)
+        known = decided(version, encoders)
+        before = _version_before(version)
+        with open_substrate(substrate, version.source.name) as opened:
+            searched = search_substrate(known, opened, before)
+        found = report(known, searched)
+        folder = place_report(version.record, found, searched, check=partial(verify_version, version))
+    said = [f"{version.name}: {verdict(found)}", *(f"  {fault.name}: {fault.sentence}" for fault in found.faults)]
+    answer = "\n".join([*(printable(line, LONGEST_LINE) for line in said), f"page: {folder / PAGE}"])
+    if found.faults:
+        raise NegativeVerdict(answer)
+    return answer
+
+
+def _version_before(version: Version) -> str | None:
+    """The substrate's version in the newest report, so that a change shows; None where there is no report."""
+    folders = report_folders(version.record)
+    if not folders:
+        return None
+    verify_lock(folders[-1])
+    path = folders[-1] / "post_bulk.json"
+    return checked(PostBulk, read_json(path), path).substrate.version

@@ -1,0 +1,109 @@
+"""What is wrong with a run, by its rankings and by the null gate, in a sentence that names the likely defect."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from runner.base.records import Run
+from runner.decide.tiers import gain_text, p_text, shown
+from runner.eval_set.shapes.results import GateVerdict, Null, NullResult
+from runner.score.score import DISCOUNTS
+
+_MANY = 0.5
+
+_FOUND: dict[Null, str] = {
+    "permuted qrels": "rankings fit other queries' judgments {how} their own",
+    "random retrieval": "documents drawn at random do {how} the run",
+    "most retrieved": "giving every query the documents retrieved most often does {how} the run",
+    "length sorted": "giving every query the longest documents does {how} the run",
+    "shuffled top 10": "the first ten documents in random order do {how} in the run's own",
+}
+_LIKELY: dict[Null, str] = {
+    "permuted qrels": "labels may belong to other queries, or the run to other queries' text",
+    "random retrieval": "its vectors or its index may belong to another corpus",
+    "most retrieved": "a few documents crowd out the others whatever is asked",
+    "length sorted": "what is relevant may be so by its length alone",
+    "shuffled top 10": "scores may be constant, or lost on the way to the ranking",
+}
+_LIKELY_WHERE_WORSE: dict[Null, str] = {
+    "permuted qrels": "scores may be sorted worst first",
+    "shuffled top 10": "scores may be sorted worst first",
+}
+
+NOTHING_FOUND = (
+    "no query gets a relevant document among its first ten: scores may be sorted worst first, or the index may hold "
+    "vectors under the ids of other documents"
+)
+
+
+def diagnosis(run: Run, gate: GateVerdict) -> str:
+    """A sentence on the run and on what the gate says of it; "" where nothing is wrong.
+
+    It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
+    """
+    failed = _failed(gate)
+    parts = [cause(run, gate)]
+    if failed:
+        figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {gain_text(null.delta)})" for null in failed)
+        parts.append(f"the run fails {figures}")
+    elif gate.verdict == "insufficient":
+        parts.append(_undecided(gate))
+    said = "; ".join(filter(None, parts))
+    return f"{said}." if said else ""
+
+
+def cause(run: Run, gate: GateVerdict) -> str:
+    """What the run shows, else what the most telling failure points at, in a clause; "" where there is neither.
+
+    A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
+    """
+    failed = _failed(gate)
+    if (alike := _sameness(run)) or not failed:
+        return alike
+    return _likely(_most_telling(failed, gate.alpha), gate.alpha) if gate.real else NOTHING_FOUND
+
+
+def _failed(gate: GateVerdict) -> list[NullResult]:
+    return [null for null in gate.nulls if null.verdict == "fail"]
+
+
+def _sameness(run: Run) -> str:
+    lists = Counter(tuple(hit.doc_id for hit in hits[: len(DISCOUNTS)]) for hits in run.hits.values())
+    documents, n_alike = lists.most_common(1)[0]
+    n_queries = len(run.hits)
+    if n_queries < 2 or n_alike < _MANY * n_queries:
+        return ""
+    everybody = n_alike == n_queries
+    who = "every query gets" if everybody else f"{n_alike} of {n_queries} queries get"
+    if not documents:
+        return f"{who} no document at all: nothing was retrieved"
+    what = "document" if len(documents) == 1 else f"{len(documents)} documents"
+    where = "" if everybody else "there "
+    return f"{who} the same {what}: {where}the retriever ignores the query"
+
+
+def _most_telling(failed: Sequence[NullResult], alpha: float) -> NullResult:
+    """The first failure; but an order worse than chance explains the constant lists' failures, not they it."""
+    if failed[0].name != "permuted qrels" and failed[-1].name == "shuffled top 10" and _is_worse(failed[-1], alpha):
+        return failed[-1]
+    return failed[0]
+
+
+def _is_worse(null: NullResult, alpha: float) -> bool:
+    return shown(null.p) >= 1 - alpha and shown(null.delta) < 0
+
+
+def _likely(null: NullResult, alpha: float) -> str:
+    worse = _is_worse(null, alpha)
+    how = "better than" if worse else "as well as" if shown(null.p) > alpha else "almost as well as"
+    likely = _LIKELY_WHERE_WORSE.get(null.name) if worse else None
+    return f"{_FOUND[null.name].format(how=how)}: {likely or _LIKELY[null.name]}"
+
+
+def _undecided(gate: GateVerdict) -> str:
+    names = ", ".join(
+        f"{null.name} (at best p {null.smallest_p:.4f})" for null in gate.nulls if null.verdict == "insufficient"
+    )
+    return (
+        f"no outcome could have reached p {gate.alpha:g} against {names}: too few draws, or too few queries whose "
+        "judgments differ"
+    )

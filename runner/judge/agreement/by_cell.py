@@ -1,0 +1,228 @@
+"""Whether the first judge, held against the second, favours what one cell finds.
+
+What decides between a cell and the baseline are the pairs that one of the two has in its first ten and the other has
+not. If both judges see a pair's relevance and err on their own, first less second grade does not depend on which of
+the two found it. But it does depend on the relevance: a judge cannot grade below 0 or above 3, and one that is harsh
+is not harsh with what is worthless anyway. Cells differ in what they find, so pairs must be compared with pairs alike.
+Alike in what? Not in the first grade, which holds the bias that is looked for. Not in the second: where it errs
+downwards the pair is better than it says, and in a better cell more often so (regression to the mean). Equal errors
+cancel in the sum of the two grades (Oldham 1962; Bland & Altman 1995), so pairs are compared within bands of the sum,
+and readings are exchanged within them: Cochran, Mantel & Haenszel's test of means, by permutation. Bands hold two sums
+(1-2, 3-4), since a bias of one grade moves a pair to the next sum; but pairs that both judges put at an end of the
+scale, where they cannot differ, are compared with none that they could. Not all is mended: where one judge errs much
+more than the other, a cell that finds better documents can look favoured. Error rates and power: docs/statistics.md,
+benchmarks/agreement.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.records import Run
+from runner.eval_set.shapes.judges import CellConfusion, CellFavour
+from runner.judge.agreement.double_graded import Double
+from runner.judge.agreement.kappa import Floats, confusion
+from runner.retrieve.ranking import Ints
+
+DRAWS = 10_000
+FIRST = 10
+"""Hits of a run that count: those that nDCG@10 sees."""
+
+GREATEST = 3
+"""Grade, and so difference of two grades."""
+
+_BAND_OF_SUM = np.array([0, 1, 1, 2, 2, 3, 4])
+_AT_ONCE = 1 << 18
+_VALUE_BITS = np.uint64(7)
+_TIE = 1e-9
+"""Statistics this near to each other are a tie, which counts against significance."""
+
+Marks = NDArray[np.bool_]
+
+
+class _Band(NamedTuple):
+    """Pairs of like relevance: their differences (pairs,), and the weights (cells, weighted) of the first of them.
+
+    The others weigh nothing for any cell. A cell's weighted sum is its contrast, times the pairs on either side.
+    """
+
+    values: Ints
+    weights: Floats
+
+
+class _Test(NamedTuple):
+    """By cell, each (cells,): the mean and the SD of the weighted sum over exchanges, and statistics in such units.
+
+    `observed` is the one found, `greatest` and `least` are those that exchanges can reach; 0 where the SD is.
+    """
+
+    centre: Floats
+    unit: Floats
+    observed: Floats
+    greatest: Floats
+    least: Floats
+
+
+def favours(
+    doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
+) -> list[CellFavour]:
+    """One row a cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
+
+    A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
+    extreme) / (1 + draws), at `alpha` for each of the two sides. It takes pairs drawn regardless of their grades, or
+    evenly over them. A p is None where no exchange of these readings would make it `alpha` or less.
+    """
+    cells = [cell for cell in runs if cell != baseline]
+    found = {cell: in_first(doubles, runs[cell]) for cell in (baseline, *cells)}
+    shape = len(cells), len(doubles)
+    own = np.array([found[cell] & ~found[baseline] for cell in cells], np.bool_).reshape(shape)
+    other = np.array([found[baseline] & ~found[cell] for cell in cells], np.bool_).reshape(shape)
+    values = np.array([double.first - double.second for double in doubles], np.int64)
+    bands = _bands(doubles, values, own, other)
+    test = _observed(bands, len(cells))
+    extremes = _extremes(bands, test, draws, seed)
+    return [
+        _favour(
+            cell, values[own[row]], values[other[row]], _Verdict(*(float(c[row]) for c in test[1:])), extremes, alpha
+        )
+        for row, cell in enumerate(cells)
+    ]
+
+
+def cell_confusions(doubles: Sequence[Double], runs: Mapping[str, Run]) -> list[CellConfusion]:
+    """For every cell the counts of first by second grade over the pairs of its first ten, in the order of `runs`."""
+    rows = []
+    for cell, run in runs.items():
+        marks = in_first(doubles, run)
+        grades = ((double.first, double.second) for double, inside in zip(doubles, marks, strict=True) if inside)
+        rows.append(CellConfusion(cell=cell, confusion=confusion(grades).tolist()))
+    return rows
+
+
+def in_first(doubles: Sequence[Double], run: Run) -> Marks:
+    """Which of the pairs (pairs,) are among the run's first ten."""
+    first = {query_id: {hit.doc_id for hit in hits[:FIRST]} for query_id, hits in run.hits.items()}
+    return np.array([double.doc_id in first.get(double.query_id, ()) for double in doubles], np.bool_)
+
+
+class _Verdict(NamedTuple):
+    """One cell's figures of a _Test."""
+
+    unit: float
+    observed: float
+    greatest: float
+    least: float
+
+
+def _favour(
+    cell: str, own: Ints, other: Ints, test: _Verdict, extremes: tuple[Floats, Floats], alpha: float
+) -> CellFavour:
+    """The row of a cell, from its own pairs' differences and the baseline's own ones."""
+    largest, smallest = extremes[0], -extremes[1][::-1]
+    each = len(own) * len(other)
+    can_cell = test.unit > 0 and _p(largest, test.greatest) <= alpha
+    can_baseline = test.unit > 0 and _p(smallest, -test.least) <= alpha
+    return CellFavour(
+        cell=cell,
+        n_cell=len(own),
+        n_baseline=len(other),
+        mean_cell=_mean(own),
+        mean_baseline=_mean(other),
+        contrast=test.observed * test.unit / each if test.unit else None,
+        beyond_chance=_critical(largest, alpha) * test.unit / each if can_cell else None,
+        p_for_cell=_p(largest, test.observed) if can_cell else None,
+        p_for_baseline=_p(smallest, -test.observed) if can_baseline else None,
+        unknown=_unknown(len(own), len(other), can_cell=can_cell, can_baseline=can_baseline),
+    )
+
+
+def _unknown(n_cell: int, n_baseline: int, *, can_cell: bool, can_baseline: bool) -> str:
+    """Why a p is missing, "" where none is."""
+    if not n_cell * n_baseline:
+        return f"no pair that {'the baseline' if n_cell else 'the cell'} alone has in its first ten was read twice"
+    if can_cell and can_baseline:
+        return ""
+    side = "" if can_cell == can_baseline else f" where it is the {'baseline' if can_cell else 'cell'}"
+    return f"so few readings with these differences could not tell a favoured side from chance{side}"
+
+
+def _p(ascending: Floats, value: float) -> float:
+    """(1 + draws at least as great) / (1 + draws)."""
+    below = int(np.searchsorted(ascending, value - _TIE, side="left"))
+    return (1 + len(ascending) - below) / (1 + len(ascending))
+
+
+def _critical(ascending: Floats, alpha: float) -> float:
+    """The draw that a statistic must exceed for its p to be `alpha` or less."""
+    allowed = int(alpha * (1 + len(ascending)) + _TIE) - 1
+    return float(ascending[-1 - allowed])
+
+
+def _mean(values: Ints) -> float | None:
+    return int(values.sum()) / len(values) if len(values) else None
+
+
+def _bands(doubles: Sequence[Double], values: Ints, own: Marks, other: Marks) -> list[_Band]:
+    """The bands that hold more than one difference: no exchange changes the others."""
+    weights = own * other.sum(axis=1, keepdims=True) - other * own.sum(axis=1, keepdims=True).astype(np.float64)
+    numbers = np.array([_BAND_OF_SUM[double.first + double.second] for double in doubles], np.int64)
+    inside = [numbers == number for number in sorted(set(numbers.tolist()))]
+    counted = weights.any(axis=0)
+    return [
+        _Band(np.concatenate([values[rows & counted], values[rows & ~counted]]), weights[:, rows & counted])
+        for rows in inside
+        if np.ptp(values[rows])
+    ]
+
+
+def _observed(bands: Sequence[_Band], n_cells: int) -> _Test:
+    """How every cell's weighted sum of differences stands to what exchanges within the bands would make of it."""
+    variance, centre, observed, greatest, least = np.zeros((5, n_cells))
+    for values, weights in bands:
+        size, total, squares = len(values), int(values.sum()), int((values**2).sum())
+        weight = weights.sum(axis=1)
+        observed += weights @ values[: weights.shape[1]]
+        centre += weight * total / size
+        spread = (size * squares - total**2) / (size * (size - 1))
+        variance += spread * (size * (weights**2).sum(axis=1) - weight**2) / size
+        ascending = np.sort(values)
+        padded = np.sort(np.pad(weights, ((0, 0), (0, size - weights.shape[1]))), axis=1)
+        greatest += (padded * ascending).sum(axis=1)
+        least += (padded * ascending[::-1]).sum(axis=1)
+    unit = np.sqrt(variance)
+    return _Test(centre, unit, *(_in_units(total - centre, unit) for total in (observed, greatest, least)))
+
+
+def _extremes(bands: Sequence[_Band], test: _Test, draws: int, seed: int) -> tuple[Floats, Floats]:
+    """The greatest and the least statistic over the cells of every draw, (draws,) each, ascending."""
+    tested = test.unit > 0
+    if not tested.any():
+        return np.zeros(draws), np.zeros(draws)
+    weights = np.hstack([band.weights[tested] for band in bands]).T
+    generator = np.random.default_rng(np.random.PCG64(seed))
+    largest, smallest = [], []
+    rows = max(1, _AT_ONCE // max(len(band.values) for band in bands))
+    for start in range(0, draws, rows):
+        exchanged = [_exchanged(band, min(rows, draws - start), generator) for band in bands]
+        statistics = (np.hstack(exchanged) @ weights - test.centre[tested]) / test.unit[tested]
+        largest.append(statistics.max(axis=1))
+        smallest.append(statistics.min(axis=1))
+    return np.sort(np.concatenate(largest)), np.sort(np.concatenate(smallest))
+
+
+def _exchanged(band: _Band, draws: int, generator: np.random.Generator) -> Floats:
+    """What the weighted pairs get when the values are put in a random order, once a draw (draws, weighted).
+
+    The values are the last bits of random numbers that are sorted: faster than Generator.permuted, and two of the
+    numbers tie once in 2 ** 61.
+    """
+    keys = generator.integers(2**64, size=(draws, len(band.values)), dtype=np.uint64)
+    keys = (keys & ~_VALUE_BITS) | (band.values + GREATEST).astype(np.uint64)
+    keys.sort(axis=1)
+    return (keys[:, : band.weights.shape[1]] & _VALUE_BITS).astype(np.float64) - GREATEST
+
+
+def _in_units(values: Floats, unit: Floats) -> Floats:
+    return np.divide(values, unit, out=np.zeros(len(unit)), where=unit > 0)

@@ -1,0 +1,232 @@
+"""What second and repeated readings say of the judges, together, and the same as text."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from textwrap import wrap
+
+import numpy as np
+
+from runner.base.records import Run
+from runner.decide.tiers import p_text, whole_percent
+from runner.eval_set.shapes.judges import (
+    Agreement,
+    CellFavour,
+    Confusion,
+    Estimate,
+    JudgeDrift,
+    RepeatShare,
+    SecondJudge,
+)
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.plan import Plan
+from runner.judge.agreement.alike import left_open
+from runner.judge.agreement.by_cell import cell_confusions, favours
+from runner.judge.agreement.double_graded import Double, doubles, repeats
+from runner.judge.agreement.drift import drifts
+from runner.judge.agreement.kappa import GRADES, agreement_share, coefficients, confusion
+from runner.retrieve.ranking import Ints
+
+WIDTH = 110
+
+_NAMES = {
+    "linear": "weighted kappa, linear",
+    "quadratic": "weighted kappa, quadratic",
+    "kappa": "Cohen's kappa",
+    "ac1": "Gwet's AC1",
+    "exact": "same grade",
+    "kappa_binary": "relevant or not: kappa",
+    "pabak": "relevant or not: PABAK",
+    "ac1_binary": "relevant or not: AC1",
+    "binary": "relevant or not: same",
+    "difference": "mean of first less second",
+}
+
+
+def agreement(labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan) -> Agreement:
+    """What the labels of these queries say of the judges; no entries where no pair was read more than once.
+
+    `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
+    """
+    known = set(query_ids)
+    rows = [label for label in labels if label.query_id in known]
+    pairs = {(label.query_id, label.doc_id) for label in rows if label.round == 1}
+    twice = doubles(rows)
+    judges = sorted({double.second_judge for double in twice})
+    return Agreement(
+        pairs=len(pairs),
+        read_twice=len({(double.query_id, double.doc_id) for double in twice}),
+        relevant_grade=plan.relevant_grade,
+        confidence=plan.bootstrap.confidence,
+        alpha=plan.significance.alpha,
+        seconds=[_second([d for d in twice if d.second_judge == judge], runs, plan) for judge in judges],
+        drift=drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence),
+    )
+
+
+def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> SecondJudge:
+    by_query = _by_query(twice)
+    settings, whole = plan.significance, np.array(list(by_query.values())).sum(axis=0)
+    compared = runs if plan.baseline in runs else {}
+    return SecondJudge(
+        judge=twice[0].second_judge,
+        models=sorted({double.second_model for double in twice} - {""}),
+        only_models=all(double.first_model and double.second_model for double in twice),
+        first_judges=sorted({double.first_judge for double in twice}),
+        pairs=len(twice),
+        queries=len(by_query),
+        confusion=whole.tolist(),
+        coefficients=coefficients(
+            by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence
+        ),
+        by_cell=favours(twice, compared, plan.baseline, alpha=settings.alpha, seed=settings.seed) if compared else [],
+        cell_confusions=cell_confusions(twice, runs),
+    )
+
+
+def _by_query(twice: Sequence[Double]) -> dict[str, Ints]:
+    grades: dict[str, list[tuple[int, int]]] = {}
+    for double in twice:
+        grades.setdefault(double.query_id, []).append((double.first, double.second))
+    return {query_id: confusion(found) for query_id, found in grades.items()}
+
+
+def summary_lines(agreement: Agreement) -> list[str]:
+    """The agreement as plain text: tables first, then what so many readings can say."""
+    lines = [f"{agreement.pairs:,} pairs have a grade; {agreement.read_twice:,} were read by another judge as well."]
+    for second in agreement.seconds:
+        lines += ["", *_second_lines(agreement, second)]
+    for drift in agreement.drift:
+        lines += ["", *_drift_lines(drift)]
+    if not agreement.drift:
+        lines += ["", "No judge read a pair again: whether one repeats itself is not known."]
+    return lines
+
+
+def can_say(agreement: Agreement, second: SecondJudge) -> str:
+    """What the readings of one second judge can and cannot show, with their own figures."""
+    estimate = second.coefficients.quadratic
+    said = f"{second.pairs} pairs of {second.queries} queries "
+    if estimate.value is None:
+        said += "do not vary enough for a kappa"
+    elif estimate.low is None:
+        said += f"give a weighted kappa of {estimate.value:.2f}, without an interval"
+    else:
+        said += f"leave the weighted kappa anywhere from {estimate.low:.2f} to {estimate.high:.2f}"
+    if unseen := alike(agreement, second):
+        said += f"; {unseen}"
+    needed = [row.beyond_chance for row in second.by_cell if row.beyond_chance is not None]
+    if needed:
+        said += (
+            "; a judge that favours one cell shows here if it gives its documents more than about "
+            f"{median(needed):.1f} grades over those of the baseline"
+        )
+    elif second.by_cell:
+        said += "; whether a judge favours one cell they cannot show, however strongly it does"
+    if any(
+        p is not None and p <= agreement.alpha for row in second.by_cell for p in (row.p_for_cell, row.p_for_baseline)
+    ):
+        said += (
+            ". One side looks favoured: either a judge favours it, or one judge errs much more than the other and that "
+            "side finds documents of other worth; read the pairs"
+        )
+    if second.only_models:
+        said += ". These are two language models; what people would say is not known"
+    return (
+        f"{said}. A difference says that the two judges differ, not which of them is right, and all of it holds for "
+        "pairs in general only if those read twice were drawn regardless of their grades."
+    )
+
+
+def alike(agreement: Agreement, second: SecondJudge) -> str:
+    """What a second judge's readings leave open where all or none of the pairs were graded alike, else ""."""
+    same = sum(row[grade] for grade, row in enumerate(second.confusion))
+    return left_open(same, second.pairs, agreement.confidence)
+
+
+def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
+    model = f" ({', '.join(second.models)})" if second.models not in ([], [second.judge]) else ""
+    beside = ", ".join(second.first_judges)
+    yield f"{second.judge}{model} beside {beside}: {second.pairs:,} pairs, {second.queries} queries"
+    yield f"  {'':26} {'value':>7}  {100 * agreement.confidence:g} % interval (over queries)"
+    for field, name in _NAMES.items():
+        estimate = getattr(second.coefficients, field)
+        bound = "  (over pairs, one-sided: Clopper-Pearson)" if _is_bound(field, estimate) else ""
+        yield f"  {name:26} {_estimate(estimate)}{bound}"
+    yield f"  relevant is grade {agreement.relevant_grade} or more"
+    yield from _confusion_lines(second.confusion, "first", "second")
+    yield from _cell_lines(second)
+    yield from wrap(can_say(agreement, second), WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _is_bound(field: str, estimate: Estimate) -> bool:
+    return field in ("exact", "binary") and estimate.value in (0, 1)
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "not defined"
+    interval = "" if estimate.low is None else f"  {estimate.low:.3f} to {estimate.high:.3f}"
+    return f"{estimate.value:7.3f}{interval}"
+
+
+def _confusion_lines(table: Confusion, rows: str, columns: str) -> Iterator[str]:
+    """Counts with margins, and of each row the share on the diagonal."""
+    heads = "".join(f"{grade:>6}" for grade in range(GRADES))
+    yield f"  {rows} down, {columns} across"
+    yield f"  {'':6}{heads}{'all':>7}{'same':>9}"
+    for grade, counts in enumerate(table):
+        same = whole_percent(counts[grade] / sum(counts)) if any(counts) else "-"
+        yield f"  {grade:>6}{''.join(f'{count:>6}' for count in counts)}{sum(counts):>7}{same:>9}"
+    totals = [sum(column) for column in zip(*table, strict=True)]
+    yield f"  {'all':>6}{''.join(f'{total:>6}' for total in totals)}{sum(totals):>7}"
+
+
+def _cell_lines(second: SecondJudge) -> Iterator[str]:
+    if not second.by_cell:
+        return
+    same = {row.cell: row.confusion for row in second.cell_confusions}
+    wide = max(len(cell) for cell in same)
+    heads = "only cell's  only baseline's  contrast    needed  p cell  p baseline"
+    yield "  first less second grade, by which cell has the pair in its first ten, and p (max-T) of a favoured side"
+    yield f"  {'':{wide}}  pairs   same  {heads}"
+    for row in second.by_cell:
+        yield f"  {row.cell:{wide}}  {_cell_figures(row, same.pop(row.cell))}"
+    for cell, confused in same.items():
+        yield f"  {cell:{wide}}  {_same(confused)}"
+    for unknown in dict.fromkeys(row.unknown for row in second.by_cell if row.unknown):
+        cells = ", ".join(row.cell for row in second.by_cell if row.unknown == unknown)
+        yield from wrap(f"{unknown}: {cells}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _cell_figures(row: CellFavour, confused: Confusion) -> str:
+    own, other = f"{_signed(row.mean_cell)} ({row.n_cell})", f"{_signed(row.mean_baseline)} ({row.n_baseline})"
+    p_cell, p_baseline = (p_text(p) if p is not None else "-" for p in (row.p_for_cell, row.p_for_baseline))
+    figures = [_same(confused), f"{own:>11}", f"{other:>15}"]
+    figures += [f"{_signed(value):>8}" for value in (row.contrast, row.beyond_chance)]
+    return "  ".join([*figures, f"{p_cell:>6}", f"{p_baseline:>10}"])
+
+
+def _same(confused: Confusion) -> str:
+    """Pairs, and how many of a hundred were graded alike."""
+    total, share = sum(map(sum, confused)), float(agreement_share(np.array(confused)))
+    return f"{total:>5}  {f'{100 * share:.0f} %' if total else '-':>5}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{round(value, 2) + 0.0:+.2f}"
+
+
+def _drift_lines(drift: JudgeDrift) -> Iterator[str]:
+    yield f"{drift.judge} read {drift.repeats} pairs of {drift.queries} queries again"
+    kappa = "not defined" if drift.quadratic is None else f"{drift.quadratic:.3f}"
+    yield f"  same grade {whole_percent(drift.exact)}, weighted kappa (quadratic) {kappa}"
+    yield f"  new grade less old {_signed(drift.shift)}, p of no shift {p_text(drift.p_shift)}"
+    if drift.early is not None and drift.late is not None and drift.p_change is not None:
+        yield f"  earlier batches: {_half(drift.early)}; later ones: {_half(drift.late)}; p {p_text(drift.p_change)}"
+    if drift.left_open:
+        yield f"  {drift.left_open}"
+    yield from _confusion_lines(drift.confusion, "old", "new")
+
+
+def _half(half: RepeatShare) -> str:
+    return f"{half.repeats} pairs, {whole_percent(half.exact)} the same, shift {_signed(half.shift)}"

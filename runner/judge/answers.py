@@ -1,0 +1,283 @@
+"""Judges' answers, held against what was exported, and appended to labels.jsonl: all of a file or nothing of it."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.base.canonical import file_sha256, read_jsonl
+from runner.base.errors import InputError
+from runner.base.given_files import printable
+from runner.base.schema import checked
+from runner.eval_set.batches import Pair, RawRow, raw_rows, rounds
+from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.shapes.labels import Answer, BatchRow, Label
+from runner.eval_set.version import Version, load_corpus, load_queries
+
+_NAMED_AFTER_BATCH = re.compile(r"((?:batch|double)-\d+)\b.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer, the place that messages name it by, and the day on which it was given (YYYY-MM-DD)."""
+
+    where: str
+    answer: Answer
+    judged_on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What one answer file brought: new labels, and answers that were in labels.jsonl already."""
+
+    added: int
+    known: int
+
+
+def import_answers(
+    version: Version, path: Path, *, judge: str, model: str, judged_on: str, unbatched: bool = False
+) -> Imported:
+    """What `Importer.take_file` does with one file."""
+    return Importer(version, unbatched=unbatched).take_file(path, judge=judge, model=model, judged_on=judged_on)
+
+
+def import_rows(version: Version, answers: Iterable[Given]) -> Imported:
+    """What `Importer.take` does with answers that say who judged which batch."""
+    return Importer(version).take(answers)
+
+
+class Importer:
+    """Appends answers to a version's labels.jsonl; what they are held to is read once, however many files follow.
+
+    `unbatched` takes pairs of no batch too, as judged on whole documents.
+    """
+
+    def __init__(self, version: Version, *, unbatched: bool = False) -> None:
+        self._path = version.labels_path
+        self._known = {label.key: label for label in load_labels(version.labels_path)}
+        self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched)
+
+    def take_file(self, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
+        """Append a file of answers, all of them or none.
+
+        An answer that is there already with the same grade is left out; one with another grade, or one that does not
+        fit what was exported, is an InputError that names file and line. A file named after a batch
+        (batch-0007.jsonl, batch-0007.answers.jsonl) answers that batch, as does one whose pairs stand together in no
+        other.
+        """
+        rows = [
+            Given(f"{path}:{number}", checked(Answer, fields, f"{path}:{number}"), judged_on)
+            for number, fields in read_jsonl(path)
+        ]
+        if not rows:
+            raise InputError(f"{path} holds no answers.")
+        named = _NAMED_AFTER_BATCH.fullmatch(path.name)
+        return self.take(rows, judge=judge, model=model, batch=named[1] if named else "")
+
+    def take(self, answers: Iterable[Given], *, judge: str = "", model: str = "", batch: str = "") -> Imported:
+        """Append answers, all of them or none.
+
+        Labels are appended in the order of the batches' rows, so that the file is the same in whatever order they are
+        answered. `judge`, `model` and `batch` are meant where an answer does not say.
+        """
+        answers, check = list(answers), self._check
+        check.batch = batch or check.only_batch(given.answer for given in answers if not given.answer.batch)
+        fresh: dict[tuple[str, str, str, int], Label] = {}
+        repeated = 0
+        for given in answers:
+            label = check.label(given, judge=judge, model=model)
+            earlier = self._known.get(label.key) or fresh.get(label.key)
+            if earlier is None:
+                fresh[label.key] = label
+            elif earlier.grade == label.grade:
+                repeated += 1
+            else:
+                raise InputError(
+                    f"{given.where}: query {label.query_id} and {label.doc_id} have grade {earlier.grade} by "
+                    f"{label.judge} already; this line says {label.grade}. {_NOTHING} A second reading is another "
+                    "round, or another judge's."
+                )
+        if fresh:
+            added = sorted(fresh.values(), key=check.place)
+            append_labels(self._path, added)
+            self._known.update(fresh)
+            check.know(added)
+        return Imported(len(fresh), repeated)
+
+
+LONGEST_NAME = 100
+LONGEST_REASON = 2_000
+"""Characters of a judge's or a model's name, and of a reason."""
+
+_NOTHING = "Nothing of the file was imported."
+
+
+class _AnswerCheck:
+    """What answers of one version are held to."""
+
+    def __init__(self, version: Version, known: Iterable[Label], *, unbatched: bool) -> None:
+        self.queries = {query.query_id for query in load_queries(version.queries_path)}
+        self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
+        self.prompt = file_sha256(version.judge_path)
+        self.name = version.number_name
+        self.batch = ""
+        """Which batch is meant where an answer does not say."""
+        self.unbatched = unbatched
+        self._first_judge: dict[Pair, str] = {}
+        self._answered: dict[tuple[str, Pair, str], int] = {}
+        self.know(known)
+        self._exported: dict[Pair, list[RawRow]] = defaultdict(list)
+        self._places: dict[tuple[str, Pair], int] = {}
+        self._batches: dict[str, dict[Pair, BatchRow]] = {}
+        self._raw: dict[str, list[RawRow]] = defaultdict(list)
+        rows = list(raw_rows(version.judging))
+        self._rounds = rounds((row.batch, row.pair) for row in rows)
+        for place, row in enumerate(rows):
+            self._raw[row.batch].append(row)
+            self._exported[row.pair].append(row)
+            self._places[row.batch, row.pair] = place
+
+    def know(self, labels: Iterable[Label]) -> None:
+        """Remember who graded which pair first, and which answers were given."""
+        for label in labels:
+            pair = (label.query_id, label.doc_id)
+            self._answered[label.batch, pair, label.judge] = label.round
+            if label.round == 1:
+                self._first_judge.setdefault(pair, label.judge)
+
+    def only_batch(self, answers: Iterable[Answer]) -> str:
+        """The one batch that holds all these pairs, "" where there are several or none."""
+        of_pairs = [
+            {row.batch for row in self._exported.get((answer.query_id, answer.doc_id), [])} for answer in answers
+        ]
+        shared = set.intersection(*of_pairs) if of_pairs else set()
+        return shared.pop() if len(shared) == 1 else ""
+
+    def place(self, label: Label) -> int:
+        """Where a label belongs among new ones: as the batches have their rows; those of no batch come last."""
+        return self._places.get((label.batch, (label.query_id, label.doc_id)), len(self._places))
+
+    def label(self, given: Given, *, judge: str, model: str) -> Label:
+        """The answer as a row of labels.jsonl."""
+        answer, where = given.answer, given.where
+        self._check_ids(answer, where)
+        judge, model = answer.judge or judge, answer.model or model
+        if not judge:
+            raise InputError(f"{where}: who judged? Give --judge NAME, or a judge in every line.")
+        for what, name in (("judge", judge), ("model", model)):
+            if name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+                raise InputError(
+                    f"{where}: the {what} {name[:40]!r} is no name: at most {LONGEST_NAME} printable characters on one "
+                    f"line, without blanks around them. {_NOTHING}"
+                )
+        if len(answer.reason) > LONGEST_REASON:
+            raise InputError(
+                f"{where}: the reason has {len(answer.reason):,} characters, at most {LONGEST_REASON:,} are kept. "
+                f"{_NOTHING}"
+            )
+        document = self.corpus[answer.doc_id]
+        row = self._row(answer, where)
+        if row is not None:
+            self._check_binding(answer, row, where)
+        spans = [*answer.spans, *self._passage_spans(answer, row, where)]
+        if any(not 0 <= start < end <= document.n_chars for start, end in spans):
+            raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {document.n_chars}).")
+        label = Label(
+            query_id=answer.query_id,
+            doc_id=answer.doc_id,
+            grade=answer.grade,
+            reason=printable(" ".join(answer.reason.split()), LONGEST_REASON),
+            judge=judge,
+            model=model,
+            prompt_sha256=self.prompt,
+            # A pair of no batch was judged on the whole document, and carries its digest.
+            evidence_sha256=row.evidence_sha256 if row else document.sha256,
+            spans=sorted(spans),
+            round=answer.round or self._round(row, judge),
+            batch=row.batch if row else "",
+            judged_on=given.judged_on,
+        )
+        self._refuse_own_second_reading(label, where)
+        return label
+
+    def _round(self, row: BatchRow | None, judge: str) -> int:
+        """As the batches have it; an answer given before keeps its round, though batches were deleted since."""
+        if row is None:
+            return 1
+        pair = (row.query_id, row.doc_id)
+        return self._answered.get((row.batch, pair, judge)) or self._rounds[row.batch, pair]
+
+    def _refuse_own_second_reading(self, label: Label, where: str) -> None:
+        """Nothing, unless whoever graded a pair first answers its second reading too."""
+        first = self._first_judge.get((label.query_id, label.doc_id), "")
+        if label.batch.startswith("double-") and first == label.judge:
+            raise InputError(
+                f"{where}: {label.batch} is for a second judge, and {label.judge} graded query {label.query_id} and "
+                f"{label.doc_id} first. {_NOTHING} Give the name of whoever read it the second time."
+            )
+
+    def _check_ids(self, answer: Answer, where: str) -> None:
+        for kind, name, known in (
+            ("query", answer.query_id, self.queries),
+            ("document", answer.doc_id, self.corpus.keys()),
+        ):
+            if name not in known:
+                raise InputError(
+                    f"{where}: {self.name} has no {kind} {name!r}. {_NOTHING} Is it an answer to another version?"
+                )
+
+    def _row(self, answer: Answer, where: str) -> BatchRow | None:
+        """The exported row that is answered; None for a pair of no batch, where such are taken."""
+        rows = self._exported.get((answer.query_id, answer.doc_id), [])
+        wanted = answer.batch or self.batch
+        meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)
+        pair = f"query {answer.query_id} and {answer.doc_id}"
+        if not meant and self.unbatched and not answer.batch:
+            return None
+        if not meant:
+            place = f"{answer.batch} does not hold" if answer.batch else "no batch holds"
+            raise InputError(
+                f"{where}: {place} {pair}. {_NOTHING} Was it exported for another version? Pairs that were judged on "
+                "whole documents, without a batch, are taken with --unbatched."
+            )
+        if len(meant) > 1:
+            names = ", ".join(row.batch for row in meant)
+            raise InputError(
+                f'{where}: {pair} stand in {names}: say which is answered, with "batch": "{names.split(", ")[0]}" in '
+                f"the line or by naming the file after it. {_NOTHING}"
+            )
+        return self._checked(meant[0])
+
+    def _checked(self, row: RawRow) -> BatchRow:
+        """The row, once all of its batch are as they were exported."""
+        if row.batch not in self._batches:
+            self._batches[row.batch] = {other.pair: other.checked() for other in self._raw[row.batch]}
+        return self._batches[row.batch][row.pair]
+
+    def _check_binding(self, answer: Answer, row: BatchRow, where: str) -> None:
+        """What the answer repeats of its batch, and what the batch says of its version, must be what is true now."""
+        if row.version != self.name or row.prompt_sha256 != self.prompt:
+            raise InputError(
+                f"{where}: {row.batch} was exported for {row.version} with another judge prompt or version than "
+                f"{self.name} has now. {_NOTHING}"
+            )
+        for what, said, true in (
+            ("version", answer.version, self.name),
+            ("judge prompt", answer.prompt_sha256, self.prompt),
+            ("evidence", answer.evidence_sha256, row.evidence_sha256),
+        ):
+            if said and said != true:
+                raise InputError(
+                    f"{where}: it answers another {what} ({said[:40]}) than {row.batch} of {self.name} has "
+                    f"({true[:40]}). {_NOTHING}"
+                )
+
+    def _passage_spans(self, answer: Answer, row: BatchRow | None, where: str) -> list[list[int]]:
+        shown = {passage.number: passage for passage in row.evidence} if row else {}
+        if unknown := [number for number in answer.passages if number not in shown]:
+            raise InputError(
+                f"{where}: passage {unknown[0]} is none of the {len(shown)} that the batch shows of {answer.doc_id}. "
+                f"{_NOTHING}"
+            )
+        return [[shown[number].start, shown[number].end] for number in dict.fromkeys(answer.passages)]

@@ -1,0 +1,105 @@
+"""Labels of an earlier version that hold for the next one too."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from runner.base.canonical import file_sha256
+from runner.base.errors import IntegrityError
+from runner.eval_set.history import earlier, opened
+from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.lock import verify_version
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.version import Version, load_corpus, load_queries
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """How many labels the earlier version has, how many were carried, and why the others were not, with counts."""
+
+    source: str
+    total: int
+    carried: int
+    left: dict[str, int]
+
+    @property
+    def sentence(self) -> str:
+        """As the terminal says it; "" where there was nothing to carry."""
+        if not self.total:
+            return ""
+        said = f"{self.carried:,} of {self.total:,} labels of {self.source} carried"
+        if not self.left:
+            return said
+        reasons = ", ".join(f"{count:,} {why}" for why, count in self.left.items())
+        return f"{said}; {self.total - self.carried:,} left: {reasons}"
+
+
+NOTHING = Carried("", 0, 0, {})
+
+
+def carry_labels(version: Version) -> Carried:
+    """What was carried into labels.jsonl of a version that has none yet; NOTHING where it has, or came from no other.
+
+    Called once the version is preregistered: a label before that is refused. Labels keep their order, judges, rounds,
+    batches and evidence digests. An IntegrityError where the earlier version is not what this one was opened from.
+    """
+    before = earlier(version)
+    if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
+        return NOTHING
+    check_earlier(version, before)
+    labels = load_labels(before.labels_path)
+    if not labels:
+        return NOTHING
+    why_not = _Reasons(before, version)
+    told = [(label, why_not.of(label)) for label in labels]
+    kept = [label for label, reason in told if not reason]
+    if kept:
+        append_labels(version.labels_path, kept)
+    left = Counter(reason for _, reason in told if reason)
+    return Carried(before.number_name, len(labels), len(kept), dict(left.most_common()))
+
+
+def check_earlier(version: Version, before: Version) -> None:
+    """Nothing where the earlier version's locks hold, and its record's is the one that this version was opened from."""
+    known, lock = opened(version), verify_version(before)[0]
+    then = known.previous_root_sha256 if known else None
+    if then is not None and (lock is None or lock.root_sha256 != then):
+        now = "is not locked any more" if lock is None else f"has now {lock.root_sha256[:16]}"
+        raise IntegrityError(
+            f"{version.number_name} was opened from {before.number_name} as locked with {then[:16]}, and that {now}. "
+            f"Restore it (git checkout -- {before.folder})."
+        )
+
+
+class _Reasons:
+    """Why a label of one version does not hold for another."""
+
+    def __init__(self, before: Version, now: Version) -> None:
+        self.queries = [texts(version) for version in (before, now)]
+        self.documents = [digests(version) for version in (before, now)]
+        self.prompt = file_sha256(now.judge_path)
+
+    def of(self, label: Label) -> str:
+        """The first reason that applies, "" where the label holds."""
+        if label.prompt_sha256 != self.prompt:
+            return "whose judge prompt changed"
+        for what, (before, now), name in (
+            ("query", self.queries, label.query_id),
+            ("document", self.documents, label.doc_id),
+        ):
+            if name not in now:
+                return f"whose {what} is gone"
+            if before.get(name) != now[name]:
+                return f"whose {what} changed"
+        return ""
+
+
+def texts(version: Version) -> dict[str, str]:
+    """Queries' texts by id; none where the version has no queries."""
+    path = version.queries_path
+    return {query.query_id: query.text for query in load_queries(path)} if path.exists() else {}
+
+
+def digests(version: Version) -> dict[str, str]:
+    """Documents' digests by id; none where the version has no corpus."""
+    path = version.corpus_path
+    return {row.doc_id: row.sha256 for row in load_corpus(path)[1]} if path.exists() else {}

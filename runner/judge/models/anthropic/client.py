@@ -1,0 +1,229 @@
+"""Requests to Anthropic's API by its SDK: bounded, patient while it is busy, and silent about the key."""
+
+import os
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError, InputError
+from runner.base.http_client import CONNECT_SECONDS, LONGEST_WAITS, TRIES, Patience
+from runner.base.progress import say
+from runner.base.retry_after import as_asked, asked_seconds
+from runner.judge.models.in_flight import GaveUp
+from runner.judge.models.judge_url import base_url as checked_url
+from runner.judge.models.secret import ANTHROPIC_KEY, Secret, secret_of
+from runner.judge.models.service import Unreadable, received
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+    from tenacity import RetryCallState
+
+KEY_VARIABLE = ANTHROPIC_KEY
+HEADERS_VARIABLE = "ANTHROPIC_CUSTOM_HEADERS"
+URL = "https://api.anthropic.com"
+
+MAX_BYTES = 4_000_000
+"""Of an answer; the results of a batch have a limit of their own."""
+
+_RETRIED = frozenset((408, 409, 425, 429))
+_TURNED_AWAY = frozenset((503, 529))
+_TOO_LARGE = 413
+_NO_MONEY = re.compile(r"credit balance|usage limit|spend limit|spending limit|billing", re.IGNORECASE)
+
+_Result = TypeVar("_Result")
+
+
+class Busy(Exception):
+    """A reason to try again; `wait` is what the service asks for.
+
+    `charged`: the try may cost something, since nobody says what became of it; `acted`: it may have been carried out.
+    """
+
+    def __init__(self, reason: str, *, wait: float | None = None, charged: bool = False, acted: bool = False) -> None:
+        super().__init__(reason)
+        self.wait = wait
+        self.charged = charged
+        self.acted = acted or charged
+
+
+class NotThere(BackendError):
+    """The address, the model or the batch is not known to the service."""
+
+
+class Refused(Exception):
+    """One request that the service does not take, whenever it is asked."""
+
+
+class _TooMuch(Exception):
+    pass
+
+
+class AnthropicClient:
+    """One pool of connections, for any number of threads. Redirects are not followed; of the environment, the key and
+    the proxies count, and no profile or file of the SDK's does; headers in it are refused.
+    """
+
+    def __init__(self, url: str | None, timeout: float, patience: Patience) -> None:
+        import anthropic
+        import httpx2
+
+        self.url = checked_url(url) if url else URL
+        self.secret: Secret = secret_of(KEY_VARIABLE)
+        _refuse_headers()
+        self._timeout = timeout
+        self._patience = patience
+        http = anthropic.DefaultHttpxClient(
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+            follow_redirects=False,
+            event_hooks={"response": [self._bound]},
+        )
+        self.sdk = anthropic.Anthropic(
+            api_key=self.secret.value,
+            base_url=self.url,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+            max_retries=0,
+            default_headers={"Accept-Encoding": "identity"},
+            open_telemetry=False,
+            http_client=http,
+        )
+        self.longest = MAX_BYTES
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.sdk.close()
+
+    def patiently(self, once: Callable[[], _Result], stopped: threading.Event) -> _Result:
+        """What `once` returns, tried again for a Busy; a GaveUp after TRIES tries or LONGEST_WAITS seconds of waits."""
+        import tenacity
+
+        def is_enough(state: "RetryCallState") -> bool:
+            waits = state.idle_for + state.upcoming_sleep
+            return state.attempt_number >= TRIES or waits > LONGEST_WAITS or stopped.is_set()
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(Busy),
+            stop=is_enough,
+            wait=as_asked(longest=30),
+            sleep=self._patience.sleep or tenacity.sleep_using_event(stopped),
+            reraise=True,
+        )
+        try:
+            return retrying(once)
+        except Busy as error:
+            tries = retrying.statistics["attempt_number"]
+            often = "once" if tries == 1 else f"{tries} times"
+            asks = f", and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
+            raise GaveUp(f"{error}, {often}{asks}") from None
+
+    def body(self, call: Callable[[], "httpx2.Response"]) -> str:
+        """The text of a successful answer, without the key.
+
+        Busy, Refused or Unreadable for this request alone; a BackendError where no further one would fare better.
+        """
+        import anthropic
+
+        try:
+            response = call()
+        except anthropic.APIStatusError as error:
+            raise self._failure(error) from None
+        except anthropic.APITimeoutError as error:
+            unreached = type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout")
+            raise Busy(f"no answer within {self._timeout:g} seconds", charged=not unreached) from None
+        except anthropic.APIConnectionError as error:
+            raise self._broken(error.__cause__) from None
+        return self.secret.without(response.content.decode("utf-8", "replace"))
+
+    def json(self, call: Callable[[], "httpx2.Response"]) -> JSON:
+        """The JSON of a successful answer; raises as `body` does, Unreadable for anything else than JSON."""
+        return received(self.body(call))
+
+    def _broken(self, cause: BaseException | None) -> Exception:
+        if isinstance(cause, _TooMuch):
+            return Unreadable(str(cause))
+        kind = type(cause).__name__
+        if kind == "ConnectError":
+            return Busy(f"the connection to {self.url} failed ({self.secret.shown(str(cause), 100)})")
+        return Busy(f"the connection broke off ({kind})", charged=True)
+
+    def _failure(self, error: "anthropic.APIStatusError") -> Exception:
+        status = error.status_code
+        said = self.secret.shown(str(error.api_message or ("a page" if error.body else "no words")))
+        words = f"HTTP {status} ({said})"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED:
+            return self._busy(error, words)
+        if status == _TOO_LARGE:
+            return Refused(words)
+        if status == HTTPStatus.BAD_REQUEST and not error.error_code and not _NO_MONEY.search(said):
+            return Refused(words)
+        kind = NotThere if status == HTTPStatus.NOT_FOUND else BackendError
+        return kind(f"{self.url}: {words}. {_advice(status, said)} What was answered is kept.")
+
+    def _busy(self, error: "anthropic.APIStatusError", words: str) -> Exception:
+        if error.error_code and "limit_reached" in error.error_code:
+            return BackendError(f"{self.url}: {words}. {_advice(HTTPStatus.PAYMENT_REQUIRED, words)}")
+        header = error.response.headers.get("retry-after", "")
+        acted = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in _TURNED_AWAY
+        return Busy(words, wait=asked_seconds(header, self._patience.now()), acted=acted)
+
+    def _bound(self, response: "httpx2.Response") -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise _TooMuch("the answer is compressed, which was not asked for")  # a few bytes may stand for any number
+        stream = cast("httpx2.SyncByteStream", response.stream)
+        response.stream = _bounded(stream, self.longest, time.monotonic() + self._timeout)
+
+
+def tell_of_end(model: str) -> None:
+    """A line where the SDK knows the day on which the model ends; its own warning of that is shown no more."""
+    from anthropic.resources.messages import DEPRECATED_MODELS
+
+    warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
+    if day := DEPRECATED_MODELS.get(model):
+        say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
+
+
+def _refuse_headers() -> None:
+    """Nothing, or an InputError where the environment has headers, which the SDK would send with every request."""
+    if os.environ.get(HEADERS_VARIABLE, "").strip():
+        raise InputError(
+            f"The environment has {HEADERS_VARIABLE}, which would go out with every request of the judge and may hold "
+            f"a key or change what is asked. Unset it for this command: env -u {HEADERS_VARIABLE} ..."
+        )
+
+
+def _advice(status: int, said: str) -> str:
+    if status == HTTPStatus.NOT_FOUND:
+        return "Check the judge's model id in plan.yaml, and --judge-url."
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return "Redirects are not followed; give the last address as --judge-url."
+    if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(said):
+        return "Look at the account's billing, then run the command again."
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED):
+        return f"Put a key that may use this model into {KEY_VARIABLE}."
+    return "No request would fare better; read the service's words."
+
+
+def _bounded(stream: "httpx2.SyncByteStream", longest: int, deadline: float) -> "httpx2.SyncByteStream":
+    """The stream of an answer that ends in an error when it grows too long or drips."""
+    import httpx2
+
+    class Bounded(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            length = 0
+            for piece in stream:
+                length += len(piece)
+                if length > longest:
+                    raise _TooMuch(f"the answer has more than {longest:,} bytes")
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("no whole answer in time")
+                yield piece
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()

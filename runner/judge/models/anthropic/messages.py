@@ -1,0 +1,89 @@
+"""A Claude model asked through Anthropic's Messages API, a few requests at a time."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from runner.base.canonical import JSON
+from runner.base.http_client import Patience
+from runner.judge.models.anthropic.client import AnthropicClient, Busy, Refused, tell_of_end
+from runner.judge.models.anthropic.replies import is_same_model, reply_of, usage_of
+from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, with_room
+from runner.judge.models.in_flight import GaveUp, replies_in_flight
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.requests import Ask, Reply
+from runner.judge.models.service import Unreadable
+
+if TYPE_CHECKING:
+    import httpx2
+
+PARALLEL = 4
+TIMEOUT = 180.0
+"""Seconds that one answer may take."""
+
+
+class AnthropicMessages:
+    """The model; what each try may cost is set aside in `meter` before it is sent. Raises as LanguageModel says."""
+
+    def __init__(
+        self,
+        model: str,
+        meter: JudgeMeter,
+        *,
+        base_url: str | None = None,
+        parallel: int = PARALLEL,
+        timeout: float = TIMEOUT,
+        patience: Patience | None = None,
+    ) -> None:
+        self.model = model
+        self.meter = meter
+        self._parallel = parallel
+        self._client = AnthropicClient(base_url, timeout, patience or Patience())
+        tell_of_end(model)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self.meter.close()
+
+    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
+        """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
+        return replies_in_flight(asks, self._reply, self._parallel, self._client.url)
+
+    def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
+        sent = with_room(self.model, ask)
+        try:
+            message = self._client.patiently(lambda: self._once(sent), stopped)
+        except (Refused, Unreadable) as error:
+            raise GaveUp(str(error), final=isinstance(error, Refused)) from None
+        reply = reply_of(ask.key, self.model, message)
+        if reply.model and not is_same_model(self.model, reply.model):
+            raise GaveUp(reply.problem, reply=reply)
+        return reply
+
+    def _once(self, ask: Ask) -> JSON:
+        """One try; what it may have cost stays counted where nobody says what it did."""
+        hold = self.meter.reserve([ask])
+        try:
+            message = self._client.json(lambda: self._send(ask))
+        except Unreadable:
+            self.meter.settle(hold, [None])
+            raise
+        except Busy as error:
+            self.meter.settle(hold, [None] if error.charged else [])
+            raise
+        except Exception:
+            self.meter.release(hold)
+            raise
+        self.meter.settle(hold, [usage_of(message)])
+        return message
+
+    def _send(self, ask: Ask) -> "httpx2.Response":
+        return self._client.sdk.messages.with_raw_response.create(
+            **params(self.model, ask), extra_headers=headers(self.model), extra_body=beyond_sdk(self.model)
+        ).http_response

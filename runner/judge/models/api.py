@@ -1,0 +1,89 @@
+"""The language model that a plan names, opened."""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from runner.base.errors import InputError
+from runner.base.http_client import Patience
+from runner.base.progress import say
+from runner.embed.cost.ledger import SPEND
+from runner.eval_set.shapes.labels import JudgeSpec
+from runner.judge.models.anthropic.batches import AnthropicBatches
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.judge_url import base_url, is_own
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.openai_chat import OpenAIChat
+from runner.judge.models.prices import FREE, PRICE_FLAG, Price, price_of
+
+How = Literal["messages", "batches"]
+Model = AnthropicMessages | AnthropicBatches | OpenAIChat
+
+RECORDS = Path("judging", "message-batches")
+"""Where a version's work keeps the records of its message batches."""
+
+
+def open_model(
+    spec: JudgeSpec,
+    how: How,
+    url: str | None,
+    folder: Path,
+    max_usd: float,
+    price: Price | None = None,
+    *,
+    patience: Patience | None = None,
+) -> Model:
+    """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
+
+    Nothing is sent yet. An InputError for a key or an address that is missing or none, and for an unknown price; a
+    BudgetError for a ledger that cannot be read.
+    """
+    if spec.api == "openai":
+        return _open_chat(spec, how, url, folder, max_usd, price, patience)
+    charged = model_price(spec, url) if price is None else price
+    if how == "batches":
+        meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches())
+        return AnthropicBatches(spec.model, meter, folder / RECORDS, base_url=url, patience=patience)
+    meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged)
+    return AnthropicMessages(spec.model, meter, base_url=url, patience=patience)
+
+
+def _open_chat(
+    spec: JudgeSpec,
+    how: How,
+    url: str | None,
+    folder: Path,
+    max_usd: float,
+    price: Price | None,
+    patience: Patience | None,
+) -> OpenAIChat:
+    if how == "batches":
+        raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
+    if not url:
+        raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
+    charged = model_price(spec, url) if price is None else price
+    if price is None:
+        _say_uncounted(base_url(url))
+    return OpenAIChat(spec.model, url, JudgeMeter(folder / SPEND, max_usd, spec.model, charged), patience=patience)
+
+
+def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
+    """The table's price of an Anthropic model; nothing for a server at a private address, or at none yet.
+
+    An InputError for a server elsewhere, which may charge, and for a model that the table does not have.
+    """
+    if spec.api == "anthropic":
+        return price_of(spec.model)
+    if url and not is_own(base_url(url)):
+        raise InputError(
+            f"What {spec.model} costs at {base_url(url)} is not known, and --max-usd could not hold it. Give "
+            f"{PRICE_FLAG} IN,OUT, in dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server "
+            "that charges nothing."
+        )
+    return FREE
+
+
+@cache
+def _say_uncounted(url: str) -> None:
+    """Said once for each address, however often it is opened."""
+    say(f"{url} is taken for a server of one's own: nothing is counted against --max-usd without {PRICE_FLAG}.")

@@ -1,0 +1,58 @@
+"""What judging through an API would cost, before anything is exported: from counts and the dated prices."""
+
+from runner.embed.cost.prices import shown
+from runner.eval_set.labels import version_labels
+from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.labels import JudgeSpec
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import Version, load_corpus, load_queries
+from runner.judge.models.api import model_price
+from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN, Price
+from runner.judge.models.requests import Usage
+from runner.judge.models.run_judges import JudgeOptions, named_judges
+from runner.judge.prep_labels import EVIDENCE_CHARS, pool, unjudged
+from runner.judge.second_reading import judges_of
+
+ROW_CHARS = 600
+"""Query, title, numbers of the passages and the form of the answer, about."""
+
+
+def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[str]:
+    """A line a judge: its pairs, and about what they cost where it is shown as much as it may be and asked once."""
+    judges = named_judges(version, plan)
+    n_pairs, n_pooled, of_what = _pairs(version, plan)
+    lines = [_line(judges.first, n_pairs, of_what, version, options)]
+    if judges.second is not None:
+        read_twice = sum(len(judges) > 1 for judges in judges_of(version_labels(version)).values())
+        n_again = max(0, round(judges.second.share * n_pooled) - read_twice)
+        lines.append(_line(judges.second, n_again, f"second readings, {judges.second.share:.0%}", version, options))
+    return lines
+
+
+def _line(judge: JudgeSpec, n_pairs: int, of_what: str, version: Version, options: JudgeOptions) -> str:
+    price = options.price or model_price(judge, options.url)
+    price = price.in_batches() if options.how == "batches" else price
+    usd = n_pairs * _usd_a_pair(version, price)
+    return f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
+
+
+def _usd_a_pair(version: Version, price: Price) -> float:
+    prompt = version.judge_path.stat().st_size if version.judge_path.exists() else 0
+    tokens = round((prompt + ROW_CHARS + EVIDENCE_CHARS) / LIKELY_BYTES)
+    return price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
+
+
+def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
+    """How many pairs are not judged and how many there are, at most where the cells have not been run yet."""
+    if not version.queries_path.exists() or not version.corpus_path.exists():
+        most = MIN_QUERIES * plan.pool_depth * len(plan.cells)
+        return most, most, f"the most for {MIN_QUERIES} queries"
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    if all(version.run_path(cell).exists() for cell in plan.cells):
+        runs = (read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells)
+        pooled = pool(runs, plan.pool_depth)
+        return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
+    n_documents = len(load_corpus(version.corpus_path)[1])
+    most = len(query_ids) * min(n_documents, plan.pool_depth * len(plan.cells))
+    return most, most, "the most, before the cells are run"

@@ -1,0 +1,113 @@
+"""Every reply of a language model that judges, kept as received: one file a model and batch, append-only."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+from pydantic import Field
+
+from runner.base.canonical import slug
+from runner.base.errors import InputError
+from runner.base.field_types import Count, Sha256
+from runner.base.schema import Strict, checked
+from runner.base.store import disk_errors
+from runner.eval_set.shapes.labels import BatchRow
+from runner.judge.models.requests import Reply, Usage
+
+
+class KeptUsage(Strict):
+    """Tokens of one request."""
+
+    read: Count
+    cache_written: Count
+    cache_read: Count
+    written: Count
+
+
+class KeptReply(Strict):
+    """One attempt at one pair: a line of a reply file. `raw` is the whole answer as received, without secrets."""
+
+    key: Sha256
+    query_id: str
+    doc_id: str
+    received_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    model: str
+    usage: KeptUsage
+    text: str
+    problem: str
+    raw: dict[str, Any]
+
+    @classmethod
+    def of(cls, reply: Reply, row: BatchRow, received_on: str) -> "KeptReply":
+        """A reply to a row, as it is kept."""
+        usage = {name: getattr(reply.usage, name) for name in KeptUsage.model_fields}
+        return cls(
+            key=reply.key,
+            query_id=row.query_id,
+            doc_id=row.doc_id,
+            received_on=received_on,
+            model=reply.model,
+            usage=KeptUsage(**usage),
+            text=reply.text,
+            problem=reply.problem,
+            raw=dict(reply.raw),
+        )
+
+    @property
+    def reply(self) -> Reply:
+        """The reply as it came."""
+        return Reply(self.key, self.text, self.model, Usage(**self.usage.model_dump()), self.raw, self.problem)
+
+
+class ReplyFiles:
+    """The reply files of one model below a version's folder of batches."""
+
+    def __init__(self, judging: Path, model: str) -> None:
+        # An id of dots alone would name the folder of the batches.
+        self.folder = judging / "replies" / (slug(model).strip(".") or "model")
+
+    def path(self, batch: str) -> Path:
+        """Where the replies to a batch lie."""
+        return self.folder / f"{batch}.jsonl"
+
+    def read(self, batch: str) -> list[KeptReply]:
+        """All attempts in the order of their arrival, none for a batch never asked about.
+
+        What a killed writer left of its last line is passed over; an InputError names any other damaged line.
+        """
+        path = self.path(batch)
+        if not path.exists():
+            return []
+        whole = path.read_bytes().split(b"\n")[:-1]
+        return [_kept(line, f"{path}:{number}") for number, line in enumerate(whole, start=1)]
+
+    def append(self, batch: str, kept: KeptReply) -> None:
+        """Put an attempt at the end of a batch's file; one process at a time may."""
+        # ASCII, and NaN as Python has it: what a service sent is kept, be it Unicode and strict JSON or not.
+        line = json.dumps(kept.model_dump(), sort_keys=True) + "\n"
+        path = self.path(batch)
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a+b") as stream:
+                _cut_torn_line(stream)
+                stream.write(line.encode())
+
+
+def _kept(line: bytes, where: str) -> KeptReply:
+    try:
+        return checked(KeptReply, json.loads(line), where)
+    except (ValueError, RecursionError, InputError) as error:
+        raise InputError(
+            f"{where}: not a kept reply ({error}). Delete the line; its pair is asked about again."
+        ) from error
+
+
+def _cut_torn_line(stream: BinaryIO) -> None:
+    """Nothing for a file that ends with a whole line; else what a killed writer left of its last one goes."""
+    if not stream.tell():
+        return
+    stream.seek(-1, os.SEEK_END)
+    if stream.read(1) != b"\n":
+        stream.seek(0)
+        stream.truncate(stream.read().rfind(b"\n") + 1)

@@ -1,0 +1,169 @@
+"""What judging through an API may cost, and has cost so far: the ceiling of --max-usd, asked before each request."""
+
+import fcntl
+import math
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runner.base.canonical import slug
+from runner.base.store import disk_errors
+from runner.embed.cost.ledger import BudgetError, Ledger, LedgerRow, read_session, write_session
+from runner.embed.cost.prices import positive, shown
+from runner.judge.models.prices import Price
+from runner.judge.models.requests import Ask, Usage
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """Money set aside for requests that may be sent."""
+
+    usd: float
+    n_asks: int
+
+
+class JudgeMeter:
+    """One session's spending on one model; threads may share it, and other processes share the folder's ceiling.
+
+    What is held counts as spent, on disk too, until it is settled: a killed session leaves behind what it may have
+    cost at most. Nothing is written for a model that is free.
+    """
+
+    def __init__(self, folder: Path, max_usd: float, model: str, price: Price) -> None:
+        self.folder = folder
+        self.model = model
+        self.price = price
+        self.max_usd = positive("--max-usd", max_usd)
+        self._began, self._started = datetime.now(UTC), time.monotonic()
+        name = f"{self._began:%Y%m%dT%H%M%SZ}-judge-{slug(model)}-{secrets.token_hex(4)}.json"
+        self.path = folder / name
+        self._ledger = Ledger(folder)
+        self._state = threading.RLock()
+        self._held: dict[Hold, None] = {}
+        self._settled = 0.0
+        self._tokens = self._n_requests = 0
+        self._is_written = False
+        self.spent()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def usd(self) -> float:
+        """Dollars of this session's requests that were answered."""
+        with self._state:
+            return self._settled
+
+    def spent(self) -> float:
+        """Dollars of all sessions of the version, with what is held; a BudgetError names a damaged file."""
+        with self._state:
+            return math.fsum([self._own(), *(row.usd for row in self._ledger.rows(without={self.path}))])
+
+    def reserve(self, asks: Sequence[Ask]) -> Hold:
+        """What the requests cost at most, set aside; a BudgetError and nothing set aside where the ceiling forbids."""
+        hold = Hold(math.fsum(self.price.worst_usd(ask) for ask in asks), len(asks))
+        with self._alone():
+            if self.price.is_free:
+                return self._hold(hold)
+            if (spent := self.spent()) + hold.usd > self.max_usd:
+                raise BudgetError(self._refusal(spent, hold))
+            self._hold(hold)
+            self._write(ended=False)
+        return hold
+
+    def settle(self, hold: Hold, usages: Sequence[Usage | None]) -> None:
+        """Count what the requests of a hold really cost; None is one whose use is not known, at its share of the hold.
+
+        Requests that are not among `usages` were not charged.
+        """
+        with self._state:
+            del self._held[hold]
+            unknown = hold.usd / hold.n_asks
+            self._settled += math.fsum(unknown if usage is None else self.price.usd(usage) for usage in usages)
+            self._n_requests += len(usages)
+            self._tokens += sum(
+                usage.read + usage.cache_written + usage.cache_read + usage.written for usage in usages if usage
+            )
+
+    def release(self, hold: Hold) -> None:
+        """Give back what was set aside: nothing was charged."""
+        self.settle(hold, [])
+
+    def take_over(self, file_name: str, usd: float, n_asks: int) -> Hold:
+        """What an ended session of the folder holds for requests that go on, held by this one from now on.
+
+        No ceiling is asked: the requests are under way. A session whose file is gone, or says less, loses nothing else.
+        """
+        hold, theirs = Hold(usd, n_asks), self.folder / file_name
+        with self._alone():
+            self._hold(hold)
+            if not self.price.is_free:
+                self._write(ended=False)
+                if theirs != self.path and theirs.exists():
+                    row = read_session(theirs)
+                    write_session(theirs, row.model_copy(update={"usd": max(row.usd - usd, 0.0)}))
+        return hold
+
+    def close(self) -> None:
+        """The session written for the last time; what is still held may yet be charged, and stays counted."""
+        with self._state:
+            if self._is_written:
+                self._write(ended=True)
+
+    def _own(self) -> float:
+        return math.fsum([self._settled, *(hold.usd for hold in self._held)])
+
+    def _hold(self, hold: Hold) -> Hold:
+        self._held[hold] = None
+        return hold
+
+    def _refusal(self, spent: float, hold: Hold) -> str:
+        what = "the next request" if hold.n_asks == 1 else f"the next {hold.n_asks:,} requests"
+        return (
+            f"--max-usd {shown(self.max_usd)[1:]} is not enough to go on judging with {self.model}: {shown(spent)} is "
+            f"spent or held by list price (ledger: {self.folder}), and {what} may cost {shown(hold.usd)} at most. "
+            "Nothing was sent for them. Run the command again with a higher --max-usd."
+        )
+
+    def _write(self, *, ended: bool) -> None:
+        row = LedgerRow(
+            schema_version=1,
+            kind="judge",
+            what=self.model,
+            gpu="",
+            price_per_second=0.0,
+            started_on=self._began.isoformat(timespec="seconds"),
+            ended=ended,
+            seconds=round(time.monotonic() - self._started, 3),
+            containers=0,
+            container_seconds=0.0,
+            tokens=self._tokens,
+            texts=self._n_requests,
+            busy_seconds=0.0,
+            busy_tokens=0,
+            usd=self._own(),
+        )
+        write_session(self.path, row)
+        self._is_written = True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other thread, and no other process that judges, between looking at the ledger and writing to it."""
+        with self._state, disk_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(folder)

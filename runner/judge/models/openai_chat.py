@@ -1,0 +1,162 @@
+"""A language model asked through an OpenAI-compatible server: POST /chat/completions."""
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import NoReturn, Self
+
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
+from runner.base.http_client import Client, Patience, Service, Unusable
+from runner.judge.models.anthropic.replies import token_count
+from runner.judge.models.in_flight import GaveUp, replies_in_flight
+from runner.judge.models.judge_url import base_url
+from runner.judge.models.meter import Hold, JudgeMeter
+from runner.judge.models.requests import Ask, Reply, Usage
+from runner.judge.models.secret import JUDGE_KEY
+from runner.judge.models.service import Unreadable, received
+
+PARALLEL = 4
+TIMEOUT = 180.0
+MAX_BYTES = 4_000_000
+
+JUDGE = Service(
+    JUDGE_KEY,
+    "Either the model is not served under this name, or the path is wrong: POST /v1/chat/completions is asked (vLLM, "
+    "llama.cpp, Ollama, OpenRouter). Check --judge-url and the judge's model id in plan.yaml.",
+)
+
+_STOPS = {
+    "length": "the answer was cut off at the limit of tokens",
+    "content_filter": "the server's filter withheld the answer",
+    "tool_calls": "the model called a tool, and there is none",
+}
+
+
+class OpenAIChat:
+    """The model of a server; `url` is its base, which may end in /v1 or in /chat/completions.
+
+    What a request may cost at most is set aside in `meter` before it is sent, once for all its tries. The first
+    answer's model is the session's: a reply of another one has a problem. Raises as LanguageModel says.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        url: str,
+        meter: JudgeMeter,
+        *,
+        parallel: int = PARALLEL,
+        timeout: float = TIMEOUT,
+        patience: Patience | None = None,
+    ) -> None:
+        self.model = model
+        self.meter = meter
+        self._endpoint = endpoint(url)
+        self._parallel = parallel
+        self._client = Client(timeout, patience or Patience(), JUDGE)
+        self._lock = threading.Lock()
+        self._answering = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self.meter.close()
+
+    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
+        """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
+        return replies_in_flight(asks, self._reply, self._parallel, self._endpoint)
+
+    def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
+        hold = self.meter.reserve([ask])
+        try:
+            got = self._client.post(self._endpoint, request_body(self.model, ask), MAX_BYTES, stopped)
+            answer = received(self._client.without_key(got.body.decode("utf-8", "replace")))
+        except (Unusable, Unreadable) as error:
+            self._unanswered(error, hold)
+        except BackendError:
+            self.meter.release(hold)
+            raise
+        self.meter.settle(hold, [usage_of(answer)])
+        reply = reply_of(ask.key, answer)
+        return reply if self._agreed(reply.model) else _another_model(reply)
+
+    def _unanswered(self, error: Exception, hold: Hold) -> NoReturn:
+        is_refusal = isinstance(error, Unusable) and str(error).startswith("HTTP ") and not error.failing
+        self.meter.settle(hold, [] if is_refusal else [None])
+        raise GaveUp(str(error), final=is_refusal) from None
+
+    def _agreed(self, model: str) -> bool:
+        with self._lock:
+            self._answering = self._answering or model
+            return model == self._answering
+
+
+def endpoint(url: str) -> str:
+    """Where the chat is asked; an InputError for a bad address."""
+    base = base_url(url)
+    if base.endswith("/chat/completions"):
+        return base
+    return f"{base if base.endswith('/v1') else base + '/v1'}/chat/completions"
+
+
+def request_body(model: str, ask: Ask) -> bytes:
+    """The JSON that asks for one answer in the schema's form."""
+    form = {"name": "answer", "strict": True, "schema": dict(ask.schema)}
+    body = {
+        "model": model,
+        "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}],
+        "response_format": {"type": "json_schema", "json_schema": form},
+        "max_tokens": ask.max_tokens,
+        "temperature": 0,
+    }
+    return json.dumps(body).encode()
+
+
+def reply_of(key: str, answer: JSON) -> Reply:
+    """The reply in an answer; its problem where it is not what was asked for."""
+    if not isinstance(answer, dict):
+        return Reply(key, "", "", problem="the answer is no JSON object")
+    named, choices = answer.get("model"), answer.get("choices")
+    choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
+    message = _object(choice.get("message"))
+    problem = _problem(choice, message)
+    text = "" if problem else str(message["content"])
+    return Reply(key, text, named if isinstance(named, str) else "", usage_of(answer) or Usage(), answer, problem)
+
+
+def usage_of(answer: JSON) -> Usage | None:
+    """The tokens that an answer says it cost, None where it does not say."""
+    usage = _object(_object(answer).get("usage"))
+    details = _object(usage.get("prompt_tokens_details"))
+    read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    cached = token_count(details.get("cached_tokens") or 0)
+    if read is None or written is None or cached is None:
+        return None
+    return Usage(read=max(read - cached, 0), cache_read=cached, written=written)
+
+
+def _object(value: JSON) -> dict[str, JSON]:
+    return value if isinstance(value, dict) else {}
+
+
+def _problem(choice: dict[str, JSON], message: dict[str, JSON]) -> str:
+    if message.get("role") != "assistant":
+        return "the answer is no message of the assistant's"
+    if message.get("refusal"):
+        return "the model refused"
+    stop = choice.get("finish_reason")
+    if stop != "stop":
+        return _STOPS.get(str(stop), "the answer ends for no known reason")
+    text = message.get("content")
+    return "" if isinstance(text, str) and text.strip() else "the answer has no text"
+
+
+def _another_model(reply: Reply) -> Reply:
+    problem = f"{reply.model or 'a model without a name'} answered, another one did before"
+    return Reply(reply.key, "", reply.model, reply.usage, reply.raw, reply.problem or problem)

@@ -1,0 +1,95 @@
+"""The judges that the plan names, at work: what is missing is judged, then a share of it by the second one."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from runner.base.errors import InputError
+from runner.base.progress import bars, say
+from runner.embed.cost.options import MAX_USD
+from runner.eval_set.batches import Pair, RawRow, batch_files, raw_rows, rounds
+from runner.eval_set.labels import version_labels
+from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import Version
+from runner.judge.answers import import_rows
+from runner.judge.models.api import How, open_model
+from runner.judge.models.judging import judge_batches
+from runner.judge.models.prices import Price
+from runner.judge.second_reading import export_doubles, judges_of
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """What the operator says of judging through an API; `price` is None for the table's."""
+
+    how: How = "messages"
+    url: str | None = None
+    max_usd: float = MAX_USD
+    price: Price | None = None
+
+
+def named_judges(version: Version, plan: Plan) -> Judges:
+    """The judges of the plan; an InputError says how they are named where it has none."""
+    if plan.judges is not None:
+        return plan.judges
+    way = "that takes a new version (--new-version), since this one is frozen"
+    if not version.preregistration_path.exists():
+        way = f"add to {version.plan_path(rehearsal=False)} and to the rehearsal's: {EXAMPLE}"
+    raise InputError(f"--judge: the plan of {version.name} names no judges; {way}.")
+
+
+EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
+
+
+def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
+    """Nothing is missing afterwards: the first judge graded every exported pair of `missing`.
+
+    Planted repeats of pairs that it grades are graded again. A BackendError names pairs that could not be had.
+    """
+    judge = named_judges(version, plan).first
+    mine = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == judge.model}
+    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
+    rounds_of = rounds((row.batch, row.pair) for row in rows)
+    wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
+    _judge(version, judge, wanted, rounds_of, options)
+
+
+def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
+    """The second judge, where the plan has one, graded its share of the judged pairs.
+
+    Pairs that two judges have read wait for none, nor do pairs whose batches are not on this machine.
+    """
+    judge = plan.judges.second if plan.judges else None
+    if judge is None or not batch_files(version.judging):
+        return
+    labels = version_labels(version)
+    export_doubles(version, labels, judge.share)
+    read_by = judges_of(labels)
+    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("double-") and len(read_by[row.pair]) < 2]
+    _judge(version, judge, rows, rounds((row.batch, row.pair) for row in rows), options)
+
+
+def _judge(
+    version: Version,
+    judge: JudgeSpec,
+    rows: Iterable[RawRow],
+    rounds_of: Mapping[tuple[str, Pair], int],
+    options: JudgeOptions,
+) -> None:
+    """Labels of these rows by this judge, without those that it has given already."""
+    own = [label for label in version_labels(version) if label.judge == judge.model]
+    known = {((label.query_id, label.doc_id), label.round) for label in own}
+    answered = {((label.query_id, label.doc_id), label.batch) for label in own}
+    batches: dict[str, list[BatchRow]] = {}
+    for row in rows:
+        if (row.pair, rounds_of[row.batch, row.pair]) not in known and (row.pair, row.batch) not in answered:
+            batches.setdefault(row.batch, []).append(row.checked())
+    if not batches:
+        return
+    n_pairs = sum(map(len, batches.values()))
+    say(f"{judge.model} judges {n_pairs} pairs of {len(batches)} batches")
+
+    hired = open_model(judge, options.how, options.url, version.work, options.max_usd, options.price)
+    with hired as model, bars("pairs") as bar:
+        judge_batches(version, batches, model, partial(import_rows, version), report=bar(judge.model, model.meter.usd))

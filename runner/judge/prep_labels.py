@@ -1,0 +1,154 @@
+"""The pool, and the way of its pairs to a judge: what is shown of a document, in batches that name no system."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+
+from runner.base.canonical import digest, file_sha256, json_line, write_atomic
+from runner.base.records import Document, Query, Run, Span
+from runner.base.spans import merged
+from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
+from runner.eval_set.labels import newest_batch, version_labels
+from runner.eval_set.shapes.labels import BatchRow, Label
+from runner.eval_set.version import DRIVER, Version, load_queries
+
+EVIDENCE_CHARS = 5_000
+"""The most that a judge gets to read of one document, in characters."""
+
+REPEATS = 3
+"""Pairs of earlier batches that every further batch holds once more, to see whether a judge repeats itself."""
+
+
+def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
+    """Every (query, document) within `depth` of any run, sorted."""
+    return sorted(
+        {(query_id, hit.doc_id) for run in runs for query_id, hits in run.hits.items() for hit in hits[:depth]}
+    )
+
+
+def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tuple[Span, ...]]:
+    """Each pair's best chunks in text order, from every run that ranks the document at any depth."""
+    spans: dict[Pair, set[Span]] = {pair: set() for pair in pairs}
+    for run in runs:
+        for query_id, hits in run.hits.items():
+            for hit in hits:
+                if (query_id, hit.doc_id) in spans:
+                    spans[query_id, hit.doc_id].add(hit.span)
+    return {pair: tuple(sorted(found)) for pair, found in spans.items()}
+
+
+def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
+    """What a judge reads of a document: all of it where that fits, else its shortest spans, merged, in text order.
+
+    The shortest first, because a cell over whole documents points at everything, and the beginning of a long bill
+    says little about its middle. One span that is too long by itself is cut.
+    """
+    if len(document.text) <= EVIDENCE_CHARS:
+        return (Span(0, len(document.text)),)
+    chosen: tuple[Span, ...] = ()
+    for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
+        more = merged([*chosen, span])
+        if sum(one.end - one.start for one in more) <= EVIDENCE_CHARS:
+            chosen = more
+        elif not chosen:
+            return (Span(span.start, span.start + EVIDENCE_CHARS),)
+    return chosen
+
+
+def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
+    """The pairs that no judge has graded in a first round, in order: those that scores have no grade for."""
+    judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
+    return [pair for pair in pairs if pair not in judged]
+
+
+def export_missing(
+    version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
+) -> list[Path]:
+    """Batch files for these pairs of a version, with what any of the runs points at as evidence."""
+    queries = {query.query_id: query for query in load_queries(version.queries_path)}
+    evidence = evidence_spans(missing, runs)
+    above = newest_batch(version_labels(version))
+    return export_batches(version, evidence, queries, documents, above=above)
+
+
+def export_batches(
+    version: Version,
+    missing: Mapping[Pair, tuple[Span, ...]],
+    queries: Mapping[str, Query],
+    documents: Mapping[str, Document],
+    *,
+    above: int = 0,
+) -> list[Path]:
+    """Batch files that together hold every missing pair; pairs of batches written earlier are not written again.
+
+    Order is by a digest of the pair: it tells a judge nothing about rank or system. Every batch but the first one
+    holds REPEATS pairs of earlier batches among its own. Numbers begin after `above`.
+    """
+    folder = version.judging
+    waiting: dict[Pair, Path] = {}
+    once: dict[Pair, BatchRow] = {}
+    n_before = 0
+    for path in batch_files(folder):
+        for row in read_batch(path):
+            n_before += 1
+            if waiting.setdefault(_pair(row), path) == path:
+                once[_pair(row)] = row
+            else:
+                once.pop(_pair(row), None)
+    fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
+    prompt, name = file_sha256(version.judge_path), version.number_name
+    rows = [
+        make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
+        for q, d in fresh
+    ]
+    paths = {waiting[pair] for pair in missing if pair in waiting}
+    paths.update(write_batches(folder, with_repeats(rows, list(once.values()), n_before), above=above))
+    write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
+    return sorted(paths)
+
+
+def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
+    """The rows in batches' order, each full batch but the first of all with REPEATS rows of batches before it.
+
+    A pair is repeated once at most; where in its batch it stands follows from digests, like everything else.
+    `n_before` rows were exported earlier: an export that was killed goes on as if it had not been.
+    """
+    rows: list[BatchRow] = []
+    left = list(fresh)
+    to_repeat = [_by_chance(row) for row in earlier]
+    heapify(to_repeat)
+    while left:
+        planted = [heappop(to_repeat)[1] for _ in range(min(REPEATS, len(to_repeat)))]
+        own, left = left[: BATCH_PAIRS - len(planted)], left[BATCH_PAIRS - len(planted) :]
+        rows += sorted([*own, *planted], key=lambda row: digest([n_before + len(rows), *_pair(row)]))
+        for row in own:
+            heappush(to_repeat, _by_chance(row))
+    return rows
+
+
+def _by_chance(row: BatchRow) -> tuple[str, BatchRow]:
+    return (digest(["again", *_pair(row)]), row)
+
+
+def _pair(row: BatchRow) -> Pair:
+    return (row.query_id, row.doc_id)
+
+
+def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
+    """What a person is told who has to judge: how much, where, by what, in what form, and how it comes back."""
+    wanted = set(missing)
+    row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
+    said = {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
+    example = json_line(said)
+    waiting = " ".join(path.name for path in batches[:2]) + (" ..." if len(batches) > 2 else "")
+    return (
+        f"{version.name}: {len(missing)} of {pooled} pairs are to be judged, in {len(batches)} batches of at most "
+        f"{BATCH_PAIRS}: {version.judging} ({waiting}).\n"
+        f"Judge them by {version.judging / version.judge_path.name}. An answer file has one line a pair:\n"
+        f"  {example}\n"
+        f"Import answers, a batch or several at a time: "
+        f"{DRIVER} labels import {version.flags} --judge=NAME FILE ...\n"
+        "Where a language model judged, say which: --model=ID. Without it the grades count as a person's.\n"
+        f"Or judge by keyboard in a browser: {DRIVER} labels page {version.flags}\n"
+        f"Or have the plan's language models judge: add --judge to the command below."
+    )

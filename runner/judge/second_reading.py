@@ -1,0 +1,106 @@
+"""A share of the judged pairs once more, for a judge who does not see what the first one said."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.base.canonical import digest, write_atomic
+from runner.base.errors import InputError
+from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
+from runner.eval_set.labels import scored, version_labels
+from runner.eval_set.shapes.labels import BatchRow, Label
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import DRIVER, Version
+
+SHARE = 0.1
+"""Of the judged pairs, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class SecondReadings:
+    """What is with a second judge: `pairs` of the `judged` ones, `waiting` for an answer, in the files of `paths`."""
+
+    judged: int
+    pairs: int
+    waiting: int
+    paths: list[Path]
+
+
+def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
+    """That share of the pairs of every grade, each pair of a grade with the same chance, sorted.
+
+    The chance is a digest of the pair: a larger share holds a smaller one, and labels that are added later change
+    little of it. Rounded so that shares of all grades together are the share of all.
+    """
+    of_grade: dict[int, list[Pair]] = defaultdict(list)
+    for pair in sorted(grades, key=lambda pair: digest(["second reading", *pair])):
+        of_grade[grades[pair]].append(pair)
+    chosen: list[Pair] = []
+    wanted = 0.0
+    for grade in sorted(of_grade):
+        wanted += share * len(of_grade[grade])
+        chosen += of_grade[grade][: round(wanted + 1e-9) - len(chosen)]
+    return sorted(chosen)
+
+
+def export_doubles(version: Version, labels: Sequence[Label], share: float) -> SecondReadings:
+    """Batches of second readings for that share of the judged pairs; pairs that were exported before stay with theirs.
+
+    A judge gets the row that the first one got, so only pairs are chosen whose batch is here. InputError where nothing
+    is judged, or no batch is here.
+    """
+    judges = judges_of(labels)
+    grades = {pair: label.grade for pair, label in scored(labels).items()}
+    if not grades:
+        raise InputError(f"{version.name} has no judged pairs yet; a second reading needs a first one.")
+    folder = version.judging
+    rows: dict[Pair, BatchRow] = {}
+    for row in all_rows(folder):
+        rows.setdefault((row.query_id, row.doc_id), row)
+    known = {pair: grade for pair, grade in grades.items() if pair in rows}
+    if not known:
+        raise InputError(
+            f"{version.name}: no judged pair is in a batch of {folder}: what the first judge was shown is not known on "
+            "this machine. Take the second reading where the batches are."
+        )
+    place = {(r.query_id, r.doc_id): path for path in batch_files(folder, "double") for r in read_batch(path)}
+    wanted = [pair for pair in chosen_pairs(known, share) if pair not in place and len(judges[pair]) < 2]
+    fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
+    above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
+    for path in write_batches(folder, fresh, "double", above=above):
+        place.update({(row.query_id, row.doc_id): path for row in read_batch(path)})
+    write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
+    waiting = [pair for pair in place if len(judges[pair]) < 2]
+    return SecondReadings(len(known), len(place), len(waiting), sorted({place[pair] for pair in waiting}))
+
+
+def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
+    """Who read each pair; one whom two have read waits for nobody."""
+    found: dict[Pair, set[str]] = defaultdict(set)
+    for label in labels:
+        found[label.query_id, label.doc_id].add(label.judge)
+    return found
+
+
+def unread_twice(version: Version, plan: Plan) -> str:
+    """What a person is told where the plan names a second judge, a model graded, and its share is not read again yet.
+
+    "" where nothing is outstanding: grades of people alone need no second judge, nor does a plan that names none.
+    """
+    labels = version_labels(version)
+    second = plan.judges.second if plan.judges else None
+    if second is None or not any(label.model for label in scored(labels).values()):
+        return ""
+    if not batch_files(version.judging):  # what the first judge was shown is not known on this machine
+        return ""
+    done = export_doubles(version, labels, second.share)
+    if not done.waiting:
+        return ""
+    return (
+        f"{version.name}: the plan names a second judge for {second.share:.0%} of what a model judged, and "
+        f"{done.waiting} of {done.pairs} such pairs are not read again yet: {' '.join(map(str, done.paths))}.\n"
+        "Give them to another judge, who does not see the first grades, and import the answers: "
+        f"{DRIVER} labels import {version.flags} --judge=OTHER-NAME FILE ...\n"
+        f"Or have them judged: {DRIVER} labels page {version.flags} {done.paths[0]}, or --judge with the command below."
+    )

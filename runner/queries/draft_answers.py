@@ -1,0 +1,178 @@
+"""What comes back for a drafted query, and the rules that it must keep. Nothing is mended: what breaks one is named."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.base.canonical import read_jsonl
+from runner.base.errors import InputError
+from runner.base.given_files import parsed, printable
+from runner.base.records import Document
+from runner.base.schema import Strict, checked
+from runner.eval_set.shapes.plan import QueryRow
+from runner.judge.models.requests import Reply
+from runner.queries.citations import cites
+from runner.queries.draft_asks import MOST_CHARS, DraftRow
+from runner.queries.kinds import LITERAL_KINDS
+from runner.queries.query_file import shown
+from runner.queries.wording import DistinctiveWords, longest_run, stems
+
+COPIED_WORDS = 6
+"""Words in a row that a query in the asker's words must not share with the document."""
+
+_POINTS_AT_PAPER = re.compile(
+    r"\b(?:this|the (?:above|given|provided|following|present|said)) "
+    r"(?:document|text|passage|excerpt|bill|act|law|section|report|rule|hearing|statement|resolution)\b",
+    re.IGNORECASE,
+)
+_QUOTATION = re.compile(r"[\"\u201c\u201d]([^\"\u201c\u201d]+)[\"\u201c\u201d]")
+
+
+class DraftAnswer(Strict):
+    """A row of a file of answers, or what a model wrote, which has no key."""
+
+    key: str = ""
+    kind: str
+    query: str
+    note: str = ""
+
+
+class Answered(NamedTuple):
+    """An answer with the row that it answers, and where it stands, for messages: "FILE:LINE" or "row 7"."""
+
+    row: DraftRow
+    answer: DraftAnswer
+    where: str
+
+    @property
+    def name(self) -> str:
+        """The answer in a message."""
+        return f"{self.where}, {self.row.name}"
+
+
+class Draft(NamedTuple):
+    """A draft that keeps the rules: its row's key, the row of queries.yaml, its name in a message."""
+
+    key: str
+    query: QueryRow
+    name: str
+
+
+@dataclass(frozen=True)
+class Sifted:
+    """Drafts that keep the rules, a line on each that does not, and one on each row that has no honest query."""
+
+    kept: list[Draft]
+    left_out: list[str]
+    no_query: list[str]
+
+
+def sifted(answers: Sequence[Answered], documents: Mapping[str, Document]) -> Sifted:
+    """The answers held to their rows; ids are d01, d02, ... in the order given."""
+    found = Sifted([], [], [])
+    for each in answers:
+        answer, document = each.answer, documents.get(each.row.doc_id)
+        text, why_not = answer.query.strip(), " ".join(answer.note.split())
+        broken = (
+            broken_rules(each.row, answer, document) if document else ["its document is not in the sample any more"]
+        )
+        if not text and why_not:
+            found.no_query.append(f"{each.name}: {shown(why_not, 200)}")
+        elif broken:
+            asked = f" {shown(text)!r}:" if text else ""
+            found.left_out.append(f"{each.name}:{asked} {'; '.join(broken)}")
+        elif document:
+            query = QueryRow(
+                id=f"d{len(found.kept) + 1:02d}",
+                text=text,
+                kind=answer.kind,
+                origin="generated",
+                source_document=each.row.doc_id,
+                stratum=document.stratum,
+                note=printable(why_not),
+            )
+            found.kept.append(Draft(each.row.key, query, each.name))
+    return found
+
+
+def broken_rules(row: DraftRow, answer: DraftAnswer, document: Document) -> list[str]:
+    """What is wrong with a draft, in words; none where it may be used."""
+    text = answer.query.strip()
+    if not text:
+        return ["has neither a query nor, in its note, why there is none"]
+    broken = [f"{row.kind!r} was wanted, {printable(answer.kind, 40)!r} came"] if answer.kind != row.kind else []
+    if len(text) > MOST_CHARS:
+        broken.append(f"has {len(text)} characters, {MOST_CHARS} are allowed")
+    if not text.isprintable():
+        broken.append("has a line break or a character that is not shown")
+    if not stems(text) or (row.kind not in LITERAL_KINDS and len(text.split()) < 2):
+        broken.append("asks nothing: no two words, or none with content")
+    if "://" in text or re.search(r"<[a-z/!]", text, re.IGNORECASE):
+        broken.append("has an address or markup in it")
+    if pointing := _POINTS_AT_PAPER.search(text):
+        broken.append(f"says {pointing[0]!r}, as if the asker had it in hand")
+    return broken + _broken_by_kind(row, text, document)
+
+
+def quotations(text: str) -> list[str]:
+    """What stands between quotation marks in a query, of two words or more."""
+    return [quoted.strip() for quoted in _QUOTATION.findall(text) if len(quoted.split()) >= 2]
+
+
+def _broken_by_kind(row: DraftRow, text: str, document: Document) -> list[str]:
+    if row.kind == "quote":
+        return [] if quotations(text) else ["quotes nothing: a phrase in quotation marks is expected"]
+    if row.kind == "citation":
+        wanted = "the number of a bill, section, law, docket or report, an act by its name, or the title was wanted"
+        return [] if cites(text, document) else [f"cites nothing: {wanted}"]
+    if row.kind in LITERAL_KINDS:
+        return []
+    broken = []
+    if used := DistinctiveWords(others=tuple(row.forbidden)).used_in(text):
+        broken.append(f"has forbidden words: {', '.join(used)}")
+    if (run := longest_run(text, document.text)) >= COPIED_WORDS:
+        broken.append(f"copies {run} words in a row from the document")
+    return broken
+
+
+def reply_answer(reply: Reply) -> DraftAnswer:
+    """What a model wrote as an answer; an InputError where it wrote something else or nothing."""
+    if reply.problem:
+        raise InputError(reply.problem)
+    value = parsed(reply.text, "the reply", "One JSON object was asked for.")
+    return checked(DraftAnswer, value, "the reply")
+
+
+def file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> list[Answered]:
+    """The answers of files with the rows that they answer, in the order of the files; all of them or none.
+
+    An InputError names file and line of what is no answer, of an unknown key, and of a second answer that differs.
+    """
+    try:
+        return list(_file_answers(paths, rows).values())
+    except InputError as error:
+        raise InputError(f"{error} Nothing of {', '.join(map(str, paths))} was taken.") from error
+
+
+def _file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> dict[str, Answered]:
+    found: dict[str, Answered] = {}
+    for path in paths:
+        before = len(found)
+        seen = 0
+        for number, fields in read_jsonl(path):
+            where = f"{path}:{number}"
+            answer = checked(DraftAnswer, fields, where)
+            seen += 1
+            if answer.key not in rows:
+                raise InputError(f"{where}: no draft file has a row with the key {printable(answer.key)!r}. {_HINT}")
+            if found.setdefault(answer.key, Answered(rows[answer.key], answer, where)).answer != answer:
+                earlier = found[answer.key].where
+                raise InputError(f"{where}: this key was answered before, and otherwise, at {earlier}. {_HINT}")
+        if not seen and len(found) == before:
+            raise InputError(f"{path} holds no answers. {_HINT}")
+    return found
+
+
+_HINT = 'An answer is {"key": "as in the row", "kind": "...", "query": "...", "note": "..."}, one a line.'

@@ -1,0 +1,184 @@
+"""queries.yaml as people keep it: read with its problems named, and added to with every byte that was there kept."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from runner.base.canonical import refuse_special, write_atomic
+from runner.base.errors import InputError
+from runner.base.given_files import printable
+from runner.base.plain_yaml import read_yaml
+from runner.base.schema import checked
+from runner.base.store import disk_errors
+from runner.eval_set.shapes.plan import Queries, QueryRow
+from runner.queries.kinds import KINDS
+
+MOST_QUERIES = 2_000
+"""Of one file. People judge a few hundred; comparing each with each is quadratic."""
+
+_HEAD = """\
+# Queries of {name}. source_document is the document that was being read; it is a note, not a label.
+schema_version: 1
+queries:
+"""
+_FORM = "Write the list as one item a line, each with a dash, and as the last thing in the file; then run again."
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_queries(path: Path) -> list[QueryRow]:
+    """The rows of a file in the form of queries.yaml; an InputError names every field that is wrong.
+
+    Repeated ids and texts are left to whoever compares the rows.
+    """
+    rows = checked(Queries, read_yaml(path), path).queries
+    if len(rows) > MOST_QUERIES:
+        raise InputError(f"{path} has {len(rows):,} queries; at most {MOST_QUERIES:,} are read. Split the file.")
+    return rows
+
+
+def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
+    """`path` with `rows` at the end of its list, whole or not at all; it is begun where it is not there yet.
+
+    An InputError where the list is written so that nothing can be put at its end.
+    """
+    if not rows:
+        return
+    before = b""
+    earlier: list[QueryRow] = []
+    if path.exists():
+        refuse_special(path)
+        before, earlier = path.read_bytes(), read_queries(path)
+    content = _with_rows(before, rows, name)
+    with disk_errors(path):
+        trouble = f"nothing can be put at the end of its list of queries. {_FORM}"
+        _check_says(path, content, [*earlier, *rows], trouble)
+        write_atomic(path, content)
+
+
+def replace_queries(path: Path, changes: Mapping[str, QueryRow]) -> None:
+    """`path` with text and note of the rows of these ids changed; every other byte is kept.
+
+    An InputError where the file is written so that this cannot be done.
+    """
+    rows = read_queries(path)
+    content = path.read_bytes()
+    marks = _BOM if content.startswith(_BOM) else b""
+    text = content.removeprefix(marks).decode()
+    for start, end, scalar in sorted(_edits(text, changes), reverse=True):
+        tail = text[start:end][len(text[start:end].rstrip()) :]  # a block scalar ends with its line break
+        text = text[:start] + scalar + tail + text[end:]
+    expected = [changes.get(row.id, row) for row in rows]
+    changed = marks + text.encode()
+    with disk_errors(path):
+        _check_says(path, changed, expected, f"its queries {', '.join(changes)} cannot be changed. {_FORM}")
+        write_atomic(path, changed)
+
+
+def plain(text: str) -> str:
+    """A query's text as duplicates are told: without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def shown(text: str, longest: int = 80) -> str:
+    """A text for a message, as it is written: a long one ends in an ellipsis, what is not printable is escaped."""
+    cut = text if len(text) <= longest else text[: longest - 1].rstrip() + "\u2026"
+    return printable(cut, longest)
+
+
+def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
+    """The next `count` ids of the form q07, after the highest of that form among the known."""
+    numbers = [int(one[len(prefix) :]) for one in known if one.startswith(prefix) and one[len(prefix) :].isdecimal()]
+    first = max(numbers, default=0) + 1
+    return [f"{prefix}{number:02d}" for number in range(first, first + count)]
+
+
+def count_line(rows: Sequence[QueryRow]) -> str:
+    """How many queries there are, and of which origin."""
+    origins = {origin: sum(row.origin == origin for row in rows) for origin in ("hand", "generated", "harvested")}
+    listed = ", ".join(f"{count} {origin}" for origin, count in origins.items() if count)
+    return f"{counted(len(rows), 'query', 'queries')} ({listed})" if rows else "no queries"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def quoted(text: str) -> str:
+    """A text as a double-quoted scalar of YAML, on one line; what is not printable is escaped."""
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _with_rows(before: bytes, rows: Sequence[QueryRow], name: str) -> bytes:
+    if not before.removeprefix(_BOM).strip():
+        before = _HEAD.format(name=name).encode()
+    newline = "\r\n" if b"\r\n" in before else "\n"
+    indent = _indent(before)
+    ending = "" if before.endswith(b"\n") else newline
+    return before + (ending + "".join(newline.join(_lines(row, indent)) + newline for row in rows)).encode()
+
+
+def _indent(content: bytes) -> str:
+    """The white space before the dashes of the list; that of a new file where none has been written."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    head = next((number for number, line in enumerate(lines) if line.startswith("queries:")), len(lines))
+    dashes = (line for line in lines[head + 1 :] if line.lstrip(" ").startswith("- "))
+    first = next(dashes, "  -")
+    return first[: len(first) - len(first.lstrip(" "))]
+
+
+def _lines(row: QueryRow, indent: str) -> list[str]:
+    fields = {
+        "id": row.id if re.fullmatch(r"[a-z]\d+", row.id) else quoted(row.id),
+        "text": quoted(row.text),
+        "kind": row.kind if row.kind in KINDS else quoted(row.kind),
+        "origin": row.origin,
+        "source_document": quoted(row.source_document),
+        "stratum": quoted(row.stratum),
+        "note": quoted(row.note),
+    }
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    return [f"{indent}- {lines[0]}", *(f"{indent}  {line}" for line in lines[1:])]
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _edits(text: str, changes: Mapping[str, QueryRow]) -> list[tuple[int, int, str]]:
+    """First place, end and new scalar of each value to change; none where the composer of YAML cannot read it."""
+    import yaml
+
+    try:
+        tree: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+        items = {key.value: value for key, value in tree.value}["queries"].value
+        fields = [{key.value: value for key, value in item.value} for item in items]
+    except (yaml.YAMLError, AttributeError, KeyError, ValueError):
+        return []
+    return [
+        (values[name].start_mark.index, values[name].end_mark.index, quoted(getattr(changes[values["id"].value], name)))
+        for values in fields
+        if values["id"].value in changes
+        for name in ("text", "note")
+        if name in values
+    ]
+
+
+def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:
+    """Nothing where the new bytes say what they should; they are tried in a file elsewhere."""
+    with TemporaryDirectory(prefix="per-source-eval-") as folder:
+        trial = Path(folder) / path.name
+        trial.write_bytes(content)
+        try:
+            found = read_queries(trial)
+        except InputError:
+            found = []
+    if found != list(expected):
+        raise InputError(f"{path}: {trouble}")

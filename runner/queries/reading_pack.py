@@ -1,0 +1,125 @@
+"""The reading pack: a stratified 25 documents from which queries are written, and the form of queries.yaml."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from runner.base.canonical import jsonl_bytes, write_atomic
+from runner.base.errors import InputError, Outstanding
+from runner.base.records import Document
+from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.version import DRIVER, Version
+from runner.queries.kinds import KINDS, SHAPES, WANTED_GENERATED, WANTED_HAND, whole_shares
+
+PACK_SIZE = 25
+INDEX = "index.jsonl"
+
+TEMPLATE = """\
+# At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: hand). Save as {path}
+# origin: hand, generated or harvested. source_document: the doc_id (index.jsonl has them) of the document that was
+# being read; it is a note on where the query came from, not a label. note is free.
+# kind is one of these, with the number that this source's share of {n_queries} would be:
+{kinds}schema_version: 1
+queries:
+  # An invented example; yours take its place.
+  - id: q01
+    text: "who winds the clocks of Atlantis, and who pays for it?"
+    kind: topic
+    origin: hand
+    source_document: "..."
+    note: "what in the document serves the need, or what makes the query hard"
+"""
+
+
+def reading_folder(version: Version) -> Path:
+    """Where the pack lies, and what is drafted from it."""
+    return version.work / "reading"
+
+
+def need_sampled(version: Version, given: Path) -> None:
+    """Nothing where a corpus was sampled; else an Outstanding with the command that samples the given one."""
+    if not version.corpus_path.exists():
+        raise Outstanding(
+            f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
+            f"{DRIVER} {version.flags} --corpus-path {shlex.quote(str(given))}"
+        )
+
+
+def queries_wanted(version: Version, documents: Sequence[Document], seed: int, again: str) -> str:
+    """What a version with documents and without queries waits for; the pack is written. `again` goes on afterwards."""
+    folder = write_reading_pack(version, documents, seed)
+    return (
+        f"{version.name} has a corpus of {len(documents)} documents and no queries yet. "
+        f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
+        f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
+        f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {again}"
+    )
+
+
+def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:
+    """The documents of the pack in reading order; an InputError where every document has a status."""
+    from samplers.corpus.sampling import reading_pack
+
+    pack = reading_pack(documents, PACK_SIZE, seed)
+    if not pack:
+        raise InputError(
+            f"{version.name}: each of its {len(documents)} documents has a status (repealed, reserved, short, ...), so "
+            "there is none to write queries from. Sample another corpus."
+        )
+    return pack
+
+
+def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
+    """The folder with the pack: one text file a document, index.jsonl, and a template of queries.yaml.
+
+    Files of an earlier pack that are not of this one are removed; whatever else lies in the folder stays.
+    """
+    folder = reading_folder(version)
+    pack = pack_documents(version, documents, seed)
+    files = {f"{number:02d}-{_file_name(document)}.md": document for number, document in enumerate(pack, start=1)}
+    for name in _indexed(folder) - files.keys():
+        (folder / name).unlink(missing_ok=True)
+    for name, document in files.items():
+        head = f"# {document.title}\n\n{document.doc_id} · {document.stratum} · {document.url}\n\n"
+        write_atomic(folder / name, (head + document.text + "\n").encode())
+    write_atomic(folder / "queries.yaml.template", _template(version).encode())
+    write_atomic(folder / INDEX, jsonl_bytes(_index_row(name, document) for name, document in files.items()))
+    return folder
+
+
+def _index_row(name: str, document: Document) -> Mapping[str, str | int]:
+    return {
+        "doc_id": document.doc_id,
+        "file": name,
+        "n_chars": len(document.text),
+        "stratum": document.stratum,
+        "title": document.title,
+        "url": document.url,
+    }
+
+
+def _file_name(document: Document) -> str:
+    """The document's id as the name of a file: an id with slashes or dots must not lead out of the folder."""
+    return re.sub(r"[^A-Za-z0-9._@-]+", "-", document.doc_id)[:120]
+
+
+def _indexed(folder: Path) -> set[str]:
+    """The files that an earlier pack wrote here, as far as its index can be read."""
+    try:
+        lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
+        named = {str(json.loads(line)["file"]) for line in lines}
+    except (OSError, ValueError, TypeError, KeyError):
+        return set()
+    return {name for name in named if re.fullmatch(r"\d\d-[A-Za-z0-9._@-]+\.md", name)}
+
+
+def _template(version: Version) -> str:
+    n_queries = WANTED_HAND + WANTED_GENERATED
+    shapes = {shape.kind: shape for shape in SHAPES[version.source.name]}
+    kinds = "".join(
+        f"#   {kind} {count}: {KINDS[kind]}; here: {shapes[kind].wanted}, such as: {shapes[kind].example}\n"
+        for kind, count in whole_shares(version.source.name, n_queries).items()
+    )
+    return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, path=version.queries_path, kinds=kinds)

@@ -1,0 +1,61 @@
+"""A linear axis in per cent of a drawing's width, with ticks at round values."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runner.base.figures import places, signed
+
+MARGIN = 2.0
+"""Per cent of the width that is left free at either end, so that marks at the ends are whole."""
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Where a tick stands, in per cent of the width, and what it says."""
+
+    at: float
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high`, both shown; `step` from tick to tick, multiples of which the ticks are."""
+
+    low: float
+    high: float
+    step: float
+
+    def at(self, value: float) -> float:
+        """Per cent of the width at two places; a value beyond an end stands at that end."""
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return round(MARGIN + share * (100 - 2 * MARGIN), 2)
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The multiples of `step` from `low` to `high`, signed where some are below 0."""
+        digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
+        if round(self.step * 10**digits, 6) % 1:
+            digits += 1
+        first, last = math.ceil(self.low / self.step - 1e-9), math.floor(self.high / self.step + 1e-9)
+        text = signed if self.low < 0 else places
+        values = [number * self.step for number in range(first, last + 1)]
+        return [Tick(self.at(value), round(value, 9), text(value, digits)) for value in values]
+
+
+def axis_over(values: Iterable[float], *, include: Sequence[float] = (), ticks: int = 5) -> Axis:
+    """An axis that holds all values, and `include`, between ends that are multiples of its step; about so many ticks.
+
+    Without values, and where all are equal, it is a unit wide.
+    """
+    found = [*values, *include]
+    low, high = (min(found), max(found)) if found else (0.0, 1.0)
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    rough = (high - low) / ticks
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * power for size in _STEPS if size * power >= rough - 1e-12)
+    return Axis(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step)

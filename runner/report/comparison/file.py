@@ -1,0 +1,72 @@
+"""What a comparison may be with; where pages and tables may go, and writing a page that belongs to no record."""
+
+import re
+from pathlib import Path
+
+from runner.base.canonical import write_atomic
+from runner.base.errors import BackendError, InputError
+
+FORMS = (
+    "v1 (a version), rehearsal, production, post-bulk, post-bulk/DATE, or the path of a results.json or of a "
+    "post_bulk.json"
+)
+"""What a comparison may be with."""
+
+_KIND = re.compile(rb'<meta name="generator" content="per-source-eval, ([a-z -]+)')
+_HEAD = 4_000
+"""Bytes from a page's beginning within which it says what it is."""
+
+
+def outside_records(path: Path, work: Path | None, *committed: Path, flag: str = "--output") -> None:
+    """Nothing where `path` lies in no `committed` folder and in no version, whatever its eval set, or below `work`.
+
+    Raises InputError, which asks for another `flag`, for such a place and for links in a circle.
+    """
+    try:
+        place = path.resolve()
+        folders = [folder.resolve() for folder in committed]
+        # Beside an eval set of its own, the folder for work lies within.
+        if work is not None and place.is_relative_to(work.resolve()):
+            return
+        inside = [folder for folder in folders if place.is_relative_to(folder)]
+        inside += [folder for folder in (place, *place.parents) if _is_version(folder)]
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path} cannot be used (links in a circle?). Give {flag} another place.") from error
+    if inside:
+        raise InputError(
+            f"{path} lies in {inside[0]}, which is committed: only a run writes there. Give {flag} another place."
+        )
+
+
+def _is_version(folder: Path) -> bool:
+    """Whether this is a version's folder, by the files that make it one."""
+    named = re.fullmatch(r"v\d+", folder.name) is not None
+    return named and any((folder / name).exists() for name in ("plan.yaml", "decision.json"))
+
+
+def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, flag: str = "--output") -> Path:
+    """The path, once the page is there whole: outside of records, and over nothing but an earlier page of its kind.
+
+    Raises InputError for another place, BackendError where it cannot be written.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path} would be written as an HTML page. Give {flag} a name that ends in .html.")
+    outside_records(path, work, *committed, flag=flag)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Give {flag} the name of a file.")
+    try:
+        if path.exists() and not _is_earlier(path, content):
+            raise InputError(f"{path} exists and is no page of this kind. Move it away, or give {flag} another place.")
+        write_atomic(path, content)
+    except OSError as error:
+        raise BackendError(f"{path} cannot be written ({error.strerror}). Give {flag} another place.") from error
+    return path
+
+
+def _is_earlier(path: Path, content: bytes) -> bool:
+    """Whether a regular file is a page of the kind that `content` is."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        before, now = _KIND.search(stream.read(_HEAD)), _KIND.search(content[:_HEAD])
+    return before is not None and now is not None and before[1] == now[1]

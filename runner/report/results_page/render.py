@@ -1,0 +1,86 @@
+"""results.html: one self-contained page, a pure function of results, receipt and the templates."""
+
+import shlex
+from collections.abc import Mapping
+
+import yaml
+
+from runner.base.canonical import JSON, json_bytes, rounded, sha256
+from runner.eval_set import catalog
+from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.judges import Agreement
+from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import DRIVER
+from runner.judge.agreement.panel import can_say
+from runner.report.page_frame import inert, rendered
+from runner.report.results_page.plots import plots
+from runner.report.results_page.where_embedded import embedded
+
+TEMPLATE_VERSION = 7
+"""Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
+runner/report for it; the page names it. The comparison, the index and the report of --post-bulk have their own."""
+
+STYLES = ("_forest.css.j2", "_curves.css.j2", "_strips.css.j2", "_drill.css.j2")
+SCRIPTS = ("results_lists.js.j2", "results_tables.js.j2", "results_keys.js.j2")
+"""The templates that make the page's one style, after what all pages share, and its one script."""
+
+
+def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists | None = None) -> bytes:
+    """UTF-8 HTML without network or clock: the same bytes for the same inputs; whole without its script, too.
+
+    Figures are rounded as results.json rounds them, so that a page made before the file was written and one made
+    from it do not differ. Text from documents, queries and labels is shown, never interpreted. `local_copy`
+    takes the place of the results' lists, with passages of documents that are not ours, and the page says so.
+    """
+    stored = rounded(results.model_dump())
+    lists = stored["lists"] if local_copy is None else rounded(local_copy.model_dump())
+    shown = inert(stored | {"lists": lists})
+    measured = None if receipt is None else inert(rounded(receipt.model_dump()))
+    return rendered(
+        "results.html.j2",
+        styles=STYLES,
+        scripts=SCRIPTS,
+        results=shown,
+        plots=plots(shown, measured),
+        local_copy=local_copy is not None,
+        receipt=measured,
+        embedded=embedded(measured["backends"] if measured else {}, inert(results.plan.baseline)),
+        results_sha256=sha256(json_bytes(stored)),
+        plan_lines=yaml.safe_dump(inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
+        commands=inert(_commands(results)),
+        double_command=inert(f"{DRIVER} labels double --source={shlex.quote(results.source)}"),
+        judges_say=inert(_judges_say(stored["judging"])),
+        template_version=TEMPLATE_VERSION,
+    )
+
+
+def _judges_say(panel: Mapping[str, JSON] | None) -> list[str]:
+    """One sentence a second judge on what its readings can show, from figures as they are stored."""
+    if panel is None:
+        return []
+    agreement = Agreement.model_validate(panel["agreement"])
+    return [f"{second.judge}: {can_say(agreement, second)}" for second in agreement.seconds]
+
+
+def _commands(results: Results) -> list[str]:
+    """Commands that make these results, check the record and compare the page; outside the record the first alone."""
+    source = f"--source={shlex.quote(results.source)}"
+    known = catalog.SOURCES.get(results.source)
+    # An exploration does not say whose cells it was compared with; a baseline of a rehearsal gives it away.
+    elsewhere = known is not None and results.plan.baseline != known.baseline
+    rehearse = " --rehearse" if results.kind == "rehearsal" or (results.kind == "exploration" and elsewhere) else ""
+    run = f"{DRIVER} {source}{rehearse}"
+    if results.kind == "exploration":
+        cells = [row.cell for row in results.cells if row.role != "baseline"]
+        return [" \\\n    ".join([run, *(f"--cells {shlex.quote(cell)}" for cell in cells)])]
+    if results.collection is not None:
+        place = "--eval-set-path FOLDER"
+        imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)
+        return [
+            f"{run} --corpus-path {shlex.quote(results.collection.name)} {place}{imported}",
+            f"{DRIVER} render {source} {place} --check",
+        ]
+    if results.provisional:
+        return [run]
+    return [run, f"{DRIVER} verify {source}", f"{DRIVER} render {source}{rehearse} --check --version {results.version}"]

@@ -1,0 +1,113 @@
+"""What a run says on the terminal when it is done: the verdict, a small table, and what it does not show."""
+
+import textwrap
+from collections.abc import Sequence
+
+from runner.base.figures import fitting
+from runner.decide.tiers import interval_of, p_telling, telling, texts, whole_percent
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+
+WIDTH = 100
+"""Columns of a terminal that a line of the summary fits in."""
+
+_GAP = "  "
+_NARROWEST = 16
+
+
+def run_summary(results: Results) -> str:
+    """The verdict's sentence, the table of cells, and what the figures do not show; no line wider than WIDTH."""
+    said = results.outcome
+    lines = [
+        *_wrapped(f"{_name(results)}: {said.sentence}"),
+        ranking_table(results),
+        *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
+        *_wrapped(f"not shown: {said.not_shown}"),
+        *_wrapped(f"next: {said.next_step}"),
+    ]
+    return "\n".join(lines)
+
+
+def ranking_table(results: Results) -> str:
+    """The cells, best nDCG@10 first, at the places that their intervals allow; a name too long for its column wraps."""
+    head = ("nDCG@10", "difference", "adj. p", "Recall@10", "guard", "gate")
+    rows = [_figures(row, results.plan) for row in results.cells]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    left = max(WIDTH - sum(len(_GAP) + width for width in widths), _NARROWEST)
+    width = min(max(len(row.cell) for row in results.cells), left)
+    lines = [_line("cell", width, head, widths)]
+    for row, figures in zip(results.cells, rows, strict=True):
+        first, *others = textwrap.wrap(row.cell, width, subsequent_indent=_GAP, break_on_hyphens=False)
+        lines += [_line(first, width, figures, widths), *others]
+    share = whole_percent(1 - results.plan.significance.alpha)
+    note = f"[ ] holds the differences of all cells at once ({share})"
+    if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
+        note += "; * that of this cell alone"
+    return "\n".join([*lines, *_wrapped(note)])
+
+
+def _line(name: str, width: int, figures: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (text.ljust(room) for text, room in zip(figures, widths, strict=True))
+    return _GAP.join((name.ljust(width), *padded)).rstrip()
+
+
+def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
+    """A cell's columns beside its name; differences show their side of 0 and of the rule."""
+    ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
+    score, recalled = (_ascii(fitting(one.mean, one.low, one.high)) for one in (ndcg, recall))
+    if row.test is None or row.guard is None:
+        return score, "baseline", "", recalled, "", row.gate.verdict
+    gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
+    low, high = interval_of(row.test)
+    gained, least, most = texts(gain, low, high, plan.rule.min_gain)
+    alone = "" if row.test.simultaneous else "*"
+    changed = telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    p = row.test.p_adjusted
+    adjusted = "" if p is None else p_telling(p, plan.significance.alpha)
+    gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
+    return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
+
+
+def _ascii(text: str) -> str:
+    """A figure with the minus that any console has."""
+    return text.replace("\u2212", "-")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
+
+
+def _name(results: Results) -> str:
+    """Source and version, and whether these figures can decide anything."""
+    name = f"{results.source} v{results.version}"
+    beside = {
+        "production": "",
+        "rehearsal": " (rehearsal, never a decision)",
+        "exploration": " (exploration, decides nothing)",
+        "external": " (public collection, decides nothing)",
+    }
+    return name + beside[results.kind] + (" (provisional)" if results.provisional else "")
+
+
+def decision_sentence(decision: Decision) -> str:
+    """What was chosen, for what tier of evidence, by whom and why."""
+    head = f"{decision.source} v{decision.version}"
+    if decision.kind == "rehearsal":
+        head = f"rehearsal of {head} (never counts as a decision)"
+    chosen = decision.chosen
+    said = f"{chosen.cell} ({chosen.standing})"
+    if decision.kind == "policy":
+        said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
+    elif chosen.standing == "the baseline":
+        said = f"the baseline, {chosen.cell} ({_beside(decision)})"
+    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+
+
+def _beside(decision: Decision) -> str:
+    """What the baseline was chosen instead of."""
+    if decision.tier == "confirmed":
+        return "though a cell is confirmed"
+    if decision.tier == "candidate":
+        return "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
+    return decision.tier

@@ -1,0 +1,171 @@
+"""Chunks of a version and their vectors, through the store; on other machines several encoders at the same time."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.base.canonical import write_atomic
+from runner.base.errors import BackendError
+from runner.base.progress import Dollars, Progress, Report, bars
+from runner.base.records import Chunk, Document, Query, Side, Vectors
+from runner.base.side_by_side import side_by_side
+from runner.base.store import Store
+from runner.embed.backends import Backend, Work
+from runner.embed.batches import Order
+from runner.embed.chunk_corpus import chunk_corpus, chunks_to_rows, rows_to_chunks
+from runner.embed.embed_chunks import embed, is_begun, outstanding
+from runner.embed.stored_chunks import ROWS, STAGE, chunk_inputs
+from runner.embed.vectors import described
+from runner.retrieve.ranking import chunk_table
+
+
+class Embedding(NamedTuple):
+    """What a dense cell needs of its encoder: the vectors of a chunker's chunks, and those of the queries."""
+
+    encoder: str
+    chunker: str
+    order: Order
+
+
+class CellVectors:
+    """Makes chunks and vectors of one version once each, and remembers how long the vectors took."""
+
+    def __init__(
+        self,
+        store: Store,
+        corpus_sha256: str,
+        documents: Callable[[], Sequence[Document]],
+        queries: Sequence[Query],
+        backend: Backend,
+    ) -> None:
+        self.store = store
+        self.corpus_sha256 = corpus_sha256
+        self.documents = cache(documents)
+        self.queries = queries
+        self.backend = backend
+        self.encoder = cache(backend.encoder)
+        self.seconds: dict[Embedding, float] = {}
+        """Of what was embedded here from its first text on: what an earlier run left makes the rest no measurement."""
+        self._chunks: dict[str, list[Chunk]] = {}
+        self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
+        """The chunks of a chunker by document, as retrieval takes them."""
+
+    def ahead(self, embeddings: Sequence[Embedding]) -> None:
+        """Ask the backend whether what is outstanding may begin; then embed, each encoder in a thread of its own.
+
+        Where a backend is not concurrent nothing is embedded ahead: each cell embeds when its turn comes.
+        """
+        if not self.backend.concurrent:
+            return
+        by_encoder: dict[str, list[Embedding]] = {}
+        for embedding in dict.fromkeys(embeddings):
+            by_encoder.setdefault(embedding.encoder, []).append(embedding)
+        work = [self._work(encoder, wanted) for encoder, wanted in by_encoder.items()]
+        self.backend.prepare(work)
+        with bars() as bar:
+            jobs = [
+                partial(self._embed_all, wanted, _Sum(self._reported(bar, asked.encoder), asked))
+                for asked, wanted in zip(work, by_encoder.values(), strict=True)
+                if asked.texts
+            ]
+            side_by_side(jobs)
+
+    def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
+        """Of the chunks and of the queries; a BackendError where they were made in two places."""
+        with bars() as bar:
+            return self._vectors(wanted, self._reported(bar, wanted.encoder, f" x {wanted.chunker}"))
+
+    def _vectors(
+        self, wanted: Embedding, report: Report, report_queries: Report | None = None
+    ) -> tuple[Vectors, Vectors]:
+        started = time.perf_counter()
+        chunks, readings = self.chunks(wanted.chunker), self.readings(wanted.chunker)
+        begun = is_begun(self.store, self.encoder(wanted.encoder), readings, "document", wanted.order)
+
+        def name_of(index: int) -> str:
+            return f"chunk {chunks[index].index} of {chunks[index].doc_id}"
+
+        def name_of_query(index: int) -> str:
+            return f"query {self.queries[index].query_id}"
+
+        found = self._embed(wanted, readings, "document", name_of, report)
+        asked = self._embed(wanted, self._questions, "query", name_of_query, report_queries)
+        if found.facts != asked.facts:
+            raise BackendError(
+                f"{wanted.encoder}: the chunks were embedded by {described(found.facts)}, the queries by "
+                f"{described(asked.facts)}. Vectors of two backends are never compared; run again where the first is "
+                f"to be had, or delete {self.store.root / 'vectors'} to embed anew."
+            )
+        if not begun:
+            self.seconds.setdefault(wanted, time.perf_counter() - started)
+        return found, asked
+
+    def chunks(self, chunker: str) -> list[Chunk]:
+        """The chunks of every document, in document order."""
+        if chunker not in self._chunks:
+
+            def build(folder: Path) -> None:
+                write_atomic(folder / "chunks.tsv", chunks_to_rows(chunk_corpus(self.documents(), chunker)))
+
+            folder = self.store.ensure(STAGE, chunk_inputs(chunker, self.corpus_sha256), build)
+            self._chunks[chunker] = rows_to_chunks((folder / ROWS).read_bytes())
+        return self._chunks[chunker]
+
+    def readings(self, chunker: str) -> list[str]:
+        """What encoders and BM25 read of every chunk."""
+        documents = {document.doc_id: document for document in self.documents()}
+        return [chunk.reading(documents[chunk.doc_id]) for chunk in self.chunks(chunker)]
+
+    @property
+    def _questions(self) -> list[str]:
+        return [query.text for query in self.queries]
+
+    def _work(self, encoder: str, wanted: Sequence[Embedding]) -> Work:
+        """What is outstanding of one encoder, texts that several chunkers share counted with each."""
+        model = self.encoder(encoder)
+        counts = [
+            outstanding(self.store, model, self.readings(each.chunker), "document", each.order) for each in wanted
+        ]
+        for order in dict.fromkeys(each.order for each in wanted):
+            counts.append(outstanding(self.store, model, self._questions, "query", order))
+        return Work(encoder, sum(texts for texts, _ in counts), sum(tokens for _, tokens in counts))
+
+    def _reported(self, bar: Callable[[str, Dollars], Report], encoder: str, more: str = "") -> Report:
+        return bar(f"embedding {encoder}{more}", partial(self.backend.dollars, encoder))
+
+    def _embed_all(self, wanted: Sequence[Embedding], so_far: "_Sum") -> None:
+        for embedding in wanted:
+            self._vectors(embedding, so_far.next(), so_far.next())
+
+    def _embed(
+        self,
+        wanted: Embedding,
+        texts: Sequence[str],
+        side: Side,
+        name_of: Callable[[int], str],
+        report: Report | None = None,
+    ) -> Vectors:
+        model = self.encoder(wanted.encoder)
+        return embed(self.store, model, texts, side, order=wanted.order, name_of=name_of, report=report)
+
+
+class _Sum:
+    """One report out of those of several embeddings, one after the other."""
+
+    def __init__(self, report: Report, work: Work) -> None:
+        self.report, self.work = report, work
+        self.texts = self.tokens = 0
+
+    def next(self) -> Report:
+        """For the next embedding: what an earlier attempt left of it does not count."""
+        before: list[Progress] = []
+
+        def report(at: Progress) -> None:
+            if not before:
+                before.append(Progress(self.texts - at.texts, 0, self.tokens - at.tokens, 0))
+            self.texts, self.tokens = before[0].texts + at.texts, before[0].tokens + at.tokens
+            self.report(Progress(self.texts, self.work.texts, self.tokens, self.work.tokens))
+
+        return report

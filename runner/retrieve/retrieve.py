@@ -1,0 +1,187 @@
+"""Exact dense retrieval and the two hybrids, with results that no thread count, block size or row order can change.
+
+Similarities in float32, whose last bits depend on the BLAS, its threads and the block, only pick a shortlist (see
+`shortlist`), by a margin that covers their worst error; every score that counts is summed again in float64.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.base.records import SCORE_UNIT, Chunk, ChunkHit, Hit, Run
+from runner.embed.vector_rows import Matrix, gathered
+from runner.retrieve.ranking import (
+    RUN_DEPTH,
+    ChunkTable,
+    Ints,
+    Retrieval,
+    chunk_table,
+    quantised,
+    rank,
+    read_down,
+    retrieval,
+)
+from runner.retrieve.shortlist import shortlists
+
+RRF_K = 60
+"""Cormack, Clarke & Buettcher 2009; not the k of a top-k list."""
+
+EXACT_ROWS = 256  # as float64 these still fit a core's cache; larger blocks took up to 1.8 times as long
+
+
+class DenseArm(NamedTuple):
+    """What dense retrieval compares: a row of `query_vectors` a query with a row of `chunk_vectors` a chunk.
+
+    `known_table` is the chunks' table where the caller has it, since one serves every cell of a chunker.
+    """
+
+    query_ids: Sequence[str]
+    query_vectors: Matrix
+    chunks: Sequence[Chunk]
+    chunk_vectors: Matrix
+    known_table: ChunkTable | None = None
+
+    @property
+    def table(self) -> ChunkTable:
+        """The chunks' table, made now where the caller had none."""
+        return self.known_table or chunk_table(self.chunks)
+
+    @property
+    def index_bytes(self) -> int:
+        """Of the chunks' vectors as float32."""
+        return 4 * math.prod(self.chunk_vectors.shape)
+
+
+def dense_run(cell: str, arm: DenseArm) -> Retrieval:
+    """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
+
+    Exact: equal to scoring every chunk in float64 and rounding to 1e-5. Equal rows score equally. Of a document's
+    chunks that score alike the first is its evidence. Raises ValueError on rows that do not fit or are not finite.
+    """
+    _check(arm)
+    table = arm.table
+
+    def scored() -> Iterator[tuple[str, Ints, Ints]]:
+        found = shortlists(arm.query_vectors, table, arm.chunk_vectors)
+        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, found, strict=True):
+            rows = table.rows_of(documents)
+            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
+
+    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+
+
+def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
+    """The sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
+    _check(arm)
+    table = arm.table
+
+    def scored() -> Iterator[tuple[str, Ints, Ints]]:
+        for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
+            rows = table.rows_of(_documents(table, sparse, query_id))
+            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
+
+    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+
+
+def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
+    """The two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
+
+    Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best chunk by dense
+    score, also where the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
+    fused order, then each one's second best, and so on, since fused scores belong to documents.
+    """
+    table, chunks = arm.table, arm.chunks
+    dense = dense_run(cell, arm._replace(known_table=table)).run
+    hits: dict[str, tuple[Hit, ...]] = {}
+    reading: dict[str, tuple[ChunkHit, ...]] = {}
+    for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
+        arms = [_documents(table, run, query_id) for run in (sparse, dense)]
+        documents, scores = fused_ranking(arms)
+        rows = _in_rounds(query, table, arm.chunk_vectors, documents)
+        hits[query_id] = tuple(
+            Hit(chunks[row].doc_id, score / SCORE_UNIT, chunks[row].span)
+            for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
+        )
+        reading[query_id] = read_down(chunks, table, rows)
+    return Retrieval(Run(cell, hits), reading, arm.index_bytes)
+
+
+def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
+    """The first RUN_DEPTH documents by summed reciprocal rank with their scores, as `fused_ranking` has them."""
+    ids = sorted({doc_id for ranking in rankings for doc_id in ranking})
+    numbers = {doc_id: number for number, doc_id in enumerate(ids)}
+    documents, scores = fused_ranking(
+        [np.array([numbers[doc_id] for doc_id in ranking], np.int64) for ranking in rankings]
+    )
+    return [(ids[document], score) for document, score in zip(documents.tolist(), scores.tolist(), strict=True)]
+
+
+def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """The first RUN_DEPTH documents by summed reciprocal rank, and their scores in whole steps of 1e-9.
+
+    Documents are numbers that ascend with doc_id, since these settle ties.
+    """
+    documents, scores = reciprocal_ranks(rankings)
+    order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
+    return documents[order], scores[order]
+
+
+def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Every document of the rankings, ascending, and its sum of 1 / (RRF_K + rank) in whole steps of 1e-9.
+
+    Exact sums rounded half up. Rounding merges none of them: with two rankings of RUN_DEPTH the denominators are at
+    most (60 + 100) ** 2, so that two different sums lie at least 1.5e-9 apart.
+    """
+    sums: dict[int, Fraction] = {}
+    for ranking in rankings:
+        for place, document in enumerate(ranking.tolist(), start=1):
+            sums[document] = sums.get(document, Fraction(0)) + Fraction(1, RRF_K + place)
+    documents = sorted(sums)
+    steps = [math.floor(sums[document] * SCORE_UNIT + Fraction(1, 2)) for document in documents]
+    return np.array(documents, np.int64), np.array(steps, np.int64)
+
+
+def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
+    """Inner products of one query (dim,) with the rows named, in whole steps of 1e-5.
+
+    A product of two float32 is exact in float64 and each row is summed by itself, in numpy's one order for
+    contiguous rows: a row's score depends on nothing but the row and the query.
+    """
+    scores = np.empty(len(rows), np.int64)
+    exact_query = query.astype(np.float64)
+    for start in range(0, len(rows), EXACT_ROWS):
+        products = gathered(chunk_vectors, rows[start : start + EXACT_ROWS]) * exact_query
+        scores[start : start + EXACT_ROWS] = quantised(products.sum(axis=1))
+    return scores
+
+
+def _check(arm: DenseArm) -> None:
+    query_ids, query_vectors, chunks, chunk_vectors, _ = arm
+    if query_vectors.shape != (len(query_ids), chunk_vectors.shape[1]) or len(chunk_vectors) != len(chunks):
+        raise ValueError(
+            f"{len(query_ids)} queries with vectors {query_vectors.shape} do not fit "
+            f"{len(chunks)} chunks with vectors {chunk_vectors.shape}"
+        )
+    if not np.isfinite(query_vectors).all():
+        raise ValueError("query vectors hold a value that is not finite")
+
+
+def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
+    """The numbers of a run's first RUN_DEPTH documents, best first."""
+    try:
+        return np.array([table.numbers[hit.doc_id] for hit in run.hits[query_id][:RUN_DEPTH]], np.int64)
+    except KeyError as error:
+        raise ValueError(f"{run.cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
+
+
+def _in_rounds(query: Matrix, table: ChunkTable, chunk_vectors: Matrix, documents: Ints) -> Ints:
+    """Rows of the documents: the best chunk of each in the order given, then the second best of each, and so on."""
+    rows = table.rows_of(documents)
+    places = np.repeat(np.arange(len(documents)), table.starts[documents + 1] - table.starts[documents])
+    scores = exact_scores(query, chunk_vectors, rows)
+    order = np.lexsort((table.indices[rows], -scores, places))
+    firsts = np.searchsorted(places, places[order])  # places ascend, and so does places[order]
+    return rows[order][np.lexsort((places[order], np.arange(len(rows)) - firsts))]

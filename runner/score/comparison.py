@@ -1,0 +1,217 @@
+"""Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from runner.base.records import SCORE_UNIT, Query, Run, Scores
+from runner.decide.scale.scale import scale_result
+from runner.eval_set.shapes.plan import CellFile, Plan
+from runner.eval_set.shapes.results import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.scale import ScaleResult
+from runner.gate.graded_gate import GradedGate
+from runner.retrieve.ranking import Ints
+from runner.score.bootstrap import mean_intervals, paired_intervals, score_matrix
+from runner.score.score import Qrels, score
+from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
+from runner.score.winners_curse import corrected_gain, false_alarm_probability
+
+HIGHEST_GRADE = 3
+"""The judges' best grade."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs of a version and all that judges them; `registered` cells form the tested family.
+
+    `facts` are the cells' own files; `document_lengths` are the characters of every document of the corpus.
+    `published` qrels are taken as they are: what they do not judge keeps no cell from anything.
+    """
+
+    plan: Plan
+    queries: Sequence[Query]
+    runs: Mapping[str, Run]
+    qrels: Qrels
+    facts: Mapping[str, CellFile]
+    registered: frozenset[str]
+    document_lengths: Mapping[str, int]
+    published: bool = False
+
+    @cached_property
+    def query_ids(self) -> list[str]:
+        """In the order of queries.yaml, which is that of every per-query list."""
+        return [query.query_id for query in self.queries]
+
+    @cached_property
+    def strata(self) -> dict[str, str]:
+        """Each query's stratum."""
+        return {query.query_id: query.stratum for query in self.queries}
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """Every cell's per-query scores."""
+        grade = self.plan.relevant_grade
+        return {cell: score(run, self.query_ids, self.qrels, grade) for cell, run in self.runs.items()}
+
+    @cached_property
+    def highest_grade(self) -> int:
+        """What a perfect document is graded: published qrels say it themselves."""
+        if not self.published:
+            return HIGHEST_GRADE
+        return max((grade for grades in self.qrels.values() for grade in grades.values()), default=HIGHEST_GRADE)
+
+    @property
+    def challengers(self) -> list[str]:
+        """The cells beside the baseline."""
+        return [cell for cell in self.runs if cell != self.plan.baseline]
+
+    def paired(self, cells: Sequence[str], measure: str) -> Ints:
+        """Cell minus baseline, (cells, queries) in units of 1e-9."""
+        values = score_matrix([self.scores[cell] for cell in (self.plan.baseline, *cells)], measure)
+        differences: Ints = values[1:] - values[0]
+        return differences
+
+    @cached_property
+    def tests(self) -> dict[str, PairedTestResult]:
+        """Every challenger's test; adjusted over the preregistered ones, which are the family."""
+        family = [cell for cell in self.challengers if cell in self.registered]
+        settings = self.plan.significance
+        found = {}
+        for cells, adjusted in ((family, True), *(([cell], False) for cell in self.challengers if cell not in family)):
+            if not cells:
+                continue
+            tests = paired_tests(
+                self.paired(cells, "ndcg@10"), draws=settings.draws, alpha=settings.alpha, seed=settings.seed
+            )
+            for cell, test in zip(cells, tests, strict=True):
+                found[cell] = _test_result(test, self.query_ids, adjusted=adjusted)
+        return found
+
+    @cached_property
+    def guards(self) -> dict[str, GuardResult]:
+        """Every challenger's Recall@10 against the loss that the rule allows."""
+        if not self.challengers:
+            return {}
+        settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
+        found = non_inferiority(
+            self.paired(self.challengers, "recall@10"),
+            margin,
+            draws=settings.draws,
+            alpha=settings.alpha,
+            seed=settings.seed,
+        )
+        return {cell: _guard_result(guard) for cell, guard in zip(self.challengers, found, strict=True)}
+
+    @cached_property
+    def gate(self) -> GradedGate:
+        """The null gate of this eval set, for every run of it."""
+        settings = self.plan.null_gate
+        return GradedGate(
+            self.query_ids,
+            self.qrels,
+            self.strata,
+            self.document_lengths,
+            draws=settings.draws,
+            tau=settings.tau,
+            alpha=settings.alpha,
+            seed=settings.seed,
+        )
+
+    def false_alarm(self) -> float | None:
+        """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
+        if not self.challengers:
+            return None
+        rule, settings = self.plan.rule, self.plan.significance
+        return false_alarm_probability(
+            self.paired(self.challengers, "ndcg@10"),
+            self.paired(self.challengers, "recall@10"),
+            min_gain=rule.min_gain,
+            max_recall_loss=rule.max_recall_loss,
+            draws=settings.draws,
+            seed=settings.seed,
+        )
+
+    def best_gain_corrected(self) -> float | None:
+        """The greatest gain less what picking it from several adds; None without challengers."""
+        if not self.challengers:
+            return None
+        bootstrap = self.plan.bootstrap
+        gains = self.paired(self.challengers, "ndcg@10")
+        return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
+
+    def scale(self) -> ScaleResult:
+        """What fewer and more distractors would make of the scores and of the cells' order."""
+        bootstrap = self.plan.bootstrap
+        return scale_result(
+            self.runs,
+            self.query_ids,
+            self.qrels,
+            len(self.document_lengths),
+            baseline=self.plan.baseline,
+            seed=bootstrap.seed,
+            resamples=bootstrap.resamples,
+            confidence=bootstrap.confidence,
+        )
+
+    def means(self, measure: str) -> list[MeasureResult]:
+        """Every cell's mean with its bootstrap interval, in the order of `runs`."""
+        bootstrap = self.plan.bootstrap
+        values = score_matrix(list(self.scores.values()), measure)
+        intervals = mean_intervals(
+            values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
+        )
+        return [
+            MeasureResult(mean=mean(row), low=interval.low, high=interval.high, per_query=[int(v) for v in row])
+            for row, interval in zip(values, intervals, strict=True)
+        ]
+
+    def differences(self, measure: str) -> list[Difference]:
+        """Every cell less the baseline, in the order of `runs`; zeros for the baseline itself."""
+        values = score_matrix(list(self.scores.values()), measure)
+        return paired_differences(values, list(self.scores).index(self.plan.baseline), self.plan)
+
+
+def mean(values: Ints) -> float:
+    """The mean of values in units of 1e-9."""
+    return int(values.sum()) / (len(values) * SCORE_UNIT)
+
+
+def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
+    """Over a row of differences, one a query."""
+    return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
+
+
+def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
+    """Each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
+    bootstrap = plan.bootstrap
+    intervals = paired_intervals(
+        values, baseline, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
+    )
+    found = []
+    for row, interval in zip(values - values[baseline], intervals, strict=True):
+        wins, ties, losses = wins_ties_losses(row)
+        found.append(
+            Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
+        )
+    return found
+
+
+def _test_result(test: PairedTest, query_ids: Sequence[str], *, adjusted: bool) -> PairedTestResult:
+    return PairedTestResult(
+        p=test.p,
+        exact=test.exact,
+        p_t=test.p_t,
+        p_adjusted=test.p_adjusted if adjusted else None,
+        p_skew=test.p_skew if adjusted else None,
+        p_holm=test.p_holm if adjusted else None,
+        interval=[test.interval.low, test.interval.high],
+        simultaneous=[test.simultaneous.low, test.simultaneous.high] if adjusted else None,
+        cohens_d=test.cohens_d,
+        sd=test.sd,
+        left_out=[test.left_out.low, test.left_out.high],
+        influential=query_ids[test.influential],
+    )
+
+
+def _guard_result(guard: NonInferiority) -> GuardResult:
+    return GuardResult(state=guard.state, low=guard.low, high=guard.high, p=guard.p)

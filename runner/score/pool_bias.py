@@ -1,0 +1,78 @@
+"""How much worse a cell would look that had no part in the pool: leave-one-cell-out (Zobel, SIGIR 1998)."""
+
+from collections.abc import Mapping, Set
+
+from runner.base.records import IMPORTED, BM25Cell, HybridCell, parse_cell
+from runner.eval_set.batches import Pair
+from runner.eval_set.shapes.pool import CellPool, LeftOut
+from runner.judge.prep_labels import pool
+from runner.score.bootstrap import score_matrix
+from runner.score.comparison import Comparison, mean
+from runner.score.score import Qrels, score
+
+_BM25 = "bm25"
+
+
+def pool_bias(comparison: Comparison) -> dict[str, CellPool]:
+    """Every cell with and without what it alone brought into the pool; {} where the qrels are published.
+
+    Both scores are under the same rules: what is left out counts as not relevant, and no longer in the ideal either,
+    so that a score can rise where the cell had ranked a relevant document low.
+    """
+    if comparison.published:
+        return {}
+    depth = comparison.plan.pool_depth
+    pooled = {cell: frozenset(pool([run], depth)) for cell, run in comparison.runs.items()}
+    return {cell: _cell_pool(comparison, cell, pooled) for cell in pooled}
+
+
+def arms(cell: str) -> frozenset[str]:
+    """What a cell ranks by: its encoder, BM25 of any variant, or both; an imported cell is known by its name alone."""
+    if cell.startswith(f"{IMPORTED}:"):
+        return frozenset([cell])
+    parsed = parse_cell(cell)
+    if isinstance(parsed, BM25Cell):
+        return frozenset([_BM25])
+    return frozenset([parsed.encoder, _BM25] if isinstance(parsed, HybridCell) else [parsed.encoder])
+
+
+def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]]) -> CellPool:
+    baseline = comparison.plan.baseline
+    others = [other for other in pooled if other != cell]
+    strangers = [other for other in others if other == baseline or not arms(cell) & arms(other)]
+    values = score_matrix([comparison.scores[baseline], comparison.scores[cell]], "ndcg@10")
+    return CellPool(
+        pairs=len(pooled[cell]),
+        ndcg=mean(values[1]),
+        difference=mean(values[1] - values[0]),
+        alone=_left_out(comparison, cell, others, pooled),
+        kin=_left_out(comparison, cell, strangers, pooled),
+    )
+
+
+def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Mapping[str, Set[Pair]]) -> LeftOut | None:
+    """The cell where only the cells `pooling` made the pool; None where there are none of them."""
+    if not pooling:
+        return None
+    kept = frozenset().union(*(pooled[other] for other in pooling))
+    pairs = frozenset().union(*pooled.values()) - kept
+    without, relevant_grade = _without(comparison.qrels, pairs), comparison.plan.relevant_grade
+    baseline, own = (
+        score(comparison.runs[name], comparison.query_ids, without, relevant_grade)
+        for name in (comparison.plan.baseline, cell)
+    )
+    values = score_matrix([baseline, own], "ndcg@10")
+    return LeftOut(
+        pairs=len(pairs),
+        relevant=sum(comparison.qrels.get(q, {}).get(d, 0) >= relevant_grade for q, d in pairs),
+        ndcg=mean(values[1]),
+        difference=mean(values[1] - values[0]),
+        judged=mean(score_matrix([own], "judged@10")[0]),
+    )
+
+
+def _without(qrels: Qrels, pairs: Set[Pair]) -> Qrels:
+    return {
+        query_id: {doc_id: grade for doc_id, grade in grades.items() if (query_id, doc_id) not in pairs}
+        for query_id, grades in qrels.items()
+    }

@@ -1,0 +1,110 @@
+"""The measures of a run against judgments, query by query, in whole units of 1e-9."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.records import SCORE_UNIT, Judgment, Run, Scores
+from runner.retrieve.ranking import RUN_DEPTH
+
+MEASURES = ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10", "judged@10")
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""query_id -> doc_id -> grade."""
+
+DISCOUNTS = np.array([1 / math.log2(rank + 1) for rank in range(1, 11)])
+"""What a grade counts at ranks 1 to 10 (Jarvelin & Kekalainen 2002, base 2, as trec_eval)."""
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+
+_UNJUDGED = -(1 << 31)
+
+
+def qrels(judgments: Iterable[Judgment], judge: str | None = None) -> dict[str, dict[str, int]]:
+    """The grades that scores count: of every pair the earliest first-round one, or that of the judge named.
+
+    Batches may be graded by different people; a second reading of a pair, which comes later, changes no score.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for judgment in judgments:
+        if judgment.round == 1 and judge in (None, judgment.judge):
+            found.setdefault(judgment.query_id, {}).setdefault(judgment.doc_id, judgment.grade)
+    return found
+
+
+def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int) -> Scores:
+    """Every measure of MEASURES for every query, in the order given; KeyError where the run misses a query.
+
+    nDCG has linear gain and its ideal over all judged documents. Relevant, for recall and reciprocal rank, is a
+    grade of `relevant_grade` or more; recall is over all relevant documents judged, so that recall@10 cannot reach 1
+    where there are more than ten. `mrr` looks at RUN_DEPTH documents. An unjudged document counts as not relevant.
+    A query with no relevant document or with no hit scores 0 and stays; its judged@10 is the share of documents
+    judged among the first ten there are, 1 where there are none, since nothing is missing.
+    """
+    grades, lengths = _grades(run, query_ids, qrels)
+    places = np.arange(RUN_DEPTH)
+    relevant = grades >= relevant_grade
+    n_relevant = _column(len([g for g in qrels.get(q, {}).values() if g >= relevant_grade]) for q in query_ids)
+    first = np.where(relevant.any(axis=1), 1 / (1 + relevant.argmax(axis=1)), 0)
+    ten = np.minimum(lengths, 10)
+    judged = ((grades > _UNJUDGED) & (places < 10)).sum(axis=1)
+    gains = np.maximum(grades[:, : len(DISCOUNTS)], 0)
+    values = {
+        "ndcg@10": _ratio((gains * DISCOUNTS).sum(axis=1), ideal_gains(query_ids, qrels)),
+        "recall@10": _ratio(relevant[:, :10].sum(axis=1), n_relevant),
+        "recall@100": _ratio(relevant[:, :100].sum(axis=1), n_relevant),
+        "mrr": first,
+        "mrr@10": np.where(relevant[:, :10].any(axis=1), first, 0),
+        "judged@10": np.where(ten > 0, _ratio(judged, ten), 1),
+    }
+    return Scores(run.cell, tuple(query_ids), {name: tuple(units(v).tolist()) for name, v in values.items()})
+
+
+def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
+    """The discounted gain (queries,) of the best ranking that the judged documents allow; 0 where none is relevant."""
+    best = np.zeros((len(query_ids), len(DISCOUNTS)))
+    for row, query_id in enumerate(query_ids):
+        grades = sorted(qrels.get(query_id, {}).values(), reverse=True)[: len(DISCOUNTS)]
+        best[row, : len(grades)] = np.maximum(grades, 0)
+    gains: NDArray[np.float64] = (best * DISCOUNTS).sum(axis=1)
+    return gains
+
+
+def single_gold(query_ids: Iterable[str], qrels: Qrels) -> dict[str, str]:
+    """Each query's highest-graded document, of equals the first by id, without queries that have none above grade 0."""
+    best = {}
+    for query_id in query_ids:
+        doc_id, grade = min(qrels.get(query_id, {}).items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
+        if grade > 0:
+            best[query_id] = doc_id
+    return best
+
+
+def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Values in [0, 1] as whole units of 1e-9."""
+    return np.rint(values * SCORE_UNIT).astype(np.int64)
+
+
+def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Grades down each ranking (queries, RUN_DEPTH), _UNJUDGED where there is none, and the rankings' lengths."""
+    flat: list[int] = []
+    for query_id in query_ids:
+        judged = qrels.get(query_id, {})
+        flat += map(judged.get, map(attrgetter("doc_id"), run.hits[query_id][:RUN_DEPTH]), repeat(_UNJUDGED))
+    lengths = _column(min(len(run.hits[query_id]), RUN_DEPTH) for query_id in query_ids)
+    grades = np.full((len(query_ids), RUN_DEPTH), _UNJUDGED, np.int64)
+    grades[np.arange(RUN_DEPTH) < lengths[:, None]] = flat
+    return grades, lengths
+
+
+def _column(values: Iterable[int]) -> NDArray[np.int64]:
+    return np.fromiter(values, np.int64)
+
+
+def _ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
+    """Part by whole, 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)

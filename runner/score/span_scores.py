@@ -1,0 +1,184 @@
+"""What a reader with a budget of tokens finds of the passages that judges marked, whatever the chunks are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.records import ChunkHit, Judgment, Span
+from runner.base.spans import merged, n_characters, n_shared
+from runner.eval_set.shapes.pool import SpanBudget, SpanDifference, SpanMeasure, SpanResult
+from runner.retrieve.ranking import READ_TOKENS, Ints, Reading
+from runner.score.bootstrap import mean_intervals
+from runner.score.comparison import Comparison, mean, paired_differences
+from runner.score.score import units
+
+BUDGETS = (512, 2_048, READ_TOKENS)
+"""Tokens that are read down a cell's ranked chunks."""
+
+Gold = Mapping[str, Mapping[str, tuple[Span, ...]]]
+"""query_id -> relevant doc_id -> its marked characters as disjoint spans, () where none was marked."""
+
+
+class Found(NamedTuple):
+    """Characters of one query's reading: all that were read, and of them those marked, unmarked and unjudged.
+
+    `unmarked` lie in relevant documents without a mark, `unjudged` in documents without a grade; `gold` are all
+    marked characters, read or not.
+    """
+
+    read: int
+    marked: int
+    unmarked: int
+    unjudged: int
+    gold: int
+
+    @property
+    def recall(self) -> float | None:
+        """Marked characters read by all marked ones; None where nothing is marked."""
+        return self.marked / self.gold if self.gold else None
+
+    @property
+    def precision(self) -> float | None:
+        """Marked characters read by all read outside of unmarked documents; 0 where nothing was read at all.
+
+        None where nothing is marked, and where all that was read lies in relevant documents without a mark: what
+        supports the answer there is not known.
+        """
+        known = self.read - self.unmarked
+        if not self.gold or (self.read and not known):
+            return None
+        return self.marked / known if known else 0.0
+
+
+def gold_spans(judgments: Iterable[Judgment], relevant_grade: int) -> Gold:
+    """The marks of the scored judgments (the earliest first-round one of a pair) that say relevant."""
+    scored: dict[tuple[str, str], Judgment] = {}
+    for judgment in judgments:
+        if judgment.round == 1:
+            scored.setdefault((judgment.query_id, judgment.doc_id), judgment)
+    gold: dict[str, dict[str, tuple[Span, ...]]] = {}
+    for (query_id, doc_id), judgment in scored.items():
+        if judgment.grade >= relevant_grade:
+            gold.setdefault(query_id, {})[doc_id] = merged(judgment.spans)
+    return gold
+
+
+def characters_read(chunks: Iterable[ChunkHit], budget: int) -> dict[str, tuple[Span, ...]]:
+    """Each document's characters, as disjoint spans, that the first `budget` tokens of ranked chunks reach.
+
+    The last chunk is cut in proportion: of its characters the first part, rounded down. Tokens of the context that is
+    embedded before a chunk cost like others. A character in two chunks is read once and paid for twice.
+    """
+    spans: dict[str, list[Span]] = {}
+    left = budget
+    for chunk in chunks:
+        length = chunk.span.end - chunk.span.start
+        if chunk.n_tokens > left:
+            length = length * left // chunk.n_tokens
+        if length:
+            spans.setdefault(chunk.doc_id, []).append(Span(chunk.span.start, chunk.span.start + length))
+        left -= chunk.n_tokens
+        if left <= 0:
+            break
+    return {doc_id: merged(found) for doc_id, found in spans.items()}
+
+
+def found_of(
+    chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tuple[Span, ...]], judged: Mapping[str, int]
+) -> Found:
+    """What reading so far finds of one query's marked passages; `gold` and `judged` by document."""
+    read = characters_read(chunks, budget)
+    sizes = {doc_id: n_characters(spans) for doc_id, spans in read.items()}
+    return Found(
+        read=sum(sizes.values()),
+        marked=sum(n_shared(spans, gold.get(doc_id, ())) for doc_id, spans in read.items()),
+        unmarked=sum(size for doc_id, size in sizes.items() if gold.get(doc_id) == ()),
+        unjudged=sum(size for doc_id, size in sizes.items() if doc_id not in judged),
+        gold=sum(n_characters(spans) for spans in gold.values()),
+    )
+
+
+def span_scores(comparison: Comparison, judgments: Iterable[Judgment], readings: Mapping[str, Reading]) -> SpanResult:
+    """Span recall and precision of every cell that has a reading list, at every budget."""
+    gold = gold_spans(judgments, comparison.plan.relevant_grade)
+    marked = {query_id: spans for query_id, spans in gold.items() if any(spans.values())}
+    budgets = {budget: _at_budget(comparison, gold, readings, budget) for budget in BUDGETS} if marked else {}
+    documents = [spans for by_document in gold.values() for spans in by_document.values()]
+    return SpanResult(
+        queries=len(marked),
+        documents=sum(spans != () for spans in documents),
+        unmarked=sum(spans == () for spans in documents),
+        characters=sum(map(n_characters, documents)),
+        cells={cell: [budgets[budget][cell] for budget in BUDGETS] for cell in readings} if marked else {},
+    )
+
+
+def _at_budget(
+    comparison: Comparison, gold: Gold, readings: Mapping[str, Reading], budget: int
+) -> dict[str, SpanBudget]:
+    found = {
+        cell: [
+            found_of(reading[query_id], budget, gold.get(query_id, {}), comparison.qrels.get(query_id, {}))
+            for query_id in comparison.query_ids
+        ]
+        for cell, reading in readings.items()
+    }
+    recalls = _measures(comparison, {cell: [one.recall for one in row] for cell, row in found.items()})
+    precisions = _measures(comparison, {cell: [one.precision for one in row] for cell, row in found.items()})
+    return {
+        cell: SpanBudget(
+            tokens=budget,
+            recall=recalls[cell],
+            precision=precisions[cell],
+            unmarked=_share(row, [one.unmarked for one in row]),
+            unjudged=_share(row, [one.unjudged for one in row]),
+        )
+        for cell, row in found.items()
+    }
+
+
+def _share(found: Sequence[Found], part: Sequence[int]) -> float:
+    """Of the characters read in the queries with marks; 0 where none were."""
+    read = sum(one.read for one in found if one.gold)
+    return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
+
+
+def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None]]) -> dict[str, SpanMeasure]:
+    """Each cell's measure over the queries for which every cell has one, so that all means are of the same queries."""
+    table = np.array(list(values.values()), np.float64)
+    defined = np.isnan(table).sum(axis=0) == 0
+    if not defined.any():
+        empty = SpanMeasure(queries=0, mean=None, low=None, high=None, per_query=[None] * len(defined), difference=None)
+        return dict.fromkeys(values, empty)
+    plan, whole = comparison.plan, units(table[:, defined])
+    intervals = mean_intervals(
+        whole, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
+    )
+    differences = _differences(comparison, list(values), whole)
+    return {
+        cell: SpanMeasure(
+            queries=int(defined.sum()),
+            mean=mean(whole[row]),
+            low=intervals[row].low,
+            high=intervals[row].high,
+            per_query=_placed(whole[row], defined),
+            difference=differences[row],
+        )
+        for row, cell in enumerate(values)
+    }
+
+
+def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> list[SpanDifference | None]:
+    """Every row less the baseline's; None throughout where the baseline has no row."""
+    if comparison.plan.baseline not in cells:
+        return [None] * len(cells)
+    found = paired_differences(values, cells.index(comparison.plan.baseline), comparison.plan)
+    return [SpanDifference(**difference.model_dump()) for difference in found]
+
+
+def _placed(values: Ints, defined: NDArray[np.bool_]) -> list[int | None]:
+    """A value a query in the order of all of them, None where it is undefined."""
+    remaining = iter(values.tolist())
+    return [next(remaining) if one else None for one in defined.tolist()]

@@ -1,0 +1,172 @@
+"""What the substrate answers to a version's queries, and the report that it makes beside the record."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.canonical import file_sha256
+from runner.base.errors import InputError
+from runner.base.progress import say
+from runner.base.records import Run, Side
+from runner.base.store import Store
+from runner.decide.receipt import CellTimes
+from runner.embed.chunk_corpus import chunk_corpus
+from runner.embed.embed_chunks import embed
+from runner.embed.encoder import Encoder
+from runner.eval_set.lock import LOCK_NAME
+from runner.eval_set.version import load_queries
+from runner.substrate.beside_record import arm_results, counterparts, quantisation
+from runner.substrate.checks import Checks, Expected, check_substrate
+from runner.substrate.chunks import Cut
+from runner.substrate.database import Substrate
+from runner.substrate.record import Decided, documents, record
+from runner.substrate.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
+from runner.substrate.shapes import CoverageResult, FindingResult, ModelFacts, PostBulk, SubstrateFacts
+from runner.substrate.verdict import compared_findings, limits
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the searches found, arm by arm.
+
+    `runs` search the record's documents alone. `wide_runs` search everything, and these documents are then kept;
+    index recall and milliseconds are over everything too.
+    """
+
+    runs: Mapping[str, Run]
+    wide_runs: Mapping[str, Run]
+    recall: IndexRecall
+    times: CellTimes
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What came out of a substrate, and the seconds by stage."""
+
+    facts: SubstrateFacts
+    model: ModelFacts
+    checks: Checks
+    answers: Answers
+    seconds: dict[str, float]
+
+
+def search_substrate(known: Decided, substrate: Substrate, version_before: str | None) -> Searched:
+    """Checks, runs, index recall and latencies; the vectors of the queries come from the store.
+
+    `version_before` is the version in which the substrate was last seen.
+    """
+    version, spec = known.version, known.encoder.spec
+    if spec.dim != substrate.dim:
+        raise InputError(
+            f"The substrate's vectors have {substrate.dim} dimensions, and those of {spec.name} have {spec.dim}: they "
+            "were made by another encoder. Give the database that this decision filled."
+        )
+    seconds: dict[str, float] = {}
+    vectors = partial(_vectors, Store(version.cache), known.encoder)
+    sample = documents(version)
+    model = _model(known, substrate)
+    with _timed(seconds, "checks"):
+        cut = Cut(known.chunker, chunk_corpus(sample, known.chunker))
+        expected = Expected(model.model_id, model.revision, cut, version_before)
+        checks = check_substrate(substrate, sample, expected, embed=partial(vectors, side="document"))
+    texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
+    with _timed(seconds, "queries"):
+        search = Search(texts, vectors(list(texts.values()), side="query"), [document.doc_id for document in sample])
+    return Searched(_facts(substrate), model, checks, _answers(substrate, search, seconds), seconds)
+
+
+def report(known: Decided, found: Searched) -> PostBulk:
+    """post_bulk.json."""
+    version, plan = known.version, known.results.plan
+    beside = record(known)
+    arms = arm_results(beside, found.answers.runs, counterparts(beside.cells, known.encoder.spec.name, known.chunker))
+    lost = quantisation(beside, found.answers.wide_runs, found.answers.recall)
+    coverage = CoverageResult(**asdict(found.checks.coverage))
+    checks = [FindingResult(**{**asdict(row), "examples": list(row.examples)}) for row in found.checks.findings]
+    return PostBulk(
+        schema_version=1,
+        source=version.source.name,
+        version=version.number,
+        kind="rehearsal" if known.decision.kind == "rehearsal" else "production",
+        chosen=known.decision.chosen,
+        model=found.model,
+        substrate=found.facts,
+        plan=plan,
+        queries=[query.query_id for query in beside.queries],
+        arms=arms,
+        quantisation=lost,
+        coverage=coverage,
+        findings=[*checks, *compared_findings(arms, lost, plan)],
+        limits=limits(arms, coverage, known.chunker, n_queries=len(beside.queries)),
+        results_sha256=file_sha256(version.record / "results.json"),
+        lock_sha256=file_sha256(version.record / LOCK_NAME),
+    )
+
+
+def _answers(substrate: Substrate, search: Search, seconds: dict[str, float]) -> Answers:
+    everything = replace(search, restricted=False)
+    with _timed(seconds, "runs"):
+        runs = search_runs(substrate, search)
+        wide_runs = _kept(search_runs(substrate, everything), frozenset(search.doc_ids))
+    with _timed(seconds, "index recall"):
+        recall = index_recall(substrate, everything)
+    with _timed(seconds, "latency"):
+        times = {arm: _milliseconds(values) for arm, values in latencies(substrate, everything).items()}
+    return Answers(runs, wide_runs, recall, times)
+
+
+def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
+    """The runs without the documents that were not sampled, which nobody could grade."""
+    return {
+        arm: Run(arm, {query: tuple(hit for hit in hits if hit.doc_id in doc_ids) for query, hits in run.hits.items()})
+        for arm, run in runs.items()
+    }
+
+
+def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+    return np.asarray(embed(store, encoder, texts, side).rows)
+
+
+def _model(known: Decided, substrate: Substrate) -> ModelFacts:
+    """The expected model, by its hub id or the catalogue's name, whichever more chunks carry.
+
+    Either names the model; some of one and some of the other does not.
+    """
+    spec = known.encoder.spec
+    accepted = (spec.hub_id, spec.name)
+    carried = "SELECT embedded_model_id, count(*) FROM {chunks} WHERE embedded_model_id IN (?, ?) GROUP BY 1"
+    counts = dict(substrate.rows(carried, accepted))
+    return ModelFacts(
+        encoder=spec.name,
+        revision=spec.revision,
+        model_id=max(accepted, key=lambda name: counts.get(name, 0)),
+        of_baseline=known.of_baseline,
+    )
+
+
+def _facts(substrate: Substrate) -> SubstrateFacts:
+    return SubstrateFacts(
+        version=substrate.version,
+        chunks=substrate.count_chunks(),
+        dim=substrate.dim,
+        metric=substrate.metric,
+        tokenizer=substrate.tokenizer,
+    )
+
+
+def _milliseconds(values: Sequence[float]) -> dict[str, float]:
+    found = asdict(percentiles(values))
+    return {f"{name}_ms": round(1000 * value, 3) for name, value in found.items()} | {"calls": len(values)}
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    say(f"substrate: {stage}")
+    started = perf_counter()
+    yield
+    seconds[stage] = perf_counter() - started

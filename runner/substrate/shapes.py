@@ -1,0 +1,136 @@
+"""The shape of post_bulk.json: the production substrate beside the record that decided what it holds."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.field_types import Count, Ends, Sha256, Share
+from runner.base.schema import Strict
+from runner.eval_set.shapes.decision import Chosen
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Difference, MeasureResult, PairedTestResult
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class FindingResult(Strict):
+    """One check: `count` of `of` things are wrong, a few of them named in `examples` by id, never by their text.
+
+    Without `fault` nothing is wrong, or it is a note, which says something and blames nothing.
+    """
+
+    name: _Text
+    fault: bool
+    count: Count
+    of: Count
+    sentence: _Text
+    examples: list[str]
+
+
+class Beside(Strict):
+    """A cell of the record and, query by query, the arm less that cell; `test` is of nDCG@10, of this arm alone."""
+
+    cell: str
+    scores: dict[str, MeasureResult]
+    differences: dict[str, Difference]
+    test: PairedTestResult
+
+
+class ArmResult(Strict):
+    """One way to search the substrate, over the record's documents; `beside` is null where the record has no such cell.
+
+    `unjudged` counts the hits of the top ten that nobody graded. `bounds` are the means of the lower and of the higher
+    nDCG@10 that grading all of them as worthless and as perfect gives, query by query.
+    """
+
+    arm: _Text
+    scores: dict[str, MeasureResult]
+    unjudged: Count
+    bounds: Ends
+    run_sha256: Sha256
+    beside: Beside | None
+
+
+class IndexRecallResult(Strict):
+    """How much of exact search's first `depth` chunks the binary index keeps, over everything the substrate holds.
+
+    `least` is the worst query's share, `worst` the queries that fall below 1, lowest share first, five at most; a
+    mean below `floor` is a fault.
+    """
+
+    depth: Annotated[int, Field(ge=1)]
+    mean: Share
+    least: Share
+    worst: list[str]
+    floor: Share
+
+
+class Quantisation(Strict):
+    """What binary quantisation loses: chunks by rank, and nDCG@10 of `vec0 bq + rescore` less that of `vec0 exact`.
+
+    Both search everything; nDCG@10 is then of the record's documents in their order, the others left out.
+    """
+
+    recall: Annotated[list[IndexRecallResult], Field(min_length=1)]
+    difference: Difference
+    test: PairedTestResult
+
+
+class CoverageResult(Strict):
+    """Of the record's documents, how many have chunks in the substrate, and how much of their text these cover.
+
+    Characters are counted without white space.
+    """
+
+    documents: Count
+    with_chunks: Count
+    characters: Count
+    covered: Count
+
+
+class SubstrateFacts(Strict):
+    """What the substrate says of itself; `tokenizer` is what its FTS5 table declares."""
+
+    version: str
+    chunks: Count
+    dim: Annotated[int, Field(ge=1)]
+    metric: str
+    tokenizer: str
+
+
+class ModelFacts(Strict):
+    """The encoder that the vectors are held to; `model_id` is the form in which the substrate is expected to name it.
+
+    `of_baseline` where the chosen cell has no encoder and the baseline's is taken.
+    """
+
+    encoder: str
+    revision: str
+    model_id: str
+    of_baseline: bool
+
+
+class PostBulk(Strict):
+    """post_bulk.json: a pure function of record, substrate and encoder; no time, host or path in it."""
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    kind: Literal["production", "rehearsal"]
+    chosen: Chosen
+    model: ModelFacts
+    substrate: SubstrateFacts
+    plan: Plan
+    queries: Annotated[list[str], Field(min_length=1)]
+    arms: Annotated[list[ArmResult], Field(min_length=1)]
+    quantisation: Quantisation
+    coverage: CoverageResult
+    findings: list[FindingResult]
+    limits: Annotated[list[_Text], Field(min_length=1)]
+    results_sha256: Sha256
+    lock_sha256: Sha256
+
+    @property
+    def faults(self) -> list[FindingResult]:
+        """The findings that make the verdict, in the order of the checks."""
+        return [finding for finding in self.findings if finding.fault]

@@ -1,0 +1,153 @@
+"""A case study: the real engines of an external collection and the zoo of broken ones, through both null gates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from runner.base.canonical import JSON
+from runner.base.progress import say
+from runner.base.records import Query, Run
+from runner.decide.cell_results import single_gold_verdicts
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Difference
+from runner.gate.diagnosis import cause, diagnosis
+from runner.score.bootstrap import score_matrix
+from runner.score.comparison import Comparison, mean
+from runner.score.score import Qrels
+from runner.tools.case_study.rules import hidden, ranked
+from runner.tools.case_study.zoo import Broken, zoo_of
+from runner.tools.case_study.zoo_lists import Material, run_of
+from runner.tools.case_study.zoo_reports import TABLE, Report
+
+_GATE: Any = {"verdict": True, "nulls": {"__all__": {"name", "mean", "delta", "p", "verdict"}}}
+_LEFT_OUT: Any = {"reasons": True, "nulls": {"__all__": {"smallest_p"}}}
+"""What rows hold of the one gate's verdict, and what they leave out of the other's."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A collection and the engines that were run on it.
+
+    `sha256` has a digest for each of the collection's files, by what is in it. `engines` are runs by cell, the plan's
+    baseline among them; `dense` names one of them, or is "". `chunks` counts the chunks of each document for every
+    engine.
+    """
+
+    name: str
+    sha256: Mapping[str, str]
+    plan: Plan
+    queries: Sequence[Query]
+    qrels: Qrels
+    document_texts: Mapping[str, str]
+    document_lengths: Mapping[str, int]
+    engines: Mapping[str, Run]
+    chunks: Mapping[str, Mapping[str, int]]
+    dense: str
+
+    @cached_property
+    def material(self) -> Material:
+        """What the zoo is made of: the baseline is the engine that gets broken."""
+        return Material(
+            query_texts={query.query_id: query.text for query in self.queries},
+            document_texts=self.document_texts,
+            qrels=self.qrels,
+            strata={query.query_id: query.stratum for query in self.queries},
+            relevant_grade=self.plan.relevant_grade,
+            engine=self.engines[self.plan.baseline],
+            dense=self.engines[self.dense] if self.dense else None,
+            seed=self.plan.null_gate.seed,
+        )
+
+
+def study(subject: Subject) -> dict[str, JSON]:
+    """The collection's facts, the gate's settings, and a row a system, best reported nDCG@10 first, as plain values.
+
+    Of a row, `reported` are the means that a table would show: the system's own report where it has one, else
+    `scores`. `difference` is nDCG@10 less the baseline's. `zero` counts queries whose nDCG@10 is 0.
+    """
+    material = subject.material
+    zoo = {broken.name: broken for broken in zoo_of(material)}
+    lists = {name: broken.lists(material) for name, broken in zoo.items()}
+    runs = {**subject.engines, **{name: run_of(name, material, found) for name, found in lists.items()}}
+    comparison = _comparison(subject, runs)
+    differences = dict(zip(runs, comparison.differences("ndcg@10"), strict=True))
+    rows = []
+    for done, (name, run) in enumerate(runs.items(), start=1):
+        say(f"{done} of {len(runs)}: {name}")
+        broken = zoo.get(name)
+        report = broken.report(material, lists[name]) if broken and broken.report else None
+        rows.append(
+            {**_who(name, broken), **_figures(subject, comparison, run, report), **_difference(differences[name])}
+        )
+    rows = ranked(rows)
+    return {
+        "collection": _facts(subject),
+        "gate": subject.plan.null_gate.model_dump(),
+        "baseline": subject.plan.baseline,
+        "systems": [{**row, "hidden": hidden(row, rows, len(subject.queries))} for row in rows],
+    }
+
+
+def _comparison(subject: Subject, runs: Mapping[str, Run]) -> Comparison:
+    return Comparison(
+        plan=subject.plan,
+        queries=subject.queries,
+        runs=runs,
+        qrels=subject.qrels,
+        facts={},
+        registered=frozenset(),
+        document_lengths=subject.document_lengths,
+        published=True,
+    )
+
+
+def _who(name: str, broken: Broken | None) -> dict[str, JSON]:
+    if broken is None:
+        return {"name": name, "kind": "engine", "broken": "", "met": "", "expected": "", "caught_by": ""}
+    return {
+        "name": name,
+        "kind": "broken",
+        "broken": broken.broken,
+        "met": broken.met,
+        "expected": broken.expected,
+        "caught_by": broken.caught_by,
+    }
+
+
+def _figures(subject: Subject, comparison: Comparison, run: Run, report: Report | None) -> dict[str, JSON]:
+    """What is measured of a run; zoo members return whole documents, so that each document counts as one chunk."""
+    values = {measure: score_matrix([comparison.scores[run.cell]], measure)[0] for measure in TABLE}
+    scores = {measure: mean(row) for measure, row in values.items()}
+    gate = comparison.gate.judge(run, subject.chunks.get(run.cell) or dict.fromkeys(subject.document_lengths, 1))
+    return {
+        "scores": scores,
+        "reported": dict(report) if report else scores,
+        "zero": int((values["ndcg@10"] == 0).sum()),
+        "graded": gate.model_dump(include=_GATE),
+        "single_gold": [verdict.model_dump(exclude=_LEFT_OUT) for verdict in single_gold_verdicts(comparison, run)],
+        "cause": cause(run, gate),
+        "diagnosis": diagnosis(run, gate),
+    }
+
+
+def _difference(found: Difference) -> dict[str, JSON]:
+    return {"difference": {"mean": found.mean, "low": found.low, "high": found.high}}
+
+
+def _facts(subject: Subject) -> dict[str, JSON]:
+    return {
+        "name": subject.name,
+        "documents": len(subject.document_lengths),
+        "queries": len(subject.queries),
+        "sha256": dict(subject.sha256),
+        "judged_pairs": sum(map(len, subject.qrels.values())),
+        "neighbours_sharing": neighbours_sharing(subject),
+    }
+
+
+def neighbours_sharing(subject: Subject) -> int:
+    """How many queries share a relevant document with the next one, the last with the first."""
+    ids = [query.query_id for query in subject.queries]
+    relevant = [{d for d, grade in subject.qrels.get(query_id, {}).items() if grade > 0} for query_id in ids]
+    return sum(bool(own & after) for own, after in zip(relevant, [*relevant[1:], *relevant[:1]], strict=True))

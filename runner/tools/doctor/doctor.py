@@ -1,0 +1,128 @@
+"""The installation examined end to end: every part does its work, every planted defect is caught."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from runner.base.errors import EvalError
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, cache_folder
+from runner.tools.doctor import defects, installation, parts
+
+_SET_UP = "Run `make setup` in the checkout, then doctor again."
+_CODE = "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question: what is done, what helps where the answer is bad, and `answer`, which raises what is wrong."""
+
+    name: str
+    did: str
+    next_step: str
+    answer: Callable[[], str]
+    slow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check came to; `next_step` is "" unless it failed."""
+
+    name: str
+    did: str
+    state: Literal["ok", "failed", "skipped"]
+    result: str
+    next_step: str
+
+
+def examine(checks: Iterable[Check], *, quick: bool) -> Iterator[Outcome]:
+    """The outcome of each check as it is made, slow ones skipped where `quick`; no check ends the others."""
+    for check in checks:
+        yield _outcome(check, quick=quick)
+
+
+def report(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """All outcomes ready for JSON, and `ok`: whether none failed."""
+    rows = [asdict(outcome) for outcome in outcomes]
+    return {"ok": all(row["state"] != "failed" for row in rows), "checks": rows}
+
+
+def _outcome(check: Check, *, quick: bool) -> Outcome:
+    try:
+        if quick and check.slow:
+            raise installation.Skipped("--quick leaves it out")
+        return Outcome(check.name, check.did, "ok", check.answer(), "")
+    except installation.Skipped as why:
+        return Outcome(check.name, check.did, "skipped", str(why), "")
+    except EvalError as error:
+        return Outcome(check.name, check.did, "failed", str(error), check.next_step)
+    except Exception as error:  # noqa: BLE001  # whatever a broken part raises is the finding that is asked for
+        return Outcome(check.name, check.did, "failed", f"{type(error).__name__}: {error}", check.next_step)
+
+
+def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
+    """Every check in the order in which it is made: the machine, the parts, then the planted defects."""
+    folders = (cache_folder(checkout), checkout / ".work", checkout / "eval-sets")
+    machine = [
+        Check(
+            "python",
+            "compared this Python with the one that pyproject.toml asks for",
+            "Install that Python, run `make clean` and `make setup`.",
+            partial(installation.python_version, checkout),
+        ),
+        Check(
+            "packages",
+            "compared installed packages with the pins of pyproject.toml",
+            _SET_UP,
+            partial(installation.packages, checkout),
+        ),
+        Check(
+            "folders",
+            "wrote a file into the cache's, the work's and the eval sets' folder",
+            f"Make the folder writable for this user; {CACHE_VARIABLE} puts the cache elsewhere.",
+            partial(installation.writable_folders, folders),
+        ),
+        Check(
+            "store",
+            "stored an artefact, asked for it again, damaged it and asked once more",
+            f"Free some space in the temporary folder. {_CODE}",
+            installation.store_round_trip,
+        ),
+        Check("tokens", "read cl100k_base from its package and counted a text", _SET_UP, installation.offline_tokens),
+        Check(
+            "encoder",
+            "loaded the packaged encoder and probed it",
+            _SET_UP,
+            partial(installation.local_encoder, checkout),
+            slow=True,
+        ),
+    ]
+    return [*machine, *(Check(name, did, _CODE, answer) for name, did, answer in _WORK)]
+
+
+_WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("bill reader", "read twelve bills of two sentences", parts.reads_bills),
+    ("chunkers", "cut the bills with every chunker", parts.chunks_documents),
+    ("bm25", "asked twelve questions, each of which one bill answers", parts.retrieves),
+    ("measures", "scored a ranking that was worked out by hand", parts.scores_known_values),
+    ("run files", "wrote a run, read it back, and read it cut short", parts.round_trips_runs),
+    ("gate", "graded an oracle and a plausible engine, which must pass", defects.good_systems_pass),
+    ("graded gate", "graded BM25 over the bills, which must pass", defects.bm25_passes),
+    *(
+        (f"planted: {name}", f"graded {what}, which must fail", partial(defects.cheater_fails, name))
+        for name, what in (
+            ("constant", "a predictor that always gives the most frequent answer"),
+            ("popularity", "a list of the most frequent answers"),
+            ("random", "lists drawn at random"),
+            ("marginal-matched", "lists drawn by how frequent answers are"),
+            ("source-prior", "lists of each source's most frequent answers"),
+        )
+    ),
+    ("planted: graded cheaters", "sent made-up predictors through the graded gate", defects.graded_controls_behave),
+    ("planted: deaf BM25", "graded a BM25 that ignores its query, which must fail", defects.deaf_bm25_fails),
+    ("planted: permuted labels", "graded BM25 with other queries' labels; must fail", defects.permuted_labels_fail),
+    ("planted: constant vector", "probed an encoder with one vector for all", defects.constant_encoder_is_refused),
+    ("planted: flipped byte", "locked a folder and changed a byte of it", defects.flipped_byte_is_found),
+    ("planted: fallen queries", "held a BM25 that ignores its query against a snapshot", defects.fallen_queries_fire),
+)

@@ -1,0 +1,248 @@
+"""A lock over any folder: SHA-256 of every file below it, the git commit beside it, and a digest of the lock itself.
+
+It finds what changed by accident or by an honest hand. It is no signature: whoever can write both the folder and the
+lock can make the two agree.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from runner.base.canonical import JSON, digest, json_line, read_json
+from runner.base.errors import InputError
+from runner.base.field_types import Count, Sha256
+from runner.base.git import git_state
+from runner.base.given_files import display, printable
+from runner.base.schema import Strict, checked
+from runner.tools.folder_lock.folder_files import file_entry, files_below, name_inside
+
+SKIP_PREFIXES = (".fuse_hidden",)
+SKIP_SUFFIXES = (".db-wal", ".db-shm")
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class _Entry(Strict):
+    sha256: Sha256
+    size_bytes: Count
+    link: Literal[True] | None = None
+
+
+class _Rules(Strict):
+    """Which files count: those with one of `extensions`, or all, less the skipped and `own`, the lock's own path."""
+
+    extensions: list[_Text] | None
+    skip_prefixes: list[_Text]
+    skip_suffixes: list[_Text]
+    own: str = ""
+
+    def count(self, name: str) -> bool:
+        """Whether the file at a POSIX path is one to lock."""
+        path = PurePosixPath(name)
+        return (
+            name != self.own
+            and (self.extensions is None or path.suffix in self.extensions)
+            and not path.name.startswith(tuple(self.skip_prefixes))
+            and not path.name.endswith(tuple(self.skip_suffixes))
+        )
+
+
+class _GitState(Strict):
+    commit: str
+    branch: str
+    dirty: bool
+
+
+class _GitError(Strict):
+    error: str
+
+
+class _Bench(Strict):
+    score: Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _FolderLock(Strict):
+    """Version 2 is this module's; version 1, without rules and root digest, is falsify-eval's."""
+
+    version: Literal[1, 2]
+    generated_at: str
+    git: _GitState | _GitError
+    artifacts: dict[str, _Entry]
+    bench: _Bench | None = None
+    meta: dict[str, Any] | None = None
+    rules: _Rules | None = None
+    root_sha256: Sha256 | None = None
+
+
+_EVERY_FILE = _Rules(extensions=None, skip_prefixes=list(SKIP_PREFIXES), skip_suffixes=list(SKIP_SUFFIXES))
+_FALSIFY_EVAL = _EVERY_FILE.model_copy(
+    update={"extensions": [".bin", ".db", ".json", ".npy", ".npz", ".parquet", ".pkl"]}
+)
+
+
+def lock_state(
+    artifact_dir: str | Path,
+    *,
+    git_repo: str | Path | None = None,
+    tracked_extensions: Iterable[str] | None = None,
+    skip_prefixes: Iterable[str] = SKIP_PREFIXES,
+    skip_suffixes: Iterable[str] = SKIP_SUFFIXES,
+    bench_score: float | None = None,
+    extra_meta: Mapping[str, JSON] | None = None,
+    lock_file: str | Path | None = None,
+) -> dict[str, JSON]:
+    """The lock of a folder as it is, ready for JSON.
+
+    Every file counts unless `tracked_extensions` (".json", compared with a name's last suffix) says otherwise; what
+    is named ".git" never does. `lock_file` is where the lock will lie: inside the folder, it does not lock itself. A
+    symbolic link is locked by its text. Raises InputError where a file cannot be read, changes meanwhile, has a name
+    that is not UTF-8 or is no file (a pipe, a socket), and where no file counts; ValueError or TypeError on a wrong
+    argument.
+    """
+    folder = Path(artifact_dir)
+    rules = _rules(_EVERY_FILE, tracked_extensions, skip_prefixes, skip_suffixes)
+    if lock_file is not None:
+        rules = rules.model_copy(update={"own": name_inside(folder, Path(lock_file))})
+    lock: dict[str, JSON] = {
+        "version": 2,
+        "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git": git_state(folder if git_repo is None else Path(git_repo)),
+        "artifacts": _artifacts(folder, rules),
+        "rules": rules.model_dump(),
+    }
+    if bench_score is not None:
+        if not math.isfinite(bench_score):
+            raise ValueError(f"bench_score must be finite, got {bench_score}")
+        lock["bench"] = {"score": float(bench_score)}
+    if extra_meta:
+        lock["meta"] = dict(extra_meta)
+    lock = json.loads(json_line(lock))  # as a file gives it back, or the digest would not be that of the file
+    return lock | {"root_sha256": digest(lock)}
+
+
+def verify_state(
+    lock: Mapping[str, JSON] | str | Path,
+    artifact_dir: str | Path,
+    *,
+    git_repo: str | Path | None = None,
+    tracked_extensions: Iterable[str] | None = None,
+    skip_prefixes: Iterable[str] | None = None,
+    skip_suffixes: Iterable[str] | None = None,
+    strict_git: bool = False,
+) -> dict[str, JSON]:
+    """How a folder differs from its lock: {matches, missing, extra, changed, lock_edited, git_drift, ...}.
+
+    A locked file is compared whatever the rules say; they say which further files are `extra`. They are the lock's
+    own unless others are given; a lock of falsify-eval has none, its defaults apply (it followed symbolic links,
+    which show as changed here). The lock's own file is never extra. `git_drift` ("old -> new") counts against
+    `matches` with `strict_git` alone, since committing a lock moves the commit. The rest of the answer is what the
+    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError where `lock` is no lock of a
+    folder, locks nothing or names a path outside of the folder, and where a locked file cannot be read.
+    """
+    folder = Path(artifact_dir)
+    if isinstance(lock, Mapping):
+        value, where, own = lock, "the lock", ""
+    else:
+        value, where, own = read_json(Path(lock)), display(lock), name_inside(folder, Path(lock))
+    told, edited = _checked_lock(value, where)
+    rules = _rules(told.rules or _FALSIFY_EVAL, tracked_extensions, skip_prefixes, skip_suffixes)
+    found = files_below(folder)
+    further = {name for name in found - told.artifacts.keys() if rules.count(name) and name != own}
+    now = git_state(folder if git_repo is None else Path(git_repo))
+    drift = _drift(told.git, now)
+    differences = {
+        "missing": sorted(told.artifacts.keys() - found),
+        "extra": sorted(map(display, further)),
+        "changed": _changed(folder, {name: told.artifacts[name] for name in sorted(told.artifacts.keys() & found)}),
+        "lock_edited": edited,
+    }
+    return {
+        "matches": not any(differences.values()) and not (strict_git and drift),
+        **differences,
+        "git_drift": drift,
+        "git_now": now,
+        "files": len(told.artifacts),
+        **told.model_dump(include={"generated_at", "git", "bench", "meta"}, exclude_none=True),
+    }
+
+
+def _rules(
+    base: _Rules, extensions: Iterable[str] | None, prefixes: Iterable[str] | None, suffixes: Iterable[str] | None
+) -> _Rules:
+    given = {"extensions": extensions, "skip_prefixes": prefixes, "skip_suffixes": suffixes}
+    texts = {name: _texts(name, values) for name, values in given.items() if values is not None}
+    for extension in texts.get("extensions", ()):
+        if PurePosixPath(f"x{extension}").suffix != extension:
+            raise ValueError(f"an extension is a dot and what follows the last one, as in .json; got {extension!r}")
+    return base.model_copy(update=texts)
+
+
+def _texts(name: str, values: Iterable[str]) -> list[str]:
+    texts = [values] if isinstance(values, str) else sorted(values)
+    if isinstance(values, str) or not all(texts):
+        raise ValueError(f"{name} must be several texts, none of them empty, got {values!r}")
+    return texts
+
+
+def _artifacts(folder: Path, rules: _Rules) -> dict[str, dict[str, JSON]]:
+    names = sorted(name for name in files_below(folder) if rules.count(name))
+    if not names:
+        raise InputError(f"{display(folder)} holds no file to lock. Name another folder, or other extensions.")
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{display(folder / name)}: this name is not UTF-8. Rename the file to lock it."
+            ) from error
+    return {name: file_entry(folder, name) for name in names}
+
+
+def _checked_lock(value: JSON, where: str) -> tuple[_FolderLock, bool]:
+    """A lock, and whether it was edited after it was written."""
+    version = value.get("version") if isinstance(value, Mapping) else None
+    if version not in (1, 2):
+        found = printable(repr(version), longest=40)
+        raise InputError(
+            f"{where} is no lock of a folder: its version is {found}, not 2, nor 1 of falsify-eval. Lock the folder."
+        )
+    try:
+        root = digest({key: part for key, part in value.items() if key != "root_sha256"})
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{where} is damaged ({error}). Restore it, or lock the folder again.") from error
+    lock = checked(_FolderLock, value, where)
+    outside = [name for name in lock.artifacts if not _is_below(name)]
+    if outside:
+        raise InputError(
+            f"{where} names a path that is not below the folder: {display(outside[0])}. It is not verified."
+        )
+    if not lock.artifacts:
+        raise InputError(f"{where} locks no file, so it can show nothing. Lock the folder again.")
+    if lock.version == 1 and lock.root_sha256 is None:
+        return lock, False
+    return lock, lock.root_sha256 != root
+
+
+def _is_below(name: str) -> bool:
+    path = PurePosixPath(name)
+    return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
+
+
+def _changed(folder: Path, locked: Mapping[str, _Entry]) -> list[dict[str, str]]:
+    rows = []
+    for name, expected in locked.items():
+        actual = _Entry(**file_entry(folder, name))
+        if actual != expected:
+            rows.append({"path": name, "expected_sha256": expected.sha256, "actual_sha256": actual.sha256})
+    return rows
+
+
+def _drift(locked: _GitState | _GitError, now: Mapping[str, str | bool]) -> str | None:
+    if isinstance(locked, _GitError) or locked.commit == now.get("commit"):
+        return None
+    return f"{locked.commit[:8]} -> {str(now.get('commit', 'none'))[:8]}"

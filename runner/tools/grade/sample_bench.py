@@ -1,0 +1,146 @@
+"""A bench of fifty queries to try the gate on, and predictors whose verdict on it is known beforehand."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from runner.base.canonical import jsonl_bytes, write_atomic
+from runner.base.errors import InputError
+from runner.base.store import disk_errors
+from runner.tools.grade.bench_file import Bench
+
+DEPTH = 5
+SEED = 2026
+
+# How often each of the fictional bills is the answer, by the subject that its queries belong to.
+_ASKED = {
+    "transport": {
+        "hr101-night-ferry": 9,
+        "hr102-bridge-weights": 6,
+        "hr103-cycle-lanes": 5,
+        "hr104-pilot-fees": 3,
+        "hr105-tram-bells": 2,
+        "hr106-snow-plows": 2,
+    },
+    "schools": {
+        "hr201-school-lunch": 7,
+        "hr202-reading-rooms": 5,
+        "hr203-chalk-dust": 4,
+        "hr204-bell-times": 3,
+        "hr205-swim-lessons": 2,
+        "hr206-lost-mittens": 2,
+    },
+}
+_FIRST_PLACES = 35
+"""Queries of the fifty whose answer the sample's engine puts first; on the others it guesses."""
+
+Predictor = Callable[[Bench, Sequence[str], np.random.Generator], list[list[str]]]
+"""Lists of at most DEPTH items, one a query, that a predictor returns on a bench and its pool."""
+
+
+def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
+    """Fifty queries with a plausible engine's lists of five, and the pool of twelve labels.
+
+    Every label is some query's answer, two to nine times; six belong to each of two strata. The engine puts the
+    answer of 35 queries first, whatever the seed, and returns five labels at random for the others.
+    """
+    generator = np.random.default_rng(np.random.PCG64(seed))
+    pool = [label for labels in _ASKED.values() for label in labels]
+    stratum_of = {label: stratum for stratum, labels in _ASKED.items() for label in labels}
+    asked = [label for labels in _ASKED.values() for label, times in labels.items() for _ in range(times)]
+    gold = [asked[i] for i in generator.permutation(len(asked))]
+    known = set(generator.permutation(len(gold))[:_FIRST_PLACES].tolist())
+    retrieved = []
+    for place, answer in enumerate(gold):
+        drawn = [pool[i] for i in generator.permutation(len(pool))]
+        drawn.sort(key=lambda label: place in known and label != answer)
+        retrieved.append(drawn[:DEPTH])
+    return Bench(retrieved, gold, [3] * len(gold), [stratum_of[label] for label in gold]), pool
+
+
+def write_quickstart(folder: Path) -> list[Path]:
+    """`bench.jsonl` and `pool.txt` with the sample bench in `folder`, which is made where it is missing.
+
+    InputError where either file is there already, naming every one that is: nothing is overwritten.
+    """
+    bench, pool = sample_bench()
+    columns = zip(bench.retrieved, bench.gold, bench.rel, strata_of(bench), strict=True)
+    fields = ("retrieved", "gold", "rel", "stratum")
+    rows = [dict(zip(fields, row, strict=True)) for row in columns]
+    contents = {"bench.jsonl": jsonl_bytes(rows), "pool.txt": "".join(f"{label}\n" for label in pool).encode()}
+    taken = [str(folder / name) for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
+    if taken:
+        raise InputError(f"{' and '.join(taken)} would be overwritten. Give an empty folder, or remove what is there.")
+    with disk_errors(folder):
+        for name, content in contents.items():
+            write_atomic(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def predicted(bench: Bench, pool: Sequence[str], predictor: Predictor, seed: int = SEED) -> Bench:
+    """The bench with another predictor's lists."""
+    return replace(bench, retrieved=predictor(bench, pool, np.random.default_rng(np.random.PCG64(seed))))
+
+
+def oracle(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
+    """The answer alone."""
+    return [[gold] for gold in bench.gold]
+
+
+def constant(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
+    """The most frequent answer alone, whatever is asked."""
+    return [popular(bench.gold)[:1] for _ in bench.gold]
+
+
+def popularity(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
+    """The most frequent answers, whatever is asked."""
+    return [popular(bench.gold)[:DEPTH] for _ in bench.gold]
+
+
+def source_prior(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
+    """The most frequent answers of the query's stratum: it knows where it is asked, and not what."""
+    strata = strata_of(bench)
+    asked = {
+        name: [gold for gold, stratum in zip(bench.gold, strata, strict=True) if stratum == name]
+        for name in set(strata)
+    }
+    lists = {name: popular(gold)[:DEPTH] for name, gold in asked.items()}
+    return [lists[stratum] for stratum in strata]
+
+
+def random_items(bench: Bench, pool: Sequence[str], generator: np.random.Generator) -> list[list[str]]:
+    """Items of the pool at random."""
+    return [[pool[i] for i in generator.permutation(len(pool))[:DEPTH]] for _ in bench.gold]
+
+
+def marginal_matched(bench: Bench, _pool: Sequence[str], generator: np.random.Generator) -> list[list[str]]:
+    """Answers drawn one after another by how frequent they are, without replacement."""
+    counts = Counter(bench.gold)
+    labels, shares = sorted(counts), [counts[label] / len(bench.gold) for label in sorted(counts)]
+    depth = min(DEPTH, len(labels))
+    drawn = (generator.choice(len(labels), depth, replace=False, p=shares).tolist() for _ in bench.gold)
+    return [[labels[i] for i in places] for places in drawn]
+
+
+CHEATERS: Mapping[str, Predictor] = {
+    "constant": constant,
+    "popularity": popularity,
+    "random": random_items,
+    "marginal-matched": marginal_matched,
+    "source-prior": source_prior,
+}
+"""Predictors that read no query, so that the gate must not pass them."""
+
+
+def strata_of(bench: Bench) -> list[str]:
+    """The stratum of each query, one and the same where the bench names none."""
+    return bench.strata or [""] * len(bench.gold)
+
+
+def popular(gold: Sequence[str]) -> list[str]:
+    """The answers from the most to the least frequent; ties by name."""
+    counts = Counter(gold)
+    return sorted(counts, key=lambda label: (-counts[label], label))

@@ -1,0 +1,253 @@
+"""The matrix as a page of Markdown for a repository browser; whatever comes from data files is escaped."""
+
+from collections.abc import Iterator, Mapping
+
+from runner.base.records import Interval
+from runner.decide.tiers import Side, p_text
+from runner.eval_set.catalog import EXTERNAL_BASELINE
+from runner.eval_set.version import DRIVER
+from runner.tools.markdown import escaped, table
+from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix
+from runner.tools.matrix.published import Source
+from runner.tools.matrix.runs import MatrixRun, Measure
+from runner.tools.symbols import Signs
+
+SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
+"""The measures that the page has, by their names on it."""
+
+RUNS = "matrix/runs"
+PUBLISHED = "matrix/published.yaml"
+"""Where the page's links lead, seen from the page."""
+
+_SIGNS = Signs()
+_BASELINE = f"`{EXTERNAL_BASELINE}`"
+
+_HEAD = f"""\
+# Matrix of public collections
+
+<!-- Written by `{DRIVER} matrix`; `matrix --check` finds an edited page. -->
+
+What systems of this repository score on public collections with published judgments. The page claims three things:
+what each system scored here, with every query's score in a linked file; whether that agrees with published values,
+inside tolerances that stand beside the values in [{PUBLISHED}]({PUBLISHED}); and which systems are told apart from
+{_BASELINE} on the same queries. It claims nothing of other collections or of legislative text, and of no published
+system that it is beaten: a published mean comes without its queries' scores.
+"""
+
+_READING = f"""\
+## How to read it
+
+- An interval in brackets is of 95 %: a percentile bootstrap over queries beside a score, the inverted sign-flip test
+  beside a difference. `all` holds for all systems of the dataset at once, and decides "above" and "below" together
+  with a `p skew` of at most {ALPHA:g}, an adjusted p that skewed differences do not mislead.
+- `p adjusted` is max-T over the systems of the dataset. [statistics.md](statistics.md) has the tests.
+- A difference to a published value is rounded to {PLACES} places. "agrees" and "differs" need a tolerance; without one
+  the value is only shown.
+- A system's name links to its run: collection digests, encoder or BM25 settings, scores by query id.
+"""
+
+_USE = f"""\
+## Check a number
+
+    {DRIVER} compare {{run}} --paired {{baseline}}
+    {DRIVER} matrix --check
+
+The first reads two runs and tests one against the other, from the scores alone; the second makes this page again from
+all runs, whose means and intervals it computes anew, and compares the bytes. To get the scores themselves again, use
+the commands below a dataset. An exported TREC run (`trec/` beside results.json) can be scored by any other tool.
+
+## Add a system or a dataset
+
+    {DRIVER} --source=beir --corpus-path FOLDER
+    {DRIVER} matrix add .work/beir/NAME/v1/results.json && {DRIVER} matrix
+
+FOLDER has the layout of BEIR, its name is the dataset's. Further systems are lines of the plan that the first command
+writes, or `--trec-run FILE` for a ranking made elsewhere. Published values are rows of [{PUBLISHED}]({PUBLISHED}).
+"""
+
+
+def matrix_page(matrix: Matrix) -> bytes:
+    """The page; the same bytes for the same matrix."""
+    blocks = [_HEAD, _READING]
+    for dataset in matrix.datasets:
+        blocks += _dataset(dataset)
+    blocks += [_everywhere(matrix), _use(matrix)]
+    return "\n".join(blocks).encode()
+
+
+def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
+    facts = dataset.collection
+    left_out = f"; {facts.queries_unjudged:,} queries of other splits left out" if facts.queries_unjudged else ""
+    missing = f"; {facts.missing_documents:,} judged documents are not in it" if facts.missing_documents else ""
+    digests = ", ".join(
+        f"{name} `{digest[:12]}`"
+        for name, digest in {
+            "corpus": facts.corpus_sha256,
+            "queries": facts.queries_sha256,
+            "qrels": facts.qrels_sha256,
+        }.items()
+    )
+    yield f"## {escaped(dataset.name)}\n"
+    yield (
+        f"{facts.documents:,} documents, {facts.queries:,} queries, {facts.judged_pairs:,} judged pairs"
+        f"{left_out}{missing}. SHA-256: {digests}.\n"
+    )
+    yield table(["system", *SHOWN.values()], map(_scores, dataset.runs))
+    if dataset.beside:
+        yield "### Beside published values and reference runs\n"
+        yield from _beside(dataset)
+    yield f"### Against {_BASELINE}\n"
+    yield _tests(dataset)
+    yield "### What they are, and their commands\n"
+    yield table(["system", "what it is", "tokens that its encoder did not read"], map(_identity, dataset.runs))
+    yield from _reproduction(dataset)
+
+
+def _scores(run: MatrixRun) -> list[str]:
+    means = [run.means[measure] for measure in SHOWN]
+    return [_link(run), *(f"{m.mean:.4f} [{m.low:.4f}, {m.high:.4f}]" for m in means)]
+
+
+def _identity(run: MatrixRun) -> list[str]:
+    parts = []
+    if run.imported is not None:
+        parts.append(f"imported run, tag {run.imported.tag}, SHA-256 {run.imported.file_sha256[:12]}")
+    if run.bm25 is not None:
+        names = ("library", "version", "k1", "b", "stemmer", "stop words")
+        library, version, k1, b, stemmer, stop = (str(run.bm25.get(name, "?")) for name in names)
+        parts.append(f"{library} {version}, k1 {k1}, b {b}, stemmer: {stemmer}, stop words: {stop}")
+    if run.encoder is not None:
+        hub_id, revision, method = (str(run.encoder.get(name, "?")) for name in ("hub_id", "revision", "method"))
+        parts.append(f"{hub_id} at {revision[:12]}, {method}")
+    return [_link(run), escaped("; ".join(parts)), _lost(run)]
+
+
+def _lost(run: MatrixRun) -> str:
+    if run.truncation is None:
+        return "no encoder"
+    return "<0.1 %" if 0 < run.truncation.share < 0.0005 else f"{100 * run.truncation.share:.1f} %"
+
+
+def _beside(dataset: DatasetMatrix) -> Iterator[str]:
+    """A row a value, then the sources by number, in the order in which values name them."""
+    sources = {row.value.source: row for row in dataset.beside}
+    numbers = {name: number for number, name in enumerate(sources, start=1)}
+    runs = {run.cell: run for run in dataset.runs}
+    yield table(
+        ["system", "measure", "ours", "theirs", "difference", "tolerance", "", "source"],
+        ([*_value(row, runs), str(numbers[row.value.source])] for row in dataset.beside),
+    )
+    yield "".join(f"{number}. {_source(sources[name].source)}\n" for name, number in numbers.items())
+    reasons = [
+        f"- {escaped(row.value.system)}, {SHOWN.get(row.value.measure, row.value.measure)}, source "
+        f"{numbers[row.value.source]}: {escaped(row.value.reason or 'the cause is not known')}\n"
+        for row in dataset.beside
+        if row.agreement == "differs"
+    ]
+    if reasons:
+        yield f"Why some differ by more than the tolerance:\n\n{''.join(reasons)}"
+
+
+def _value(row: Beside, runs: Mapping[str, MatrixRun]) -> list[str]:
+    value, places = row.value, f".{PLACES}f"
+    return [
+        escaped(value.system) if row.ours is None else _link(runs[value.system]),
+        SHOWN.get(value.measure, value.measure),
+        "–" if row.ours is None else format(row.ours, places),
+        format(value.value, places),
+        "–" if row.difference is None else _SIGNS.signed(row.difference, PLACES),
+        "none" if value.tolerance is None else f"{value.tolerance:g}",
+        f"**{row.agreement}**" if row.agreement == "differs" else row.agreement,
+    ]
+
+
+def _source(source: Source) -> str:
+    title = escaped(source.title) if source.url is None else f"[{escaped(source.title)}]({source.url})"
+    kind = "Reference run, not published: " if source.kind == "reference run" else ""
+    read = f"Read in {escaped(source.read_in)}." if source.read_in else "Second-hand: not read at its source."
+    unlike = f" Not as ours: {escaped(source.unlike)}." if source.unlike else ""
+    return f"{kind}{title}. {escaped(source.configuration)}. {read}{unlike}"
+
+
+def _tests(dataset: DatasetMatrix) -> str:
+    if dataset.untested:
+        return f"{_BASELINE} {dataset.untested}.\n"
+    runs = {run.cell: run for run in dataset.runs}
+    return table(
+        ["system", "nDCG@10 less its", "all", "p", "p adjusted", "p skew", "win / tie / loss", ""],
+        (
+            [
+                _link(runs[test.cell]),
+                f"{_SIGNS.signed(test.difference, 4)} {_signed_ends(test.interval)}",
+                _signed_ends(test.simultaneous),
+                *(p_text(p) for p in (test.p, test.p_adjusted, test.p_skew)),
+                f"{test.wins} / {test.ties} / {test.losses}",
+                test.side,
+            ]
+            for test in dataset.tests
+        ),
+    )
+
+
+def _reproduction(dataset: DatasetMatrix) -> Iterator[str]:
+    """Commands once each, after the systems that they make."""
+    systems: dict[tuple[str, ...], list[MatrixRun]] = {}
+    for run in dataset.runs:
+        systems.setdefault(tuple(run.reproduce), []).append(run)
+    for commands, runs in systems.items():
+        lines = "".join(f"    {line}\n" for line in commands)
+        yield f"Made again by this: {', '.join(map(_link, runs))}.\n\n{lines}"
+
+
+def _everywhere(matrix: Matrix) -> str:
+    names = [escaped(dataset.name) for dataset in matrix.datasets]
+    lines = ["## All datasets", ""]
+    if len(names) == 1:
+        lines.append(
+            f"There is one dataset, {names[0]}: no mean over datasets, and nothing below says anything of another one."
+        )
+    else:
+        lines.append(f"Means of {SHOWN[TESTED]} over {', '.join(names)}, of systems with a run of each:")
+        means = table(["system", "mean"], ([f"`{row.cell}`", f"{row.mean:.4f}"] for row in matrix.everywhere))
+        lines += ["", means.rstrip()]
+        lines += [
+            f"- `{cell}` has no mean: it lacks {', '.join(map(escaped, lacking))}."
+            for cell, lacking in matrix.lacking.items()
+        ]
+    return "\n".join([*lines, "", *_claims(matrix)])
+
+
+def _claims(matrix: Matrix) -> list[str]:
+    if untested := [escaped(dataset.name) for dataset in matrix.datasets if dataset.untested]:
+        names = ", ".join(untested)
+        return [f"No system is said to score above or below {_BASELINE}: nothing is tested on {names}.", ""]
+    return [*_claim(matrix, "above", "Scores above"), *_claim(matrix, "below", "Scores below")]
+
+
+def _claim(matrix: Matrix, side: Side, verb: str) -> list[str]:
+    found = matrix.on_every_dataset(side)
+    where = "on every dataset" if len(matrix.datasets) > 1 else f"on {escaped(matrix.datasets[0].name)}"
+    rule = f"simultaneous interval of the difference wholly {side} 0, p skew at most {ALPHA:g}"
+    head = f"{verb} {_BASELINE} {where} ({rule}):"
+    if not found:
+        return [f"{head} no system.", ""]
+    return [head, "", *(f"- `{row.cell}`: {_intervals(row)}" for row in found), ""]
+
+
+def _intervals(row: Everywhere) -> str:
+    return ", ".join(f"{escaped(name)} {_signed_ends(interval)}" for name, interval in row.simultaneous.items())
+
+
+def _use(matrix: Matrix) -> str:
+    dataset = matrix.datasets[0]
+    paths = [f"docs/{RUNS}/{dataset.name}/{run.file_name}" for run in dataset.runs]
+    baseline = next((p for p, run in zip(paths, dataset.runs, strict=True) if run.cell == EXTERNAL_BASELINE), paths[-1])
+    return _USE.format(run=next((p for p in paths if p != baseline), baseline), baseline=baseline)
+
+
+def _link(run: MatrixRun) -> str:
+    return f"[`{run.cell}`]({RUNS}/{run.dataset}/{run.file_name})"
+
+
+def _signed_ends(interval: Interval) -> str:
+    return f"[{_SIGNS.signed(interval.low, 4)}, {_SIGNS.signed(interval.high, 4)}]"

@@ -1,0 +1,135 @@
+"""What a record holds that can be embedded again, and whether the means for that are here. Nothing is written."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from runner.base.canonical import file_sha256, read_json
+from runner.base.errors import EvalError, InputError, IntegrityError
+from runner.base.records import BM25Cell, Document, Run, parse_cell
+from runner.base.schema import checked
+from runner.embed.backends import Backend
+from runner.embed.encoder import catalogue_facts
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
+from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, newest_version
+from runner.score.score import Qrels, qrels
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the record says: its results, the grades that they were scored with, and its runs."""
+
+    version: Version
+    results: Results
+    query_ids: Sequence[str]
+    qrels: Qrels
+
+    def run(self, cell: str) -> Run:
+        """The recorded run of a cell."""
+        return read_run(self.version.run_path(cell), cell, self.query_ids)
+
+
+def has_results(version: Version) -> bool:
+    """Whether there is something to hold: a locked decision over results, or a rehearsal's results."""
+    if not (version.record / "results.json").exists():
+        return False
+    if version.rehearsal:
+        return True
+    return (version.record / LOCK_NAME).exists() and load_decision(version).kind == "production"
+
+
+def recorded(version: Version) -> Recorded:
+    """The version's record, verified; an InputError where it has no results to hold."""
+    verify_version(version)
+    if not has_results(version):
+        what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
+        raise InputError(
+            f"{version.name}: its {what} yet, so there is nothing to replay. Run: "
+            f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''}"
+        )
+    path = version.record / "results.json"
+    results = checked(Results, read_json(path), path)
+    for row in results.cells:
+        _check_run(version, row)
+    queries = load_queries(version.queries_path)
+    graded = judgments(version_labels(version)[: results.labels.lines])
+    return Recorded(version, results, [query.query_id for query in queries], qrels(graded))
+
+
+def _check_run(version: Version, row: CellResult) -> None:
+    """A rehearsal may be unlocked: its runs and inputs must be those that its results name."""
+    facts = row.provenance
+    named = {
+        version.run_path(row.cell): facts.run_sha256,
+        version.queries_path: facts.queries_sha256,
+        version.corpus_path: facts.corpus_sha256,
+    }
+    for path, then in named.items():
+        if file_sha256(path) != then:
+            raise IntegrityError(
+                f"{path} is not what {version.record / 'results.json'} was scored from. Restore both from git."
+            )
+
+
+def check_encoders(results: Results, backend: Backend) -> None:
+    """Nothing where the catalogue still means the models that the record was made with; else an InputError."""
+    for row in results.cells:
+        cell, then = parse_cell(row.cell), row.provenance.encoder
+        if isinstance(cell, BM25Cell) or then is None:
+            continue
+        now = catalogue_facts(backend.encoder(cell.encoder).spec)
+        moved = sorted(name for name in now if name in then and then[name] != now[name])
+        if moved:
+            raise InputError(
+                f"{row.cell}: the catalogue's {moved[0]} of {cell.encoder} is {now[moved[0]]!r} today and was "
+                f"{then[moved[0]]!r} when the record was made: that is no replay. Use the release that made the record."
+            )
+
+
+def documents(version: Version) -> Sequence[Document]:
+    """The version's documents, from the archive, else from the corpus that the checkout holds; nothing is written."""
+    found = archived_documents(version)
+    if found is not None:
+        return found
+    why = "Sources drift, so nothing is read in its place."
+    if version.source.corpus:
+        embedded = version.checkout / version.source.corpus
+        try:
+            return listed_documents(version, embedded)
+        except InputError:
+            why = f"{embedded} does not hold the version's documents either."
+    raise InputError(
+        f"{version.name} can be scored again and not embedded again: {archive_fault(version)}. {why} Put a sound copy "
+        "of the archive there and run the command again."
+    )
+
+
+def versions_with_results(*, rehearsal: bool) -> Iterator[Version]:
+    """Every version of the checkout that can be replayed, in the catalogue's order and by number.
+
+    One whose record cannot be read is among them: `recorded` says what is wrong with it.
+    """
+    for source in SOURCES.values():
+        if source.policy == "external":
+            continue
+        newest = newest_version(source.name, rehearsal=rehearsal)
+        folders = {path.name: path for path in newest.folder.parent.glob("v*") if re.fullmatch(r"v\d+", path.name)}
+        for name, folder in sorted(folders.items(), key=lambda item: int(item[0][1:])):
+            record = folder / "rehearsal" if rehearsal else folder
+            version = replace(
+                newest, number=int(name[1:]), folder=folder, record=record, work=newest.work.with_name(name)
+            )
+            if _may_have_results(version):
+                yield version
+
+
+def _may_have_results(version: Version) -> bool:
+    try:
+        return has_results(version)
+    except (EvalError, OSError):
+        return True

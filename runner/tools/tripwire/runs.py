@@ -1,0 +1,95 @@
+"""Rankings for a tripwire out of run files, and its tolerance out of a version's measured noise."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.base.canonical import file_sha256, read_json
+from runner.base.errors import InputError
+from runner.base.given_files import STDIN, decoded, display, numbered_lines, printable
+from runner.base.records import Run
+from runner.base.schema import checked
+from runner.eval_set.lock import verify_lock
+from runner.eval_set.runs import RUN_HEADER, read_run
+from runner.eval_set.shapes.results import NoiseFloor
+from runner.eval_set.trec import read_trec_run
+from runner.eval_set.version import load_cell_file, load_queries
+from runner.tools.tripwire.tripwire import GoldenQuery
+
+
+def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
+    """Each golden query's best `limit` documents or more in a run file; a query's name is its id in the run.
+
+    The file is a cell's run of ours or a TREC run. Where a run of ours lies in its version, the version's lock is
+    verified, the run must be whole and made for the version's queries, and the golden texts must be theirs; a query
+    without a hit then has an empty ranking. Elsewhere a query without a line is an InputError: it may never have been
+    asked.
+    """
+    if str(path) == STDIN:
+        raise InputError("A run is read from a file, not from standard input.")
+    queries_path = _queries_path(path)
+    if not _is_ours(path):
+        run = read_trec_run(path, depth=limit).run
+    elif queries_path is None:
+        run = read_run(path, display(path), _ids(path))
+    else:
+        run = _recorded_run(path, queries_path, golden)
+    if absent := [query.name for query in golden if query.name not in run.hits]:
+        raise InputError(
+            f"{display(path)} has no query {', '.join(map(printable, absent))}. A golden query's name is the query's "
+            "id in the run; retrieve for all of them."
+        )
+    return {query.name: [hit.doc_id for hit in run.hits[query.name]] for query in golden}
+
+
+def _is_ours(path: Path) -> bool:
+    first = next(numbered_lines(path), (0, b""))
+    return first[1] == RUN_HEADER.encode()
+
+
+def _ids(path: Path) -> list[str]:
+    lines = (decoded(line, f"{display(path)}:{number}") for number, line in numbered_lines(path) if number > 1)
+    return list(dict.fromkeys(line.partition("\t")[0] for line in lines))
+
+
+def _queries_path(run: Path) -> Path | None:
+    """queries.yaml of the version that a run lies in, as record or as rehearsal; None for a run elsewhere."""
+    runs = run.absolute().parent
+    record = runs.parent
+    path = (record.parent if record.name == "rehearsal" else record) / "queries.yaml"
+    return path if runs.name == "runs" and path.exists() else None
+
+
+def _recorded_run(path: Path, queries_path: Path, golden: Sequence[GoldenQuery]) -> Run:
+    record = path.absolute().parent.parent
+    verify_lock(record)
+    texts = {query.query_id: query.text for query in load_queries(queries_path)}
+    for query in golden:
+        if query.name not in texts:
+            raise InputError(f"{queries_path} has no query {printable(query.name)}; a golden query's name is its id.")
+        if texts[query.name] != query.text:
+            raise InputError(
+                f"Golden query {printable(query.name)} has another text than {queries_path}, whose text was retrieved "
+                "for. Correct the golden query."
+            )
+    cell_path = record / "cells" / f"{path.stem}.json"
+    facts = load_cell_file(cell_path)
+    if facts.run_sha256 != file_sha256(path) or facts.queries_sha256 != file_sha256(queries_path):
+        raise InputError(
+            f"{path} is not the run that {cell_path} names, or was made for other queries. Run the driver again."
+        )
+    return read_run(path, facts.cell, list(texts))
+
+
+def noise_tolerance(results: Path) -> tuple[float, str]:
+    """The measured noise as a tolerance, and the cell that it was measured on.
+
+    It is results.json's noise_floor.max_change: the most that nDCG@10 of any one query moved when the same texts were
+    embedded once more in other batches. No mean can have moved by more, so it serves the means as well. It stands in
+    for what rank measures move by, and knows nothing of other machines.
+    """
+    value = read_json(results)
+    floor = value.get("noise_floor") if isinstance(value, dict) else None
+    if floor is None:
+        raise InputError(f"{display(results)} has no noise floor; none was measured. Give a number as the tolerance.")
+    measured = checked(NoiseFloor, floor, f"{display(results)}: noise_floor")
+    return measured.max_change, measured.cell

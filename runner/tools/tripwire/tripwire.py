@@ -1,0 +1,257 @@
+"""The tripwire: golden queries whose right answers are known, scored and compared with a committed snapshot.
+
+It asks whether a change made fixed queries worse, not how good a retriever is. Measures and messages are those of
+VaultMind's baseline package; what that one lets pass in silence (a query deleted, added or edited) is an error here.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.base.canonical import read_json
+from runner.base.errors import BackendError, InputError
+from runner.base.field_types import Share
+from runner.base.given_files import display, printable, quoted
+from runner.base.plain_yaml import read_yaml
+from runner.base.records import SCORE_UNIT
+from runner.base.schema import Strict, checked
+
+DEFAULT_TOLERANCE = 0.02
+DEFAULT_K = 5
+DEFAULT_LIMIT = 10
+UPDATE = "If that is meant, run `tripwire update` with the same arguments and commit the snapshot."
+
+_Text = Annotated[str, Field(pattern=r"\S")]
+_Cutoff = Annotated[int, Field(ge=1)]
+
+
+class GoldenQuery(Strict):
+    """A query and the documents of which a retriever should find one early; their order says nothing."""
+
+    name: _Text
+    text: _Text
+    expected: Annotated[list[_Text], Field(min_length=1)]
+
+
+class QueryResult(GoldenQuery):
+    """A golden query with what was retrieved for it, best first."""
+
+    result_ids: list[_Text]
+    hit_at_k: Share
+    reciprocal_rank: Share
+
+
+class Report(Strict):
+    """What a tripwire run found, and what a snapshot holds; `hit_at_k` and `mrr` are means over the queries."""
+
+    k: _Cutoff
+    limit: _Cutoff
+    queries: Annotated[list[QueryResult], Field(min_length=1)]
+    hit_at_k: Share
+    mrr: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Whether nothing fell; else every fall in words, aggregates first, and the queries that fell."""
+
+    ok: bool
+    regressions: tuple[str, ...]
+    fallen: tuple[str, ...]
+
+
+def load_golden(path: str | Path) -> list[GoldenQuery]:
+    """The golden queries of a YAML file, a list or {queries: [...]}; an InputError names file and entry."""
+    where = display(path)
+    try:
+        rows = read_yaml(Path(path))
+    except OSError as error:
+        raise InputError(f"{where} cannot be read ({error.strerror}).") from error
+    if isinstance(rows, dict) and rows.keys() == {"queries"}:
+        rows = rows["queries"]
+    if rows is not None and not isinstance(rows, list):
+        raise InputError(f"{where}: a list of queries (name, text, expected) is expected, or queries: over one.")
+    if not rows:
+        raise InputError(f"{where} has no queries; a tripwire needs at least one.")
+    golden = [checked(GoldenQuery, row, f"{where}, entry {number}") for number, row in enumerate(rows, start=1)]
+    if repeated := _repeated(golden):
+        raise InputError(f"{where}: {', '.join(map(quoted, repeated))} names two entries. Give each its own name.")
+    return golden
+
+
+def load_snapshot(path: str | Path) -> Report:
+    """The report in a file; an InputError where its figures do not follow from its result ids."""
+    where = display(path)
+    report = checked(Report, read_json(Path(path)), where)
+    rows = report.queries
+    if report.k > report.limit or changes(report, _report(rows, [r.result_ids for r in rows], report.k, report.limit)):
+        raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
+    return report
+
+
+def hit_at_k(results: Sequence[str], expected: Sequence[str], k: int) -> float:
+    """1.0 where any expected document is among the first k results, else 0.0; 0.0 where either is empty or k < 1."""
+    return float(not set(expected).isdisjoint(results[: max(k, 0)]))
+
+
+def reciprocal_rank(results: Sequence[str], expected: Sequence[str]) -> float:
+    """1 / the best rank of an expected document over the whole list, 0.0 where none is found."""
+    wanted = set(expected)
+    return next((1 / rank for rank, result in enumerate(results, start=1) if result in wanted), 0.0)
+
+
+def run_tripwire(
+    retriever: Callable[[str], Sequence[str]],
+    golden: Sequence[GoldenQuery],
+    *,
+    k: int = DEFAULT_K,
+    limit: int = DEFAULT_LIMIT,
+) -> Report:
+    """The report of a function from a query's text to document ids, best first; the first `limit` ids count.
+
+    A query that it raises on ends the run with a BackendError that names the query: left out or scored 0 it would
+    look like a worse ranking. An InputError for an answer that is no sequence of ids.
+
+    >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
+    >>> run_tripwire(lambda text: ["b1", "b2"], golden).mrr
+    0.5
+    """
+    return _report(golden, [_retrieved(retriever, query) for query in golden], k, limit)
+
+
+def rankings_report(
+    rankings: Mapping[str, Sequence[str]],
+    golden: Sequence[GoldenQuery],
+    *,
+    k: int = DEFAULT_K,
+    limit: int = DEFAULT_LIMIT,
+) -> Report:
+    """The report of rankings that are there already, each under its golden query's name; ValueError for one missing."""
+    if absent := [query.name for query in golden if query.name not in rankings]:
+        raise ValueError(f"there is no ranking of {', '.join(map(quoted, absent))}")
+    return _report(golden, [rankings[query.name] for query in golden], k, limit)
+
+
+def _retrieved(retriever: Callable[[str], Sequence[str]], query: GoldenQuery) -> Sequence[str]:
+    asked = f"query {quoted(query.name)} ({quoted(query.text)})"
+    try:
+        results = retriever(query.text)
+    except Exception as error:
+        raise BackendError(f"{asked}: {type(error).__name__}: {error}. Nothing was compared.") from error
+    if isinstance(results, str) or not isinstance(results, Sequence):
+        raise InputError(f"{asked}: the retriever gave {type(results).__name__} for a sequence of document ids.")
+    return results
+
+
+def _report(golden: Sequence[GoldenQuery], rankings: Sequence[Sequence[str]], k: int, limit: int) -> Report:
+    if not 1 <= k <= limit:
+        raise ValueError(f"k must be from 1 to limit, got k {k} and limit {limit}")
+    if not golden:
+        raise ValueError("there are no golden queries")
+    queries = [_row(query, list(ranking[:limit]), k) for query, ranking in zip(golden, rankings, strict=True)]
+    hit = sum(row.hit_at_k for row in queries) / len(queries)
+    mrr = sum(row.reciprocal_rank for row in queries) / len(queries)
+    return Report(k=k, limit=limit, queries=queries, hit_at_k=hit, mrr=mrr)
+
+
+def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
+    measures = {
+        "hit_at_k": hit_at_k(results, query.expected, k),
+        "reciprocal_rank": reciprocal_rank(results, query.expected),
+    }
+    asked = {"name": query.name, "text": query.text, "expected": query.expected}
+    return checked(QueryResult, asked | {"result_ids": results} | measures, f"query {quoted(query.name)}")
+
+
+def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
+    """Every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
+
+    Raises InputError where the two cannot be compared: another k or limit, a query that only one of them has, or one
+    whose text or expected documents differ; ValueError for a tolerance outside of [0, 1), since 1 would hide anything.
+    """
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"the tolerance must be at least 0 and less than 1, got {tolerance}")
+    if current.k != snapshot.k:
+        raise InputError(f"k mismatch: snapshot k={snapshot.k}, current k={current.k}. {UPDATE}")
+    if found := incomparable(current, snapshot):
+        listed = "\n  ".join(found)
+        raise InputError(f"The golden queries are not those of the snapshot:\n  {listed}\n{UPDATE}")
+    return falls(current, snapshot, tolerance)
+
+
+def incomparable(current: Report, snapshot: Report) -> list[str]:
+    """Why a report cannot be held against a snapshot, a line a reason; the order of expected documents is no reason."""
+    found = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
+    for where, report in (("golden queries", current), ("snapshot", snapshot)):
+        found += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
+    now, then = _by_name(current), _by_name(snapshot)
+    found += [f"query {quoted(name)} is not in the snapshot" for name in now if name not in then]
+    found += [f"query {quoted(name)} is in the snapshot alone" for name in then if name not in now]
+    for name in (name for name in now if name in then):
+        if now[name].text != then[name].text:
+            found.append(f"query {quoted(name)} had the text {quoted(then[name].text)}")
+        if set(now[name].expected) != set(then[name].expected):
+            found.append(f"query {quoted(name)} expected {listed(then[name].expected)}")
+    return found
+
+
+def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
+    """The comparison alone, as VaultMind makes it: queries that only one side has are passed over."""
+    found = [
+        (name, f"{what} dropped: {then:.2f} -> {now:.2f} (tolerance {tolerance:.2f})")
+        for name, what, then, now in _pairs(current, snapshot)
+        if _units(then) - _units(now) > _units(tolerance)
+    ]
+    fallen = tuple(dict.fromkeys(name for name, _ in found if name is not None))
+    return Diff(not found, tuple(text for _, text in found), fallen)
+
+
+def changes(current: Report, snapshot: Report) -> list[str]:
+    """What a snapshot of the current report changes, a line each; empty where it would say the same."""
+    found = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
+    found += incomparable(current, snapshot)
+    found += [
+        f"{what}: {then:.2f} -> {now:.2f}"
+        for _, what, then, now in _pairs(current, snapshot)
+        if _units(then) != _units(now)
+    ]
+    then = _by_name(snapshot)
+    found += [
+        f"query {quoted(row.name)} results: {listed(then[row.name].result_ids)} -> {listed(row.result_ids)}"
+        for row in current.queries
+        if row.name in then and row.result_ids != then[row.name].result_ids
+    ]
+    return found
+
+
+def _pairs(current: Report, snapshot: Report) -> Iterator[tuple[str | None, str, float, float]]:
+    """(query or None, what in words, then, now) of every measure that both have, aggregates first."""
+    yield None, "aggregate hit_at_k", snapshot.hit_at_k, current.hit_at_k
+    yield None, "aggregate mrr", snapshot.mrr, current.mrr
+    before = _by_name(snapshot)
+    for row in current.queries:
+        if then := before.get(row.name):
+            yield row.name, f"query {quoted(row.name)} hit_at_k", then.hit_at_k, row.hit_at_k
+            yield row.name, f"query {quoted(row.name)} reciprocal_rank", then.reciprocal_rank, row.reciprocal_rank
+
+
+def _units(value: float) -> int:
+    """Whole units of 1e-9, as JSON holds them: .80 less .78 is then .02, and no bit more."""
+    return round(value * SCORE_UNIT)
+
+
+def _by_name(report: Report) -> dict[str, QueryResult]:
+    return {row.name: row for row in report.queries}
+
+
+def _repeated(queries: Sequence[GoldenQuery]) -> list[str]:
+    return [name for name, times in Counter(query.name for query in queries).items() if times > 1]
+
+
+def listed(ids: Sequence[str]) -> str:
+    """Document ids for people, "nothing" for none."""
+    return ", ".join(map(printable, ids)) or "nothing"

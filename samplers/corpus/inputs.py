@@ -1,0 +1,253 @@
+"""The files of a corpus, in a folder, in a ZIP or in the substrate's database, each read only when it is wanted."""
+
+import errno
+import os
+import re
+import sqlite3
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from runner.base.errors import DocumentError, InputError
+
+MAX_MEMBERS = 200_000
+"""Members of a ZIP, rows of a database; the bills of one Congress are near 20,000."""
+
+MAX_TOTAL = 20_000_000_000
+"""Bytes that members or rows may declare together: four times the Code of Federal Regulations of a year."""
+
+MAX_RATIO = 200
+"""How far a member may expand; XML of the Government Publishing Office expands 6 to 15 times."""
+
+FREE_RATIO = 1_000_000
+"""Declared bytes up to which no ratio is asked for: a small file may be all spaces."""
+
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
+_SQLITE_START = b"SQLite format 3\x00"
+_NO_FILE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file that a corpus holds: its posix path there, its size as declared, and the way to its bytes.
+
+    `load` raises DocumentError where the bytes cannot be had.
+    """
+
+    place: str
+    size: int
+    load: Callable[[], bytes]
+    is_regular: bool = True
+    """Whether it is a file, not a link to a folder or to nothing, a pipe or a device, which are never opened."""
+
+
+@contextmanager
+def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
+    """Every file of a corpus in the order of places; they can be loaded inside the block.
+
+    A folder is taken with all below it, links to files too, links to folders not; InputError for a folder in it that
+    cannot be listed, since a sample from the rest would be biased. A ZIP is read in place, nothing is unpacked to the
+    disk, and archives inside it stay closed. A database is the substrate's: each row of the table
+    `<source>_documents` is a file (see `_database`).
+    """
+    if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above cannot be searched
+        yield _ordered(_folder(path))
+        return
+    start = _start(path)
+    if start.startswith(_ZIP_STARTS):
+        with _archive(path) as archive:
+            yield _ordered(_members(archive, path))
+    elif start.startswith(_SQLITE_START):
+        database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
+        try:
+            yield _ordered(_database(database, path, source))
+        finally:
+            database.close()
+    else:
+        raise InputError(
+            f"{path} is not a folder, a ZIP or an SQLite database. Give --corpus-path the place that holds the files."
+        )
+
+
+def _ordered(files: list[CorpusFile]) -> list[CorpusFile]:
+    return sorted(files, key=lambda file: file.place)
+
+
+def _start(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return b""  # opening a pipe would wait for ever
+        with path.open("rb") as handle:
+            return handle.read(len(_SQLITE_START))
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened ({error.strerror}). Give --corpus-path another place.") from error
+
+
+def printable(name: str) -> str:
+    """A name with a question mark for what a terminal would obey or no encoding can write."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
+
+
+def _folder(folder: Path) -> list[CorpusFile]:
+    files = []
+    folders = [folder]
+    while folders:
+        inside = folders.pop()
+        try:
+            with os.scandir(inside) as entries:
+                for entry in entries:
+                    path = inside / entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                    else:
+                        files.append(_on_disk(path, printable(path.relative_to(folder).as_posix())))
+        except OSError as error:
+            raise InputError(
+                f"{printable(str(error.filename or inside))} cannot be read ({error.strerror}), and the rest would not "
+                "stand for the whole. Make it readable, or take it out of the folder."
+            ) from error
+    return files
+
+
+def _on_disk(path: Path, place: str) -> CorpusFile:
+    try:
+        found = path.stat()
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+        return CorpusFile(place, 0, partial(_from_disk, path), is_regular=False)
+    return CorpusFile(place, found.st_size, partial(_from_disk, path), is_regular=stat.S_ISREG(found.st_mode))
+
+
+def _from_disk(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DocumentError(path.name, f"cannot be opened ({error.strerror})") from error
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise InputError(f"{path} is a damaged ZIP ({error}). Fetch it again.") from error
+    with archive:
+        yield archive
+
+
+def _members(archive: zipfile.ZipFile, path: Path) -> list[CorpusFile]:
+    members = [info for info in archive.infolist() if not info.is_dir()]
+    total = sum(info.file_size for info in members)
+    if len(members) > MAX_MEMBERS or total > MAX_TOTAL:
+        raise InputError(
+            f"{path} declares {len(members)} members of {total / 1e9:.1f} GB, more than the limits of {MAX_MEMBERS} "
+            f"members and {MAX_TOTAL / 1e9:.0f} GB. Give --corpus-path a smaller archive or a folder."
+        )
+    seen: set[str] = set()
+    files = []
+    for info in members:
+        refused = _refused(info, seen)
+        place = printable(info.filename)
+        load = partial(_refuse, place, refused) if refused else partial(_from_archive, archive, info)
+        files.append(CorpusFile(place, info.file_size, load))
+        seen.add(info.filename)
+    return files
+
+
+def _refused(info: zipfile.ZipInfo, seen: set[str]) -> str:
+    """Why a member is not opened, "" for one that may be."""
+    name = info.filename
+    if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts or re.match("[A-Za-z]:", name):
+        return "its path leads out of the archive"
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "a link, not a file"
+    if name in seen:
+        return "the archive holds another file of this name"
+    if info.flag_bits & 0x1:
+        return "encrypted"
+    if info.compress_type not in _METHODS:
+        return f"compressed by a method that is not read ({info.compress_type})"
+    if info.file_size > max(FREE_RATIO, MAX_RATIO * info.compress_size):
+        return f"expands more than {MAX_RATIO} times"
+    return ""
+
+
+def _refuse(place: str, reason: str) -> bytes:
+    raise DocumentError(place, reason)
+
+
+def _from_archive(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """The member's bytes; never more than it declares, since zipfile stops there and checks the sum."""
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise DocumentError(info.filename, "damaged in the archive") from error
+
+
+def _database(database: sqlite3.Connection, path: Path, source: str) -> list[CorpusFile]:
+    """The rows of `<source>_documents` with doc_id, path or name, and raw, the bytes of the source file."""
+    table = f"{source}_documents"
+    try:
+        database.execute("PRAGMA trusted_schema = OFF")
+        _check_is_table(database, path, table)
+        return list(_rows(database, path, table, _name_column(database, path, table)))
+    except sqlite3.Error as error:
+        raise InputError(f"{path} cannot be read as a database ({error}). Give --corpus-path another place.") from error
+
+
+def _rows(database: sqlite3.Connection, path: Path, table: str, name: str) -> Iterator[CorpusFile]:
+    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE doc_id IS ? AND "{name}" IS ?'  # noqa: S608
+    total = 0
+    rows = database.execute(f'SELECT doc_id, "{name}", length(raw) FROM "{table}"')  # noqa: S608
+    for number, (doc_id, place, size) in enumerate(rows, start=1):
+        total += size or 0
+        if number > MAX_MEMBERS or total > MAX_TOTAL:
+            raise InputError(
+                f"{path}: the table {table} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
+                "--corpus-path a smaller database or a folder."
+            )
+        shown = printable(str(place if place is not None else doc_id))
+        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, (doc_id, place)))
+
+
+def _check_is_table(database: sqlite3.Connection, path: Path, table: str) -> None:
+    # The schema as SQLite understood it: what the file says a view or a virtual table is may be false.
+    kinds = {row[2] for row in database.execute(f'PRAGMA table_list("{table}")') if row[0] == "main"}
+    if kinds - {"table"}:
+        raise InputError(
+            f"{path}: {table} is a {printable(min(kinds))}, not a table, and may have rows without end. Write its rows "
+            "to a table, or give --corpus-path another place."
+        )
+
+
+def _name_column(database: sqlite3.Connection, path: Path, table: str) -> str:
+    """Which column names the file: `path`, else `name`; an InputError says what is there and what is needed."""
+    columns = {row[1] for row in database.execute(f'PRAGMA table_info("{table}")')}
+    names = [name for name in ("path", "name") if name in columns]
+    if names and {"doc_id", "raw"} <= columns:
+        return names[0]
+    found = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
+    tables = ", ".join(printable(row[0]) for row in found) or "none"
+    has = f"has the columns {', '.join(sorted(columns))}" if columns else "is not there"
+    raise InputError(
+        f"{path}: the table {table} {has}. Documents are read from a table {table} with the columns doc_id, path or "
+        f"name, and raw (the bytes of the source file). Tables found: {tables}."
+    )
+
+
+def _from_row(database: sqlite3.Connection, fetch: str, key: tuple[object, object]) -> bytes:
+    try:
+        row = database.execute(fetch, key).fetchone()
+    except sqlite3.Error as error:
+        raise DocumentError(str(key[0]), "cannot be read from the database") from error
+    return row[0] or b"" if row else b""

@@ -1,0 +1,246 @@
+"""A corpus as documents, with an account of what could not be read and of what was left out."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from runner.base.errors import DocumentError, InputError
+from runner.base.records import Document
+from samplers.corpus.inputs import CorpusFile, corpus_files, printable
+from samplers.corpus.recognise import named_elsewhere
+from samplers.registry import source_format
+from samplers.source_format import FileContent, SourceFormat
+
+QUARANTINE_LIMIT = 0.02
+"""Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
+
+N_NAMED = 10
+
+MAX_ID, MAX_FIELD = 150, 400
+"""Characters of an id, which names files on disk, and of a title, stratum, family or address."""
+
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a corpus held."""
+
+    documents: tuple[Document, ...]
+    """Sorted by doc_id, ids unique."""
+    quarantined: tuple[tuple[str, str], ...]
+    """Place and reason of each file or document that could not be taken, in the order of places."""
+    n_files: int
+    """Files that the source's reader was given."""
+    n_empty: int
+    """Those of them that hold no document and none that is out of scope."""
+    n_duplicates: int
+    """Documents left out because an equal one with the same id had been read."""
+    n_ignored: int
+    """Files of other kinds, and what is no file: links to folders or to nothing, pipes."""
+    n_superseded: int
+    """Documents of which a newer version was read, where the source keeps only the newest."""
+    n_characters: int
+    """Characters of the files that became text, white space not counted."""
+    skipped: Mapping[str, int]
+    """Documents outside the source's scope, by reason."""
+    left_out: Mapping[str, int]
+    """Characters of the files that became no text, by reason, white space not counted."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the characters of all readable files that became text; 1 where there are none."""
+        total = self.n_characters + sum(self.left_out.values())
+        return self.n_characters / total if total else 1.0
+
+
+def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) -> Reading:
+    """Every document of a corpus, its files read in the order of their places.
+
+    Two documents of one id: an equal one is dropped, a different one is quarantined, so the first place wins.
+    InputError for a place that holds no file or no document of the source, for an option that the source does not
+    have, and for more than QUARANTINE_LIMIT unreadable files.
+    """
+    row = source_format(source)
+    _check_options(source, row, options)
+    gathered = _Gathered(source, row, options)
+    with corpus_files(path, source) as files:
+        read, sidecars, n_ignored = _parted(files, row)
+        if not read:
+            kinds = " or ".join(row.suffixes)
+            raise InputError(f"{path} holds no {kinds} file ({len(files)} others). Give --corpus-path another place.")
+        for file in read:
+            gathered.take(file)
+        newest, n_superseded = _newest(gathered.in_order(), row)
+        documents = gathered.enriched(newest, sidecars)
+    _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
+    if not documents:
+        raise InputError(f"{path} holds no document of {source}: {_why_none(gathered)}.")
+    return gathered.reading(documents, len(read), n_ignored, n_superseded)
+
+
+def _check_options(source: str, row: SourceFormat, options: frozenset[str]) -> None:
+    if unknown := sorted(options - set(row.options)):
+        has = ", ".join(row.options) or "none"
+        raise InputError(f"{source} has no option {unknown[0]!r}. Options: {has}. Edit `sample` in the plan.")
+
+
+def _parted(files: Iterable[CorpusFile], row: SourceFormat) -> tuple[list[CorpusFile], list[CorpusFile], int]:
+    """The files to read, the sidecars, and how many are neither; a sidecar is one whatever its suffix."""
+    read, sidecars, n_ignored = [], [], 0
+    for file in files:
+        if not file.is_regular:
+            n_ignored += 1
+        elif row.sidecar and re.search(row.sidecar, file.place):
+            sidecars.append(file)
+        elif file.place.lower().endswith(row.suffixes):
+            read.append(file)
+        else:
+            n_ignored += 1
+    return read, sidecars, n_ignored
+
+
+class _Gathered:
+    """What the files read so far held."""
+
+    def __init__(self, source: str, row: SourceFormat, options: frozenset[str]) -> None:
+        self.quarantined: list[tuple[str, str]] = []
+        self.skipped: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.n_empty = self.n_duplicates = self.n_characters = 0
+        self._source, self._row, self._options = source, row, options
+        self._documents: dict[str, tuple[Document, str]] = {}
+
+    def take(self, file: CorpusFile) -> None:
+        """Add a file's documents, or its place and the reason why there are none."""
+        try:
+            content = self._content(file)
+        except DocumentError as error:
+            self.quarantined.append((file.place, error.reason))
+            return
+        self.n_empty += not content.documents and not content.skipped
+        self.n_characters -= content.supplied
+        self.skipped.update(content.skipped)
+        self.left_out.update(content.left_out)
+        for document in content.documents:
+            self._add(document, file.place)
+
+    def reading(self, documents: Sequence[Document], n_files: int, n_ignored: int, n_superseded: int) -> Reading:
+        """The account of all that was read, with the documents that stay."""
+        return Reading(
+            documents=tuple(documents),
+            quarantined=tuple(sorted(self.quarantined)),
+            n_files=n_files,
+            n_empty=self.n_empty,
+            n_duplicates=self.n_duplicates,
+            n_ignored=n_ignored,
+            n_superseded=n_superseded,
+            n_characters=self.n_characters,
+            skipped=self.skipped,
+            left_out=self.left_out,
+        )
+
+    def in_order(self) -> list[Document]:
+        """The documents by id."""
+        return [self._documents[doc_id][0] for doc_id in sorted(self._documents)]
+
+    def enriched(self, documents: Sequence[Document], sidecars: Iterable[CorpusFile]) -> Sequence[Document]:
+        """The documents with what the sidecars add; a sidecar that cannot be used is quarantined."""
+        enrich = self._row.enrich
+        if enrich is None:
+            return documents
+        usable = {}
+        for file in sidecars:
+            try:
+                data = _bytes_of(file, self._row.max_bytes)
+                # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
+                _within_limits(file.place, enrich, (), {file.place: data})
+                usable[file.place] = data
+            except DocumentError as error:
+                self.quarantined.append((file.place, error.reason))
+        added = enrich(documents, usable)
+        return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
+
+    def _content(self, file: CorpusFile) -> FileContent:
+        data = _bytes_of(file, self._row.max_bytes)
+        try:
+            return _within_limits(file.place, self._row.read, data, file.place, self._options)
+        except DocumentError as error:
+            raise DocumentError(file.place, named_elsewhere(data, file.place, self._source) or error.reason) from error
+
+    def _add(self, document: Document, place: str) -> None:
+        self.n_characters += sum(map(len, document.text.split()))
+        if reason := fault(document):
+            self.quarantined.append((place, reason))
+            return
+        known, first_place = self._documents.setdefault(document.doc_id, (document, place))
+        if known is document:
+            return
+        if known.sha256 == document.sha256:
+            self.n_duplicates += 1
+            return
+        self.quarantined.append((place, f"its id has another text ({document.doc_id} was read from {first_place})"))
+
+
+def _within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:
+    """What the work returns; DocumentError where it needs more memory or stack than there is."""
+    try:
+        return work(*given, **named)
+    except MemoryError as error:
+        raise DocumentError(place, "needs more memory than there is") from error
+    except RecursionError as error:
+        raise DocumentError(place, "nested too deep") from error
+
+
+def fault(document: Document) -> str:
+    """Why a document cannot be taken, "" for one that can: a damaged file may state an id of a thousand digits."""
+    if len(document.doc_id) > MAX_ID or "/" in document.doc_id or not document.doc_id.isprintable():
+        return f"its id is no file name ({printable(document.doc_id[:40])})"
+    fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
+    long = next((name for name, value in fields.items() if len(value) > MAX_FIELD or "\n" in value), "")
+    return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
+
+
+def _bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
+    """The file's bytes; one that declares or has more than the source allows is refused, the former unread."""
+    size = file.size
+    if size <= max_bytes:
+        data = file.load()
+        if (size := len(data)) <= max_bytes:
+            return data
+    raise DocumentError(file.place, f"{size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB")
+
+
+def _newest(documents: list[Document], row: SourceFormat) -> tuple[list[Document], int]:
+    """The documents without older versions of a family, and how many those were; the smaller id wins a tie."""
+    if row.newest is None:
+        return documents, 0
+    best: dict[str, Document] = {}
+    for document in documents:
+        known = best.setdefault(document.family, document)
+        if row.newest(document) > row.newest(known):
+            best[document.family] = document
+    kept = [document for document in documents if best[document.family] is document]
+    return kept, len(documents) - len(kept)
+
+
+def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Path) -> None:
+    n_places = len({place for place, _ in quarantined})
+    if n_places <= QUARANTINE_LIMIT * n_files:
+        return
+    named = "\n".join(f"  - {place}: {reason}" for place, reason in quarantined[:N_NAMED])
+    more = f"\n  and {len(quarantined) - N_NAMED} more" if len(quarantined) > N_NAMED else ""
+    raise InputError(
+        f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:\n"
+        f"{named}{more}\nRepair or remove them and run the command again."
+    )
+
+
+def _why_none(gathered: _Gathered) -> str:
+    skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
+    return skipped or f"{gathered.n_empty} empty files"

@@ -1,0 +1,119 @@
+"""Is a corpus fit to be sampled: what it held, what was left out, and what in it repeats."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runner.base.records import Document
+
+if TYPE_CHECKING:
+    from samplers.corpus.parse import Reading
+
+BOILERPLATE_SHARE = 0.05
+BOILERPLATE_DOCUMENTS = 5
+"""A line is boilerplate where it occurs in more than this share of the documents, and in this many at least."""
+
+QUANTILES = (0, 10, 50, 90, 100)
+N_LARGEST = 5
+N_SHOWN = 10
+
+
+def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]:
+    """The report on a corpus, in JSON's types; `clusters` are those of `near_duplicates` over its documents."""
+    from samplers.corpus.near_duplicates import members
+
+    documents = reading.documents
+    lengths = sorted(len(document.text) for document in documents)
+    groups = members(clusters)
+    n_repeated = sum(len(group) - 1 for group in groups)
+    return {
+        "files": reading.n_files,
+        "files_ignored": reading.n_ignored,
+        "files_empty": reading.n_empty,
+        "files_quarantined": len({place for place, _ in reading.quarantined}),
+        "quarantined": [list(row) for row in reading.quarantined],
+        "quarantine_reasons": _by_count(_kind(reason) for _, reason in reading.quarantined),
+        "documents": len(documents),
+        "documents_equal": reading.n_duplicates,
+        "documents_superseded": reading.n_superseded,
+        "documents_out_of_scope": _largest_first(reading.skipped),
+        "sections": sum(len(document.sections) for document in documents),
+        "families": len({document.family for document in documents}),
+        "characters": sum(lengths),
+        "coverage": round(reading.coverage, 4),
+        "left_out": _largest_first(reading.left_out),
+        "length_quantiles": {f"p{q}": lengths[q * (len(lengths) - 1) // 100] for q in QUANTILES},
+        "statuses": _by_count(document.status or "live" for document in documents),
+        "boilerplate_share": round(boilerplate_share(documents), 4),
+        "near_duplicate_rate": round(n_repeated / len(documents), 4),
+        "near_duplicate_clusters": len(groups),
+        "largest_clusters": [list(group) for group in groups[:N_LARGEST]],
+        "strata": _by_count(document.stratum for document in documents),
+    }
+
+
+def boilerplate_share(documents: Sequence[Document]) -> float:
+    """The share of the characters in lines that many documents have, white space at their ends not counted."""
+    # Lines are counted by their hashes: the distinct lines of a corpus are nearly as large as the corpus.
+    counts: Counter[int] = Counter()
+    for document in documents:
+        counts.update({hash(line) for line in _filled_lines(document)})
+    least = max(BOILERPLATE_DOCUMENTS, int(BOILERPLATE_SHARE * len(documents)) + 1)
+    frequent = {key for key, n in counts.items() if n >= least}
+    total = repeated = 0
+    for document in documents:
+        for line in _filled_lines(document):
+            total += len(line)
+            repeated += len(line) * (hash(line) in frequent)
+    return repeated / total
+
+
+def lines(report: Mapping[str, Any]) -> list[str]:
+    """The report for a terminal."""
+    lengths = ", ".join(f"{name} {n:,}" for name, n in report["length_quantiles"].items())
+    return [
+        f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
+        f"{report['files_quarantined']:,} quarantined; {report['files_ignored']:,} of other kinds",
+        *_indented(report["quarantine_reasons"]),
+        f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
+        f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
+        *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),
+        f"documents left out: {report['documents_equal']:,} equal, {report['documents_superseded']:,} superseded",
+        *_indented({f"out of scope: {reason}": n for reason, n in report["documents_out_of_scope"].items()}),
+        f"length in characters: {lengths}",
+        "status: " + ", ".join(f"{status} {n:,}" for status, n in report["statuses"].items()),
+        f"boilerplate: {report['boilerplate_share']:.1%} of the characters, in lines that many documents have",
+        f"near-duplicates: {report['near_duplicate_rate']:.1%} of the documents, "
+        f"{report['near_duplicate_clusters']:,} clusters",
+        *(f"  {len(group)}: {_first_few(group)}" for group in report["largest_clusters"]),
+        f"strata: {len(report['strata']):,}",
+        *_indented(report["strata"]),
+    ]
+
+
+def _filled_lines(document: Document) -> Iterator[str]:
+    return filter(None, map(str.strip, document.text.split("\n")))
+
+
+def _kind(reason: str) -> str:
+    """The reason without what differs from file to file: what stands in parentheses and after commas."""
+    return re.split(r" \(|, ", reason, maxsplit=1)[0]
+
+
+def _by_count(words: Iterable[str]) -> dict[str, int]:
+    """How often each occurs, the most frequent first, then by name."""
+    return _largest_first(Counter(words))
+
+
+def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _indented(counts: Mapping[str, int]) -> list[str]:
+    shown = [f"  {n:,} {name}" for name, n in list(counts.items())[:N_SHOWN]]
+    return [*shown, f"  and {len(counts) - N_SHOWN} more"] if len(counts) > N_SHOWN else shown
+
+
+def _first_few(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")

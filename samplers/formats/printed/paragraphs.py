@@ -1,0 +1,177 @@
+"""Typeset lines as paragraphs: wrapped lines joined, broken words mended, rows of a table kept apart."""
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+from samplers.formats.printed.text import stretches
+
+FULL = 60
+"""A line broke because it was full if its next word would have ended beyond this column.
+
+Running text is set to 63 columns in hearings and reports, to 71 in statements and the Record, ragged right; marks
+that became one character shorten a line by a few.
+"""
+
+HEADING_INDENT = 5
+"""Lines in capitals from this column on are one heading with the lines in capitals before them.
+
+A heading may begin at the column of a paragraph, where its first line fills the page: after a blank line, and with a
+first line that broke because it was full.
+"""
+
+HANGING = 4
+"""Most columns by which a paragraph's first line is indented."""
+
+TITLE_LENGTH = 50
+"""A line at the margin after a full one that ended a sentence is a heading if it is shorter and ends no sentence."""
+
+_FLOWING = re.compile(rf"\n(?=[a-z])(?<=[^\n]{{{FULL}}}\n)(?<![-/]\n)(?<!—\n)(?![^\n]*   )")
+"""The break after a full line before a small letter at the margin: half of all breaks, joined at once for speed."""
+
+_WAS_BREAK = "\x02"
+"""Stands for such a break until the line's place is known; no page that was read holds the character."""
+
+_LEADER = re.compile(r" ?(?:\.{5,}|(?: \.){5,})[ .]*")
+_GAP = re.compile(r" {3,}")
+_CAPITALS = re.compile(r"[A-Z]{2}")
+_SMALL = re.compile(r"[a-z]{3}")
+_STOPS = frozenset(".?!:;)]'\"”")
+_ENDS = _STOPS | frozenset(",—-")
+_SUSPENDED = re.compile(r"(?:and|or|to|nor|versus)\b(?!-)")
+_FIRST_LETTERS = re.compile(r"[a-z]{1,40}")
+_LAST_LETTERS = re.compile(r"[A-Za-z]{1,40}(?=-\Z)")
+_WORD_BYTES = bytes(b if (chr(b).isalpha() and b < 128) or b == 45 else 32 for b in range(256)).lower()
+
+
+class Paragraph(NamedTuple):
+    """A paragraph, heading or row on one line; the cells of a row are separated by a tab.
+
+    `indent` is the column where it begins, `is_apart` whether a blank line precedes it.
+    """
+
+    indent: int
+    is_apart: bool
+    text: str
+
+
+def paragraphs(text: str, indent: int) -> list[Paragraph]:
+    """The paragraphs of a text whose own begin at column `indent`, in order, without blank ones.
+
+    A line goes on with the one before if its column does (0 after `indent`, 5 after 7, but not `indent` after itself)
+    and the line before was full. A word broken at a hyphen is mended where the whole word stands elsewhere in the text
+    and the hyphenated one does not; else the hyphen stays. A line with a leader or a gap of three spaces is a row.
+    """
+    unwrapping = _Unwrapping(text, indent)
+    for stretch in stretches(text):
+        for line in _FLOWING.sub(_WAS_BREAK, stretch).split("\n"):
+            unwrapping.add(line)
+    unwrapping.flush()
+    return unwrapping.found
+
+
+class _Unwrapping:
+    """A text on its way into paragraphs, line by line; `pieces` is the paragraph being joined."""
+
+    def __init__(self, source: str, indent: int) -> None:
+        self.source = source
+        self.indent = indent
+        self.found: list[Paragraph] = []
+        self.pieces: list[str] = []
+        self.first = 0
+        self.rest = -1
+        self.last_length = 0
+        self.is_apart = True
+        self.is_row = False
+        self.is_heading = False
+
+    def add(self, line: str) -> None:
+        body = line.lstrip(" ")
+        if not body:
+            self.flush()
+            self.is_apart = True
+            return
+        column, length = len(line) - len(body), len(line)
+        if is_joined := _WAS_BREAK in body:
+            length -= line.rfind(_WAS_BREAK) + 1
+            body = body.replace(_WAS_BREAK, " ")
+        is_row = "   " in body or "....." in body
+        may_go_on = self.is_heading or self.rest in (-1, column)
+        if self.pieces and may_go_on and not is_row and self.goes_on(column, body):
+            self.join(body)
+            self.rest = column
+            self.is_heading = self.is_heading and in_capitals(body)
+        else:
+            self.flush()
+            self.pieces.append(body)
+            self.first, self.rest, self.is_row = column, 0 if is_joined else -1, is_row
+            self.is_heading = (column != self.indent or self.is_apart) and in_capitals(body)
+        self.last_length = length
+
+    def flush(self) -> None:
+        if not self.pieces:
+            return
+        text = "".join(self.pieces)
+        if self.is_row:
+            text = _GAP.sub("\t", _LEADER.sub("\t", text)).strip("\t")
+        if text := text.replace("  ", " "):
+            self.found.append(Paragraph(self.first, self.is_apart, text))
+            self.is_apart = False
+        self.pieces = []
+
+    def goes_on(self, column: int, body: str) -> bool:
+        """Whether a line continues the paragraph, whose second line, if there is one, begins at the same column."""
+        if self.is_row:
+            return False
+        if self.is_heading and (self.first != self.indent or in_capitals(body)):
+            is_below = column >= HEADING_INDENT and self.first != self.indent
+            return (is_below or self.is_full(body)) and in_capitals(body)
+        if self.rest < 0 and not self.may_be_rest(column):
+            return False
+        last = self.pieces[-1]
+        if last[-1] not in "-—" and not self.is_full(body):
+            return False
+        is_title = last[-1] in _STOPS and len(body) < TITLE_LENGTH and body[-1] not in _ENDS and not body[0].islower()
+        return not (is_title and column == 0)
+
+    def may_be_rest(self, column: int) -> bool:
+        """Whether a second line may begin here: up to HANGING before the first, or below it in a flush paragraph."""
+        return 0 < self.first - column <= HANGING or column == self.first != self.indent
+
+    def is_full(self, body: str) -> bool:
+        word = body.find(" ")
+        return self.last_length + 1 + (len(body) if word < 0 else word) > FULL
+
+    def join(self, body: str) -> None:
+        last = self.pieces[-1]
+        if last[-1] not in "-—/":
+            self.pieces += (" ", body)
+        elif last[-1] != "-" or last.endswith("--"):
+            self.pieces.append(body)
+        elif _SUSPENDED.match(body):
+            self.pieces += (" ", body)
+        else:
+            if self.is_one_word(last, body):
+                self.pieces[-1] = last[:-1]
+            self.pieces.append(body)
+
+    def is_one_word(self, last: str, body: str) -> bool:
+        """Whether the hyphen between a line and the next only breaks a word."""
+        before, after = _LAST_LETTERS.search(last, max(0, len(last) - 41)), _FIRST_LETTERS.match(body)
+        if not before or not after:
+            return False
+        whole, parts = before[0] + after[0], f"{before[0]}-{after[0]}"
+        return whole.lower().encode() in self.words and parts.lower().encode() not in self.words
+
+    @cached_property
+    def words(self) -> set[bytes]:
+        """The words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
+        words: set[bytes] = set()
+        for stretch in stretches(self.source):
+            words.update(stretch.encode("ascii", "replace").translate(_WORD_BYTES).split())
+        return words
+
+
+def in_capitals(text: str) -> bool:
+    """Whether a text is set in capitals, names such as McCAIN included."""
+    return _SMALL.search(text) is None and _CAPITALS.search(text) is not None

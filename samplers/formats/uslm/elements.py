@@ -1,0 +1,252 @@
+"""How each element of bill DTD and USLM is written: one function for every kind, and the table that names them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from samplers.formats.safe_xml import entity_text, local_name, plain_text
+from samplers.formats.text_writer import Part
+from samplers.formats.uslm.marks import (
+    BLOCK,
+    CLOSING,
+    GLUE,
+    JOIN,
+    LEAD,
+    LINE,
+    OPENING,
+    PARAGRAPH,
+    PART_END,
+    SPACE,
+    STOP,
+    TAB,
+    plain,
+)
+from samplers.formats.uslm.names import (
+    BLOCKS,
+    BREAKS,
+    CELLS,
+    FORMS,
+    HEADINGS,
+    NOTES,
+    NUMBERS,
+    OFFICIAL_TITLES,
+    QUOTED,
+    RANKS,
+    SECTION_RANK,
+)
+
+if TYPE_CHECKING:
+    from samplers.formats.uslm.walker import Walker
+
+_AFTER_NUMBER = SPACE + LEAD
+_OWN_LINE, _RUN_IN = LINE + LEAD, STOP + SPACE + LEAD
+_RUN_IN_KINDS = frozenset(kind for kind, rank in RANKS.items() if rank > SECTION_RANK) - NOTES
+_AFTER_QUOTE = (".", ",", ";", ":", ")", "”", "’")
+
+
+class Place(NamedTuple):
+    """Where the walk stands: the level around it, what follows its heading, its part, inside what."""
+
+    level: int = 0
+    after_heading: str = _OWN_LINE
+    part: Part | None = None
+    is_quoted: bool = False
+    in_row: bool = False
+    n_quotes: int = 0
+
+
+Handler = Callable[["Walker", etree._Element, str, int, Place], None]
+"""Writes an element, given its kind (for one that is dropped, the reason), its depth in the file and its place."""
+
+
+def inline(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """What runs on."""
+    if len(element):
+        walker.children(element, depth, place)
+    elif text := element.text:
+        walker.write(text)
+
+
+def entity(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A reference that the file does not declare."""
+    walker.write(entity_text(element, walker.name))
+
+
+def after_heading(kind: str) -> str:
+    """The marks after the heading of a level: small levels have theirs run into their text."""
+    return _RUN_IN if kind in _RUN_IN_KINDS else _OWN_LINE
+
+
+def level(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A section, a larger or a smaller level; a part unless it is quoted."""
+    rank = RANKS[kind]
+    inner = max(rank, place.level + 1)
+    separator = PARAGRAPH if rank <= SECTION_RANK and not place.is_quoted else LINE
+    after = after_heading(kind)
+    if place.is_quoted:
+        walker.write(separator)
+        walker.children(element, depth, Place(inner, after, None, True, place.in_row, place.n_quotes))
+        walker.write(separator)
+        return
+    part = walker.open(kind, inner, separator)
+    walker.children(element, depth, Place(inner, after, part, kind == "note", place.in_row, place.n_quotes))
+    walker.write(PART_END + separator)
+
+
+def lead(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A level's number or heading, which is noted for its label."""
+    write, part = walker.write, place.part
+    write(SPACE)
+    written = element.text or ""
+    if len(element):
+        begin = len(walker.pieces)
+        walker.children(element, depth, place)
+        written = "".join(walker.pieces[begin:])
+    elif written:
+        write(written)
+    if part is not None and kind in HEADINGS:
+        part.heading = f"{part.heading} {plain(written)}".strip()
+    elif part is not None and not part.num:
+        part.num = plain(written)
+    write(_AFTER_NUMBER if kind in NUMBERS else place.after_heading)
+    walker.lead_end = len(walker.pieces)
+
+
+def quote(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
+    which = place.n_quotes % 2
+    walker.write(OPENING[which])
+    if len(element):
+        walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
+    elif text := element.text:
+        walker.write(text)
+    walker.write(CLOSING[which])
+
+
+def quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """Text that goes into another law."""
+    if element.get("display-inline") == "yes-display-inline":
+        walker.write(GLUE + SPACE + LEAD)
+        walker.lead_end = len(walker.pieces)
+    else:
+        walker.write(LINE)
+    inner = place._replace(is_quoted=True, part=None, n_quotes=place.n_quotes + 1)
+    if kind == "quotedContent":  # USLM writes its own marks
+        walker.children(element, depth, inner)
+    else:
+        walker.write(OPENING[place.n_quotes % 2])
+        walker.children(element, depth, inner)
+        if not any(local_name(child) == "after-quoted-block" for child in element):
+            walker.write(CLOSING[place.n_quotes % 2])
+    walker.write(LINE)
+    join_tail(walker, element)
+
+
+def join_tail(walker: "Walker", element: etree._Element) -> None:
+    """Let the text after an element follow without a gap if it begins with a closing mark."""
+    if (element.tail or "").lstrip().startswith(_AFTER_QUOTE):
+        walker.write(JOIN)
+
+
+def after_quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """What follows a quoted block ("." or "; and") without a gap."""
+    walker.write(GLUE)
+    if kind == "after-quoted-block":
+        walker.write(CLOSING[(place.n_quotes - 1) % 2])
+    inline(walker, element, kind, depth, place)
+    walker.write(LINE)
+
+
+def cell(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A cell of a table."""
+    walker.write(TAB)
+    inline(walker, element, kind, depth, place._replace(in_row=True))
+    walker.write(TAB)
+
+
+def line_break(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """The end of a printed line or page."""
+    walker.write(SPACE)
+    inline(walker, element, kind, depth, place)
+
+
+def block(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """What begins and ends a line, except in a row."""
+    in_row = place.in_row
+    walker.write(SPACE if in_row else BLOCK)
+    if len(element):
+        walker.children(element, depth, place)
+    elif text := element.text:
+        walker.write(text)
+    walker.write(SPACE if in_row else LINE)
+
+
+def official_title(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """The official title, which alone is no document."""
+    begin = len(walker.pieces)
+    block(walker, element, kind, depth, place)
+    walker.titles.append((begin, len(walker.pieces)))
+
+
+def set_aside(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """What will be written elsewhere."""
+    walker.aside.append(element)
+    join_tail(walker, element)
+
+
+def drop(walker: "Walker", element: etree._Element, reason: str, depth: int, place: Place) -> None:
+    """What is no text, counted under a reason; an official title inside a form is text all the same."""
+    walker.dropped[reason] += n_visible(element)
+    name = local_name(element)
+    if name in QUOTED:
+        join_tail(walker, element)
+    if name not in FORMS:
+        return
+    for title in element.iter():
+        is_inner = any(local_name(ancestor) in OFFICIAL_TITLES for ancestor in title.iterancestors())
+        if local_name(title) in OFFICIAL_TITLES and not is_inner:
+            walker.dropped[reason] -= n_visible(title)
+            official_title(walker, title, local_name(title), depth, place)
+
+
+def by_attribute(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """Elements whose attributes say what they are."""
+    stated = kind, element.get({"ref": "class", "note": "type"}.get(kind, "role"))
+    if stated in (("ref", "footnoteRef"), ("note", "footnote")):
+        drop(walker, element, "footnotes", depth, place)
+        join_tail(walker, element)
+    elif stated == ("block", "endorsement"):
+        drop(walker, element, "attestation", depth, place)
+    elif kind == "docTitle" and (parent := element.getparent()) is not None and local_name(parent) == "longTitle":
+        drop(walker, element, "form", depth, place)  # "A BILL"; elsewhere it heads the body, such as "AMENDMENT:"
+    else:
+        {"note": level, "ref": inline}.get(kind, block)(walker, element, kind, depth, place)
+
+
+def n_visible(element: etree._Element) -> int:
+    """Characters of an element that are not white space."""
+    return len("".join(plain_text(element).split()))
+
+
+def _table(*rows: tuple[Iterable[str], Handler]) -> dict[str, Handler]:
+    table: dict[str, Handler] = {}
+    for names, handler in rows:
+        table |= dict.fromkeys(names, handler)
+    return table
+
+
+HANDLERS: Mapping[str, Handler] = _table(
+    (("",), entity),
+    (BREAKS, line_break),
+    (BLOCKS, block),
+    (OFFICIAL_TITLES, official_title),
+    (CELLS, cell),
+    (("after-quoted-block",), after_quoted),
+    (("quote",), quote),
+    (QUOTED, quoted),
+    ((*NUMBERS, *HEADINGS), lead),
+    (RANKS, level),
+    (("note", "ref", "block", "docTitle"), by_attribute),
+)
+"""Handlers by name, the later row of two; elements that are not in it run on."""

@@ -1,0 +1,164 @@
+"""The sections of a law or of a title of the Code, each with the parts around it."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lxml import etree
+
+from runner.base.errors import DocumentError
+from runner.base.records import Section, Span
+from samplers.formats.safe_xml import local_name
+from samplers.formats.text_writer import Part
+from samplers.formats.uslm.elements import Place
+from samplers.formats.uslm.labels import label
+from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
+from samplers.formats.uslm.walk import Walk
+from samplers.formats.uslm.walker import Walker
+
+TITLE_LENGTH = 200
+"""Characters of a title, which every chunk carries as context."""
+
+SECTIONS = frozenset(("section", "courtRule"))
+"""What is a document of its own."""
+
+SHORT = 100
+"""Characters of a section's body below which no query should be written from it: a tenth of the Code has fewer."""
+
+MAX_PARTS = 16
+"""Larger parts around a section: each is one of its document's sections, so their number is bounded. Ten is real."""
+
+_END = " .:—–-]"
+_CLOSED = QUOTED | NOTES | DROPPED.keys()
+_PARTS = frozenset(kind for kind, rank in RANKS.items() if rank < SECTION_RANK) - APPROPRIATIONS
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A section; or a larger part, for what stands in it outside of its sections and of smaller parts.
+
+    `path` names the larger parts around it, outermost first, the part itself included; `own` are a part's children
+    that are neither sections nor parts, None for a section.
+    """
+
+    element: etree._Element
+    path: tuple[Part, ...]
+    own: tuple[etree._Element, ...] | None = None
+
+
+def units(root: etree._Element, name: str) -> Iterator[Unit]:
+    """The sections of a file in its order, every larger part before the sections in it.
+
+    Sections in quoted text and in notes are none.
+    """
+    path = _named(root, name, ()) if local_name(root) in _PARTS else ()
+    return _units(root, name, path, _holders(root))
+
+
+def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: set[etree._Element]) -> Iterator[Unit]:
+    if len(path) > MAX_PARTS:
+        raise DocumentError(name, f"more than {MAX_PARTS} parts inside one another")
+    own = [child for child in element if local_name(child) not in SECTIONS and not _is_part(child, holders)]
+    yield Unit(element, path, tuple(own))
+    for child in element:
+        kind = local_name(child)
+        if kind in SECTIONS:
+            yield Unit(child, path)
+        elif _is_part(child, holders):
+            yield from _units(child, name, (*path, *_named(child, name, path)), holders)
+
+
+def forget(unit: Unit) -> None:
+    """Free a section that has been read: the tree of a file takes eight times its bytes."""
+    if unit.own is None:
+        unit.element.clear(keep_tail=True)  # type: ignore[call-arg]  # unknown to the stubs
+
+
+def _is_part(element: etree._Element, holders: set[etree._Element]) -> bool:
+    kind = local_name(element)
+    return kind not in _CLOSED and (kind in _PARTS or element in holders)
+
+
+def _holders(root: etree._Element) -> set[etree._Element]:
+    """All elements around those sections that stand neither in quoted text nor in notes."""
+    holders: set[etree._Element] = set()
+    closed: set[etree._Element] = set()
+    for section in root.iter(*(f"{{*}}{kind}" for kind in SECTIONS)):
+        around: list[etree._Element] = []
+        for ancestor in section.iterancestors():
+            if ancestor in holders or ancestor in closed or local_name(ancestor) in _CLOSED:
+                break
+            around.append(ancestor)
+        else:
+            ancestor = root
+        is_open = ancestor is root or ancestor in holders
+        (holders if is_open else closed).update(around)
+    return holders
+
+
+def free_id(wanted: str, given: Counter[str]) -> str:
+    """The id, with "~2", "~3" and so on after it where it was given before: the Code has sections of one number.
+
+    `given` counts the ids of the file so far and is brought up to date.
+    """
+    while True:
+        given[wanted] += 1
+        key = wanted if given[wanted] == 1 else f"{wanted}~{given[wanted]}"
+        if key == wanted or key not in given:
+            given[key] += key != wanted
+            return key
+
+
+def titled(citation: str, heading: str, of: str = "") -> str:
+    """A document's title: the citation, the heading and in parentheses what it is of, within TITLE_LENGTH."""
+    named = " – ".join(filter(None, (citation, heading.rstrip(_END))))
+    whole = f"{named} ({of.rstrip('. ')})" if of else named
+    if len(whole) > TITLE_LENGTH:
+        whole = whole[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:–(") + " …"
+    return unicodedata.normalize("NFC", whole)
+
+
+def place_in(path: tuple[Part, ...]) -> Place:
+    """Where the walk of a section begins: below the larger parts around it."""
+    return Place(level=path[-1].level if path else 0)
+
+
+def outer_sections(path: tuple[Part, ...], n_chars: int) -> tuple[Section, ...]:
+    """The parts around a document as sections that span all of it, so that its chunks carry their headings."""
+    return tuple(
+        Section(Span(0, n_chars), part.level, part.kind, label(part.kind, part.num, part.heading, "")) for part in path
+    )
+
+
+def _named(element: etree._Element, name: str, path: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The element as a part with its number and heading; nothing for one that has neither."""
+    kind = local_name(element)
+    part = Part(kind, max(RANKS.get(kind, SECTION_RANK), path[-1].level + 1 if path else 0))
+    scratch = Walker(name, has_exceptions=False)
+    for child in element:
+        if local_name(child) in NUMBERS | HEADINGS:
+            scratch.element(child, Place(part=part))
+    return (part,) if part.num or part.heading else ()
+
+
+class Tally:
+    """The account of a file that makes several documents."""
+
+    def __init__(self) -> None:
+        self.supplied = 0
+        self._dropped: Counter[str] = Counter()
+
+    def count(self, walk: Walk) -> None:
+        """Take the account of what became a document."""
+        self._dropped.update(walk.dropped)
+        self.supplied += walk.supplied
+
+    def leave_out(self, walk: Walk, reason: str) -> None:
+        """Count what was walked and is no document."""
+        self._dropped.update(walk.dropped)
+        self._dropped[reason] += len("".join(walk.text.split())) - walk.supplied
+
+    def left_out(self) -> dict[str, int]:
+        """Characters by reason."""
+        return {reason: n for reason, n in self._dropped.items() if n}

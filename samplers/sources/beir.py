@@ -1,0 +1,215 @@
+"""Public collections in the layout of BEIR: corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv.
+
+Files of this kind are made by others and for every split at once, so what does not concern the judged split is left
+aside and counted, and what contradicts itself is an error that names file and line.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.base.canonical import JSON, file_sha256, read_jsonl, refuse_special
+from runner.base.errors import InputError
+from runner.base.given_files import decoded, display, numbered_lines, printable, quoted
+from runner.base.records import Document
+
+QRELS_FILES = ("qrels/test.tsv", "qrels.tsv")
+STRATUM = "collection"
+
+_LARGEST_GRADE = 1000
+_GRADE = re.compile(r"-?[0-9]{1,4}(?:\.0+)?")
+_QUERY_ID = re.compile(r"[A-Za-z0-9._-]+")
+_ROW_HINT = 'Lines such as {"_id": "d1", "title": "...", "text": "..."} are expected.'
+_QRELS_HINT = "lines of 'query-id, corpus-id, score', parted by tabs, are expected"
+
+
+class CollectionFiles(NamedTuple):
+    """Where a collection's three files lie."""
+
+    corpus: Path
+    queries: Path
+    qrels: Path
+
+
+class CollectionDigests(NamedTuple):
+    """SHA-256 of a collection's three files."""
+
+    corpus: str
+    queries: str
+    qrels: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a folder held; only queries of the judged split, in the order of queries.jsonl.
+
+    `qrels` keep documents that the corpus does not have (`missing_documents`), as published figures do, and every
+    judged query, even one without a relevant document. `n_unjudged_queries` were left out. `split` is the file of
+    the qrels.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    """Sorted by doc_id, ids unique."""
+    empty: dict[str, str]
+    """Documents without title and text, which nothing can find: id and place in corpus.jsonl."""
+    n_duplicates: int
+    """Rows that repeat an earlier one, left out."""
+    queries: dict[str, str]
+    n_unjudged_queries: int
+    qrels: dict[str, dict[str, int]]
+    missing_documents: tuple[str, ...]
+    split: str
+    sha256: CollectionDigests
+
+
+def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Collection:
+    """The collection in a folder.
+
+    A title that does not fit before a chunk (`title_fits`) opens its document's text instead, so that a document read
+    whole is always its title and its text, as published figures have it. InputError for a file that is missing or
+    wrong, a document or query twice with different content, and a judged query without text.
+    """
+    files = collection_files(folder)
+    qrels = _qrels(files.qrels)
+    queries, n_unjudged = _queries(files.queries, qrels)
+    documents, empty, n_duplicates = _documents(files.corpus, title_fits)
+    known = {*documents, *empty}
+    judged = {doc_id for grades in qrels.values() for doc_id in grades}
+    if not judged & documents.keys():
+        raise InputError(f"{display(folder)}: no judged document is in corpus.jsonl. Do they belong together?")
+    return Collection(
+        name=folder.resolve().name,
+        documents=tuple(documents[doc_id] for doc_id in sorted(documents)),
+        empty=empty,
+        n_duplicates=n_duplicates,
+        queries=queries,
+        n_unjudged_queries=n_unjudged,
+        qrels={query_id: qrels[query_id] for query_id in queries},
+        missing_documents=tuple(sorted(judged - known)),
+        split=files.qrels.relative_to(folder).as_posix(),
+        sha256=collection_digests(folder),
+    )
+
+
+def collection_files(folder: Path) -> CollectionFiles:
+    """The three files of a collection; an InputError says which are not there."""
+    if not folder.is_dir():
+        raise InputError(f"{display(folder)} is not a folder. Give --corpus-path the folder of a collection.")
+    found = [name for name in QRELS_FILES if (folder / name).is_file()]
+    missing = [name for name in ("corpus.jsonl", "queries.jsonl") if not (folder / name).is_file()]
+    if missing or not found:
+        lacking = [*missing, *([] if found else [" or ".join(QRELS_FILES)])]
+        raise InputError(f"{display(folder)} has no {' and no '.join(lacking)}. BEIR's layout has them.")
+    if len(found) > 1:
+        raise InputError(f"{display(folder)} has both {' and '.join(found)}. Keep the one to score with.")
+    return CollectionFiles(folder / "corpus.jsonl", folder / "queries.jsonl", folder / found[0])
+
+
+def collection_digests(folder: Path) -> CollectionDigests:
+    """What tells one collection from another."""
+    return CollectionDigests(*map(file_sha256, collection_files(folder)))
+
+
+def _documents(path: Path, title_fits: Callable[[str], bool]) -> tuple[dict[str, Document], dict[str, str], int]:
+    """Documents by id, the place of empty ones by id, and how many rows repeat an earlier one."""
+    documents: dict[str, Document] = {}
+    empty: dict[str, str] = {}
+    n_duplicates = 0
+    for number, where, row in _rows(path):
+        doc_id = _id(row, where)
+        title, text = (" ".join(_text(row, "title", where).split()), _text(row, "text", where).strip())
+        if doc_id in empty if title or text else doc_id in documents:
+            raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
+        if not (title or text):
+            empty[doc_id] = f"{path.name}:{number}"
+            continue
+        if not text or not title_fits(title):
+            title, text = "", f"{title} {text}".strip()
+        document = Document(doc_id, text, title, STRATUM, doc_id, "")
+        known = documents.setdefault(doc_id, document)
+        if known.sha256 != document.sha256:
+            raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
+        n_duplicates += known is not document
+    return documents, empty, n_duplicates
+
+
+def _queries(path: Path, qrels: dict[str, dict[str, int]]) -> tuple[dict[str, str], int]:
+    """The texts of judged queries by id, and how many others there are."""
+    queries: dict[str, str] = {}
+    n_unjudged = 0
+    for _, where, row in _rows(path):
+        query_id = _id(row, where)
+        if query_id not in qrels:
+            n_unjudged += 1
+            continue
+        text = _text(row, "text", where).strip()
+        if not _QUERY_ID.fullmatch(query_id):
+            raise InputError(f"{where}: the query's _id {printable(query_id)} has more than A-Z a-z 0-9 . _ -.")
+        if not text:
+            raise InputError(f"{where}: query {printable(query_id)} has no text, and qrels judge it.")
+        if queries.setdefault(query_id, text) != text:
+            raise InputError(f"{where}: query {printable(query_id)} was there before with other text. Keep one.")
+    if without := [query_id for query_id in qrels if query_id not in queries]:
+        raise InputError(
+            f"{display(path)} lacks {len(without)} of {len(qrels)} judged queries, {printable(without[0])} among them. "
+            "Do queries and qrels belong together?"
+        )
+    return queries, n_unjudged
+
+
+def _qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Grades by query and document; a negative grade says that a document was not judged and is left out."""
+    refuse_special(path)
+    qrels: dict[str, dict[str, int]] = {}
+    for number, line in numbered_lines(path):
+        where = f"{display(path)}:{number}"
+        columns = decoded(line, where).split("\t")
+        if len(columns) != 3:
+            raise InputError(f"{where}: {len(columns)} columns; {_QRELS_HINT}.")
+        query_id, doc_id, grade = (column.strip() for column in columns)
+        if not _GRADE.fullmatch(grade) or abs(float(grade)) > _LARGEST_GRADE:
+            if number == 1 and not _is_number(grade):
+                continue  # the header, which some collections lack
+            raise InputError(
+                f"{where}: the score is {printable(grade, 40)}, not a whole number up to {_LARGEST_GRADE}."
+            )
+        if len(query_id.split()) != 1 or len(doc_id.split()) != 1:
+            raise InputError(f"{where}: an id is empty or has white space; {_QRELS_HINT}.")
+        grades = qrels.setdefault(query_id, {})
+        value = int(float(grade))
+        if value >= 0 and grades.setdefault(doc_id, value) != value:
+            raise InputError(f"{where}: query {printable(query_id)} has {printable(doc_id)} twice, graded differently.")
+    if len(qrels) < 2:
+        raise InputError(f"{display(path)} judges {len(qrels)} queries; at least 2 are needed, and {_QRELS_HINT}.")
+    return qrels
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, dict[str, JSON]]]:
+    for number, row in read_jsonl(path):
+        yield number, f"{display(path)}:{number}", row
+
+
+def _id(row: dict[str, JSON], where: str) -> str:
+    value = row.get("_id")
+    if not isinstance(value, str) or not value or re.search(r"\s", value):
+        raise InputError(f"{where}: _id is {quoted(value)}, not a text without white space. {_ROW_HINT}")
+    return value
+
+
+def _text(row: dict[str, JSON], name: str, where: str) -> str:
+    value = row.get(name, "")
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {name} is {quoted(value)}, not a text. {_ROW_HINT}")
+    return unicodedata.normalize("NFC", value)

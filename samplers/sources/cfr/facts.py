@@ -1,0 +1,109 @@
+"""Which title and edition of the Code of Federal Regulations a file holds, and how documents of it are cited."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote
+
+from lxml import etree
+
+from runner.base.errors import DocumentError
+from samplers.formats.gpo.inline import line_of
+
+CURRENT = "ecfr"
+"""The edition of eCFR files that state no date: what govinfo's bulk data and ecfr.gov serve at any time."""
+
+UNDATED = "undated"
+"""The edition of an annual file that states no year."""
+
+_REVISED = ((16, "01"), (27, "04"), (41, "07"), (50, "10"))
+"""The month in which the annual edition of the titles up to a number is revised."""
+
+_PATH_DATE = re.compile(r"/on/(\d{4}-\d\d-\d\d)/")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_TITLE = re.compile(r"title[-_ ]?(\d{1,2})(?!\d)", re.I)
+_DIGITS = re.compile(r"\d{1,2}")
+_ONE_NUMBER = re.compile(r"[\w.]+")
+
+
+class Edition(NamedTuple):
+    """A title of the Code as of a year (annual edition) or day (eCFR)."""
+
+    title: str
+    date: str
+    is_ecfr: bool
+
+    def section_url(self, part: str, number: str) -> str:
+        """The official page of a section; of its part where `number` names several sections or none."""
+        is_one = number.startswith(f"{part}.") and _ONE_NUMBER.fullmatch(number)
+        if self.is_ecfr:
+            return self._ecfr(f"section-{quote(number)}" if is_one else f"part-{quote(part)}" if part else "")
+        return self._govinfo(part, number.removeprefix(f"{part}.") if is_one else "")
+
+    def appendix_url(self, part: str, name: str) -> str:
+        """The official page of an appendix on ecfr.gov; of its part in the annual edition."""
+        if self.is_ecfr:
+            return self._ecfr(f"part-{quote(part)}/appendix-{quote(name)}" if part else "")
+        return self._govinfo(part, "")
+
+    def _ecfr(self, page: str) -> str:
+        when = "current" if self.date == CURRENT else f"on/{self.date}"
+        return f"https://www.ecfr.gov/{when}/title-{self.title}/{page}" if page else ""
+
+    def _govinfo(self, part: str, section: str) -> str:
+        year = "mostrecent" if self.date == UNDATED else self.date
+        which = f"sectionnum={quote(section)}&year={year}" if section else f"year={year}"
+        return f"https://www.govinfo.gov/link/cfr/{self.title}/{quote(part)}?{which}" if part else ""
+
+
+def edition(root: etree._Element, name: str) -> Edition:
+    """What the file says of itself; `name` fills what it leaves open. DocumentError where neither states the title."""
+    is_ecfr = str(root.tag).startswith(("DIV", "ECFR", "DLPS"))
+    stated = _ecfr_title(root) if is_ecfr else _annual_title(root)
+    named = _TITLE.findall(name)
+    title = (stated or (named[-1] if named else "")).lstrip("0")
+    if not title:
+        raise DocumentError(name, "neither the file nor its name states a title of the CFR")
+    return Edition(title, _ecfr_date(root, name) if is_ecfr else annual_year(root, name), is_ecfr)
+
+
+def order(edition_date: str, title: str) -> str:
+    """A day that orders editions: the revision of an annual edition, the day of an eCFR file, last those undated."""
+    if edition_date == CURRENT:
+        return "9999"
+    if not _YEAR.fullmatch(edition_date):
+        return edition_date if _DATE.fullmatch(edition_date) else ""
+    month = next((month for last, month in _REVISED if title.isdigit() and int(title) <= last), "01")
+    return f"{edition_date}-{month}-01"
+
+
+def _ecfr_title(root: etree._Element) -> str:
+    node = next((n for e in root.iter() if (n := e.get("NODE"))), "")
+    path = next((p for e in root.iter() if (p := e.get("hierarchy_metadata"))), "")
+    whole = next((e.get("N", "") for e in root.iter("DIV1")), "")
+    in_path = _TITLE.search(path)
+    # In bulk data the number of DIV1 is that of the volume, and NODE alone has the title's.
+    stated = (node.partition(":")[0], in_path[1] if in_path else "", whole)
+    return next((title for title in stated if _DIGITS.fullmatch(title)), "")
+
+
+def _ecfr_date(root: etree._Element, name: str) -> str:
+    paths = (str(element.get("hierarchy_metadata", "")) for element in root.iter("DIV5", "DIV8", "DIV9"))
+    stated = next(filter(None, map(_PATH_DATE.search, paths)), None)
+    named = _DATE.findall(name)
+    return stated[1] if stated else named[-1] if named else CURRENT
+
+
+def _annual_title(root: etree._Element) -> str:
+    printed = next((line_of(e) for path in ("FDSYS/CFRTITLE", ".//TITLENUM") for e in root.iterfind(path)), "")
+    number = _DIGITS.search(printed)
+    return number[0] if number else ""
+
+
+def annual_year(root: etree._Element, name: str) -> str:
+    """The year of an annual edition; UNDATED where neither the file nor its name states one."""
+    printed = (
+        line_of(e) for path in ("FDSYS/DATE", ".//TITLEPG/REVISED", ".//TITLEPG/DATE") for e in root.iterfind(path)
+    )
+    years = [year[0] for text in printed if (year := _YEAR.search(text))] or _YEAR.findall(name)
+    return str(years[0]) if years else UNDATED

@@ -1,0 +1,254 @@
+"""The level of each paragraph of a section, found from the sequence of its designators.
+
+"(i)" is the ninth letter or the first numeral, and only its neighbours can say which. The rule is a search for the
+cheapest reading of the whole section: a designator that continues a sequence which is still open, or opens one at its
+beginning under the style that usually holds it, costs nothing; gaps, repeats and unusual nestings cost more.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from samplers.sources.cfr.designators import Designator, Lead
+
+TERM = "term"
+"""The style of a paragraph that begins with an italic term: definitions follow one another in no numbered order."""
+
+MAX_DEPTH = 12
+"""Levels inside one another; the Code has six, commentaries add two or three."""
+
+_INSIDE: dict[str, frozenset[str]] = {
+    "": frozenset(("letter", "digit", "digit.", "upper letter.", "upper roman.", "letter.", "roman.")),
+    "letter": frozenset(("digit",)),
+    "digit": frozenset(("roman",)),
+    "roman": frozenset(("upper letter",)),
+    "upper letter": frozenset(("digit", "italic digit")),
+    "italic digit": frozenset(("roman", "italic roman")),
+    "upper roman.": frozenset(("upper letter.",)),
+    "upper letter.": frozenset(("digit.", "italic digit.")),
+    "digit.": frozenset(("letter.", "roman.", "letter")),
+    "letter.": frozenset(("roman.", "digit")),
+    "roman.": frozenset(("upper letter.", "letter.")),
+}
+"""The styles that each style usually holds; "" is the section itself."""
+
+_GAP = 2
+_UNUSUAL = 2
+_PLAIN = 3
+_NESTED_IN_ITSELF = 4
+_BACKWARDS = 5
+_NOT_FIRST = 5
+_BEAM = 6
+_SLACK = 3
+
+
+_Levels = tuple[tuple[str, float], ...]
+"""The style of each open level, outermost first, with the place that was last in it."""
+
+
+class Item(NamedTuple):
+    """A paragraph or other block as the rule sees it.
+
+    `introduces`: it ends in a colon or a dash, so that a list should follow. `goes_on`: it ends in a semicolon or the
+    like, so that it is one member of a sentence. `is_text`: it is a paragraph and not a table, note or footnote.
+    """
+
+    lead: Lead
+    introduces: bool = False
+    goes_on: bool = False
+    is_text: bool = True
+
+
+class Place(NamedTuple):
+    """Where a paragraph stands: how many levels enclose it, and the levels of its term and designators, 1 outermost.
+
+    `levels` is () for a paragraph that only continues, and for one whose designators fit no sequence ("(2) of the
+    Act …" at the beginning of a line).
+    """
+
+    inside: int
+    levels: tuple[int, ...] = ()
+
+
+class _State(NamedTuple):
+    """One reading of the paragraphs so far: the open levels, what it costs, and the last paragraph's levels."""
+
+    open: _Levels
+    cost: int
+    levels: tuple[int, ...]
+    before: "_State | None"
+
+
+def places(items: Sequence[Item]) -> list[Place]:
+    """The place of each paragraph, in order."""
+    states = [_State((), 0, (), None)]
+    introduced = True
+    follows_plain = False
+    for item in items:
+        designators = item.lead.designators
+        if item.lead.term:
+            states = _cheapest(_with_term(state, designators) for state in states)
+        elif not designators:
+            states = [_State(state.open, state.cost, (), state) for state in states]
+        elif len(states) == 1 and (regular := _regular(states[0], designators, introduced)):
+            states = [regular]
+        else:
+            states = _cheapest(
+                reading for state in states for reading in _readings(state, item, introduced, follows_plain)
+            )
+        introduced = item.introduces
+        follows_plain = not designators
+    return _placed(states[0], items)
+
+
+def _regular(state: _State, designators: Sequence[Designator], introduced: bool) -> _State | None:
+    """The state after a lone designator that can be one thing only, as four of five can; None for others.
+
+    It is the next of the one open list of its style, or the first of a list where no such list is open.
+    """
+    readings = designators[0].readings
+    if len(designators) > 1 or len(readings) > 1:
+        return None
+    style, place, last = readings[0]
+    depths = [depth for depth, (open_style, _) in enumerate(state.open, start=1) if open_style == style]
+    if len(depths) == 1 and 0 < place - state.open[depths[0] - 1][1] <= 1:
+        levels = (*state.open[: depths[0] - 1], (style, last))
+        return _State(levels, state.cost + introduced, (depths[0],), state)
+    if not depths and place == 1 and style in _INSIDE.get(state.open[-1][0] if state.open else "", ()):
+        levels = (*state.open, (style, last))
+        return _State(levels, state.cost + (not introduced), (len(levels),), state)
+    return None
+
+
+def _cheapest(states: Iterator[_State]) -> list[_State]:
+    """The best state of each set of open levels, cheapest first, without those that are far behind."""
+    best: dict[_Levels, _State] = {}
+    for state in states:
+        known = best.get(state.open)
+        if known is None or state.cost < known.cost:
+            best[state.open] = state
+    ranked = sorted(best.values(), key=lambda state: state.cost)[:_BEAM]
+    return [state for state in ranked if state.cost <= ranked[0].cost + _SLACK]
+
+
+def _with_term(state: _State, designators: Sequence[Designator]) -> _State:
+    """A definition stands beside the last one, or inside the innermost open level."""
+    deepest = MAX_DEPTH - 1 - len(designators)
+    depth = next((depth for depth, (style, _) in enumerate(state.open) if style == TERM), len(state.open))
+    return _nested(state, (*state.open[: min(depth, deepest)], (TERM, 0)), 0, designators)
+
+
+def _readings(state: _State, item: Item, introduced: bool, follows_plain: bool) -> Iterator[_State]:
+    """Every way to place a paragraph's designators that may still be the best.
+
+    The first continues a level or opens one, the others open one; where nothing fits well, the paragraph may have no
+    designator at all.
+    """
+    first, *others = item.lead.designators
+    deepest = MAX_DEPTH - len(others)
+    choices = [c for c in _first(state.open, first, introduced, follows_plain) if len(c[0]) <= deepest]
+    cheapest = min((cost for _, cost in choices), default=_PLAIN)
+    for levels, cost in choices:
+        if cost <= cheapest + _SLACK:
+            yield _nested(state, levels, cost, others)
+    if cheapest >= _UNUSUAL:
+        yield _State(state.open, state.cost + _PLAIN, (), state)
+
+
+def _nested(state: _State, levels: _Levels, cost: int, designators: Sequence[Designator]) -> _State:
+    """The state after a paragraph whose further designators each open a level inside the last."""
+    reached = [len(levels)]
+    for designator in designators:
+        levels, more = min(_opened(levels, designator), key=_cost)
+        reached.append(len(levels))
+        cost += more
+    return _State(levels, state.cost + cost, tuple(reached), state)
+
+
+def _first(levels: _Levels, designator: Designator, introduced: bool, follows_plain: bool) -> list[tuple[_Levels, int]]:
+    """The open levels after a paragraph's first designator, with the cost, the innermost continuation first."""
+    choices = []
+    for style, place, last in designator.readings:
+        for depth in range(len(levels) - 1, -1, -1):
+            if levels[depth][0] == style:
+                cost = _step(place - levels[depth][1], place == 1 and follows_plain)
+                choices.append(((*levels[:depth], (style, last)), cost + introduced))
+    choices += [(opened, cost + (not introduced)) for opened, cost in _opened(levels, designator)]
+    return choices
+
+
+def _opened(levels: _Levels, designator: Designator) -> list[tuple[_Levels, int]]:
+    """The open levels with one more, for each reading of the designator that opens it."""
+    outer = levels[-1][0] if levels else ""
+    opened = []
+    for style, place, last in designator.readings:
+        if outer == TERM or style in _INSIDE.get(outer, ()):
+            cost = 0
+        else:
+            cost = _NESTED_IN_ITSELF if any(style == open_style for open_style, _ in levels) else _UNUSUAL
+        opened.append(((*levels, (style, last)), cost + (0 if place == 1 else _NOT_FIRST)))
+    return opened
+
+
+def _cost(choice: tuple[_Levels, int]) -> int:
+    return choice[1]
+
+
+def _step(difference: float, is_new_list: bool) -> int:
+    """The cost of going on in a sequence by so many places."""
+    if 0 < difference <= 1:
+        return 0
+    if difference >= 0 or is_new_list:
+        return _GAP
+    return _BACKWARDS
+
+
+def _placed(last: _State, items: Sequence[Item]) -> list[Place]:
+    """Places from the chain of states.
+
+    Text that only continues belongs to the innermost open level, with two exceptions. Where that level's list makes
+    up one sentence ("(1) …; and (2) …."), no member has a second paragraph: the text belongs to what holds the list.
+    Where a list begins anew after it, it introduces that list and stands beside the old one.
+    """
+    chain: list[_State] = []
+    while last.before is not None:
+        chain.append(last)
+        last = last.before
+    chain.reverse()
+    least = _least_depths(chain)
+    result: list[Place] = []
+    is_sentence: list[bool] = []  # of each open level's list, outermost first
+    for index, (state, item) in enumerate(zip(chain, items, strict=True)):
+        if state.levels:
+            inside = state.levels[0] - 1
+            follows = _difference(state) > 0
+            was_sentence = any(is_sentence[inside : inside + 1])
+            is_sentence = [*is_sentence[:inside], follows and (was_sentence or items[index - 1].goes_on)]
+            is_sentence += [False] * (state.levels[-1] - len(is_sentence))
+            result.append(Place(inside, state.levels))
+            continue
+        depth, begins_anew = least[index]
+        while not begins_anew and depth < len(is_sentence) and not (item.is_text and all(is_sentence[depth:])):
+            depth += 1
+        result.append(Place(depth))
+        is_sentence = is_sentence[:depth] if item.is_text else is_sentence
+    return result
+
+
+def _least_depths(chain: Sequence[_State]) -> list[tuple[int, bool]]:
+    """For each paragraph the depth that the next designator leaves open, and whether a list begins anew there."""
+    following = (0, False)
+    result = []
+    for state in reversed(chain):
+        result.append(following)
+        if state.levels:
+            following = (state.levels[0] - 1, _difference(state) <= 0)
+    return result[::-1]
+
+
+def _difference(state: _State) -> float:
+    """How far a paragraph's first designator is after the one that was open on its level; 1 where none was."""
+    inside = state.levels[0] - 1
+    before = state.before.open[inside : inside + 1] if state.before else ()
+    if not before or before[0][0] != state.open[inside][0] or before[0][0] == TERM:
+        return 1
+    return state.open[inside][1] - before[0][1]

@@ -1,0 +1,121 @@
+"""A page of the Congressional Record as lines, each with what it is: a heading, the beginning of a turn, other text."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from samplers.formats.printed.layout import is_heading, n_marks, with_headings
+from samplers.formats.printed.paragraphs import Paragraph, paragraphs
+from samplers.formats.printed.text import RULE, removed, typographic, without_page_marks
+from samplers.sources.congressional_record.speakers import speaker
+
+BULLET = "•"
+"""Opens and closes a statement that nobody made on the floor."""
+
+_SPOKEN = 2
+"""The column where a spoken paragraph begins. What is set from column 5 on was printed, or read, into the Record."""
+
+_FAR = 20
+"""The column from which a line that is centred was centred on purpose."""
+
+_HELD, _PARTING = "\x1f", "\x1e"
+"""Begins a heading; stands for a rule, so that what it parts stays apart. No text that was read holds these."""
+
+_CLOCK = re.compile(r"^ *\{time\} *\d{1,2}:?\d{2}$", re.M)
+_FIRST_MARK = re.compile(r"\A\n*\[\[Page [^\[\]\n]{1,16}\]\]\n")
+_PRINTED_AFTER_PRINTED = re.compile(r"(\n {7}(?! )[^\n]*)(?=\n {7}(?! ))")
+_HANGING = re.compile(r"\n( {6}| {9}| {11})(?=[^ \n][^\n]*\n\1  [^ \n])")
+_MASTHEAD = re.compile(r"(?:\n {1,2}(?=[^ \n])[^\n]*){3,}")
+_SMALL_LETTER = re.compile(r"\n {1,2}(?=[a-z])")
+"""No paragraph begins so: where a line does, all lines about it are set in by a column or two, as a masthead is."""
+_NOMINEE = re.compile(r"(, 0000) (?=\S)")
+_DIGEST_HEADING = re.compile(r"(?=.{0,80}[A-Z]{3})[A-Z][A-Z0-9 ,.:;&()'’“”/—-]{3,90}")
+_TITLE_LENGTH = 60
+"""Characters below which the first line of a page of the Digest is its title: it stands at the margin."""
+
+_DIGEST_PAGES = re.compile(r"Pages? [A-Z]{1,2}\d")
+_MEMBER = re.compile(
+    r"(?:speech of|HON\. .{1,60}|of [a-z ]{1,40}|in the (?:house of representatives|senate of the united states)"
+    r"|[A-Z][a-z]{5,8}, [A-Z][a-z]{2,8} \d{1,2}, \d{4})"
+)
+"""The lines under a title in Extensions of Remarks: who speaks, where and when."""
+
+
+class Line(NamedTuple):
+    """A paragraph on one line.
+
+    `kind` is "heading", "turn" (of `speaker`), "spoken", "printed", "flush" (at the margin, as lists are) or "rule",
+    which has no text.
+    """
+
+    kind: str
+    text: str
+    indent: int
+    is_apart: bool
+    speaker: str = ""
+
+
+def lines_of(text: str, is_digest: bool, left_out: dict[str, int]) -> list[Line]:
+    """The lines of a page without its header; page marks, clock marks and rules are counted in `left_out`."""
+    if "{time}" in text:
+        text = removed(_CLOCK, text, left_out, "clock marks")
+    text = removed(_FIRST_MARK, text, left_out, "page marks")
+    text = removed(RULE, text, left_out, "rules", f"\n\n{_PARTING}\n")
+    text = without_page_marks(text, left_out).replace(f"{_PARTING} ", f"{_PARTING}\n\n")
+    text = with_headings(typographic(text, left_out), _HELD, takes_notes=True)
+    if "\n      " in text:
+        text = _HANGING.sub(r"\n\1    ", _PRINTED_AFTER_PRINTED.sub(r"\1\n", text))
+    if _SMALL_LETTER.search(text):
+        text = _MASTHEAD.sub(_at_margin, text)
+    text = _NOMINEE.sub(r"\1\n", text)
+    found = paragraphs(text, _SPOKEN)
+    if lost := n_marks(text) - n_marks("\n".join(paragraph.text for paragraph in found)):
+        left_out["leaders and hyphens at line ends"] = lost
+    return list(_joined(found, is_digest))
+
+
+def _at_margin(match: re.Match[str]) -> str:
+    lines = match[0]
+    return lines.replace("\n  ", "\n").replace("\n ", "\n") if _SMALL_LETTER.search(lines, 1) else lines
+
+
+def _joined(found: list[Paragraph], is_digest: bool) -> Iterator[Line]:
+    """The paragraphs as lines; pages in the Digest are put after what they are of, and a day after its heading."""
+    held: Line | None = None
+    for index, line in enumerate(_line(paragraph, is_digest) for paragraph in found):
+        if is_digest and index == 0 and _is_digest_title(line.text):
+            line = line._replace(kind="heading")
+        if held and held.kind == line.kind == "heading" and held.text.endswith((",", " FOR")):
+            held = held._replace(text=f"{held.text} {line.text}")
+        elif held and is_digest and held.kind != "heading" and _DIGEST_PAGES.match(line.text):
+            held = held._replace(text=f"{held.text}\t{line.text}")
+        else:
+            if held:
+                yield held
+            held = line
+    if held:
+        yield held
+
+
+def _is_digest_title(text: str) -> bool:
+    return len(text) < _TITLE_LENGTH and not text.endswith(".") and not _MEMBER.fullmatch(text)
+
+
+def _line(paragraph: Paragraph, is_digest: bool) -> Line:
+    indent, is_apart, text = paragraph
+    if text == _PARTING:
+        return Line("rule", "", indent, is_apart)
+    is_held = text.startswith(_HELD)
+    text = text.removeprefix(_HELD)
+    if indent <= _SPOKEN and (stated := speaker(text.removeprefix(BULLET).lstrip())):
+        return Line("turn", text, indent, is_apart, stated)
+    if _MEMBER.fullmatch(text):
+        return Line("flush", text, 0, is_apart)
+    if is_held or _is_headline(indent, text) or (is_digest and indent == 0 and _DIGEST_HEADING.fullmatch(text)):
+        return Line("heading", text, indent, is_apart)
+    return Line("flush" if indent == 0 else "spoken" if indent <= _SPOKEN else "printed", text, indent, is_apart)
+
+
+def _is_headline(indent: int, text: str) -> bool:
+    """Whether a line is a heading although no blank line follows: "JULY 22" above a list."""
+    return indent >= _FAR and is_heading(" " * indent + text, takes_notes=False)

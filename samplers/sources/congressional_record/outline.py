@@ -1,0 +1,170 @@
+"""A page of the Congressional Record as text with its sections: topics, turns, what was printed inside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runner.base.records import Section, Span
+from samplers.sources.congressional_record.lines import BULLET, Line
+
+_TOPIC, _TURN, _INSERT = 1, 2, 3
+_LABEL_LENGTH = 200
+"""Characters of a label from which further headings right below are no part of it."""
+
+_PARAGRAPHS = frozenset((2, 7))
+"""Columns at which each line is a paragraph of its own; lines of a list follow one another closely."""
+
+
+@dataclass(slots=True)
+class _Part:
+    kind: str
+    level: int
+    label: str
+    start: int
+    end: int = 0
+
+
+@dataclass
+class Outline:
+    """The text of a page and its sections.
+
+    A heading opens a topic if a turn follows or nobody is speaking; inside a turn it belongs to the speech, or names
+    what was printed there. The page's own title opens nothing; it is in the section after it unless that is a turn.
+    """
+
+    n_bullets: int = 0
+    _pieces: list[str] = field(default_factory=list)
+    _length: int = 0
+    _parts: list[_Part] = field(default_factory=list)
+    _open: list[_Part] = field(default_factory=list)
+    _last: Line | None = None
+    """The line before, None after a rule and after the title."""
+    _title_start: int = -1
+    """Where the title begins while nothing stands after it, -1 otherwise."""
+
+    @property
+    def text(self) -> str:
+        """All lines in order."""
+        return "".join(self._pieces)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """In text order, levels from 1."""
+        parts = sorted(self._parts, key=lambda part: (part.start, -part.end, part.level))
+        levels = sorted({part.level for part in parts})
+        return tuple(
+            Section(Span(part.start, part.end), levels.index(part.level) + 1, part.kind, part.label) for part in parts
+        )
+
+    def heading(self, line: Line, follows: str, is_title: bool) -> None:
+        """Add a heading; `follows` is the kind of the first line after it and the headings next to it."""
+        if is_title:
+            self.close(_TOPIC)
+            self._write(line, line.text)
+            self._last = None
+            self._title_start = self._length - len(line.text)
+        elif self._last and self._last.kind == "heading" and self._open:
+            label = self._open[-1].label
+            if label.startswith("("):
+                self._open[-1].label = line.text
+            elif len(label) < _LABEL_LENGTH:
+                self._open[-1].label += f" – {line.text}"
+            self._write(line, line.text)
+        elif self._speaks and follows != "turn":
+            self._begin("heading" if follows == "spoken" else "inserted text", _INSERT, line.text, line, line.text)
+        else:
+            self._begin("heading", _TOPIC, line.text, line, line.text)
+
+    def other(self, line: Line) -> None:
+        """Add a turn's beginning or a paragraph."""
+        text = line.text.removeprefix(BULLET)
+        is_statement = text != line.text
+        if is_over := text.endswith(BULLET):
+            text = text.removesuffix(BULLET)
+        self.n_bullets += is_statement + is_over
+        text = text.strip()
+        if not text:
+            pass
+        elif line.kind == "turn":
+            self._begin("inserted statement" if is_statement else "turn", _TURN, line.speaker, line, text)
+        else:
+            self._paragraph(line, text)
+        if is_over:
+            self.close(_TURN)
+
+    def rule(self) -> None:
+        """Add a rule: it ends what was printed inside a turn, and a topic in which nobody speaks."""
+        self.close(_INSERT if self._speaks else _TOPIC)
+        self._last = None
+
+    def close(self, level: int) -> None:
+        """End the open sections of this level and of those inside."""
+        while self._open and self._open[-1].level >= level:
+            part = self._open.pop()
+            part.end = self._length
+            if part.start < part.end:
+                self._parts.append(part)
+
+    @property
+    def _speaks(self) -> bool:
+        return any(part.level == _TURN and part.label for part in self._open)
+
+    def _paragraph(self, line: Line, text: str) -> None:
+        if not self._open:
+            self._begin("procedure", _TURN, "", line, "")
+        elif line.kind == "spoken" and self._open[-1].kind == "inserted text":
+            self.close(_INSERT)
+        elif line.kind == "printed" and self._speaks and self._open[-1].level == _TURN:
+            self._begin("inserted text", _INSERT, "", line, "")
+        self._write(line, text)
+
+    def _begin(self, kind: str, level: int, label: str, line: Line, text: str) -> None:
+        self.close(level)
+        self._separate(line)
+        start = self._length if kind == "turn" or self._title_start < 0 else self._title_start
+        self._open.append(_Part(kind, level, label, start))
+        self._title_start = -1
+        if text:
+            self._write(line, text)
+
+    def _write(self, line: Line, text: str) -> None:
+        if not text:
+            return
+        self._separate(line)
+        self._append(text)
+        self._last = line
+
+    def _separate(self, line: Line) -> None:
+        if not self._length or self._pieces[-1].endswith("\n"):
+            return
+        last = self._last
+        is_close = last and not line.is_apart and line.indent == last.indent and line.indent not in _PARAGRAPHS
+        self._append("\n" if is_close or (last and last.kind == line.kind == "heading") else "\n\n")
+
+    def _append(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._length += len(piece)
+
+
+def outline(lines: Sequence[Line], title: int) -> Outline:
+    """The lines as text with sections; `title` says which line is the page's title, -1 for none."""
+    result = Outline()
+    for index, (line, follows) in enumerate(zip(lines, _following(lines), strict=True)):
+        if line.kind == "rule":
+            result.rule()
+        elif line.kind == "heading":
+            result.heading(line, follows, index == title)
+        else:
+            result.other(line)
+    result.close(_TOPIC)
+    return result
+
+
+def _following(lines: Sequence[Line]) -> list[str]:
+    """For each line the kind of the next one that is neither a heading nor a rule, "" for none."""
+    kinds: list[str] = []
+    kind = ""
+    for line in reversed(lines):
+        kinds.append(kind)
+        if line.kind not in ("heading", "rule"):
+            kind = line.kind
+    return kinds[::-1]

@@ -1,0 +1,128 @@
+"""What stands before the transcript of a hearing: cover, notice of sale, roster, contents."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from samplers.formats.printed.paragraphs import Paragraph, in_capitals
+
+RUNNING = 4
+"""The column where a paragraph of running text begins; headings and tables begin elsewhere."""
+
+HEADING_LENGTH = 600
+"""Characters that no heading has."""
+
+CENTRED_LENGTH = 52
+"""Characters from which a line that is centred may begin at the column RUNNING: pages are 64 columns wide."""
+
+CONTENTS_LENGTH = 160
+"""Characters of the longest paragraph of the contents; a longer one is text, which a table may follow."""
+
+N_HEADINGS = 8
+"""Headings before the first words of a transcript (title, day, place) where no contents part them from the cover."""
+
+N_HEADERS = 3
+"""Paragraphs among which the page says what it is and who published it."""
+
+PAGE_NUMBER = 8
+"""Characters of the longest page number, which stands in brackets; "?" is what became of a page's end."""
+
+N_LISTED = 200
+"""Paragraphs of the contents that may name a witness."""
+
+STATEMENT = re.compile(
+    r"(?:(?:OPENING|PREPARED|CLOSING|JOINT|FURTHER|ADDITIONAL) ){0,3}"
+    r"(?:STATEMENTS?|TESTIMONY|REMARKS|COMMENTS|PRESENTATION) (?:OF|BY|FROM) (?P<whom>[^,\d\\]{3,60})"
+)
+CONVENED = re.compile(r"The [\w ,]{3,80} (?:met|convened|reconvened)\b", re.I)
+
+_CONTENTS = re.compile(r"(?:TABLE OF )?CONTENTS", re.I)
+_ENDS_IN_PAGE = re.compile(r"\t *(?:\d{1,4}|[ivxl]{1,6})$")
+_SALE = re.compile(
+    r"\bGOVERNMENT (?:PRINTING|PUBLISHING) OFFICE\b|WASHINGTON ?: ?\d{4}|For sale by|Superintendent of Documents"
+    r"|bookstore\.gpo|Fax: |Mail: Stop|gpo@|GPO Customer|DC 20402|^\d{2,3}-\d{3}\b|\bISBN ",
+    re.I,
+)
+_HEADER = re.compile(r"\[(?:House|Senate|Joint)\b[^\[\]]{1,80}\](?: \[From the .*)?$|\[From the U\.S\. Government P")
+_PAGE_NUMBER = re.compile(r"\((?:[ivxl]+|[IVXL]+|\d+)\)|\?")
+_LISTED = re.compile(r"([A-Z][\w'’-]+), (?:Hon\. |Dr\. )?([A-Z][\w'’-]+)")
+_NAME = re.compile(r"[A-Z][\w'’-]+")
+
+
+class Front(NamedTuple):
+    """Where the transcript starts, where the roster does, and what is left out before it by paragraph."""
+
+    roster: int
+    contents: int
+    start: int
+    left_out: Mapping[int, str]
+
+
+def is_heading(paragraph: Paragraph) -> bool:
+    """Whether a paragraph is centred or in capitals, and no row of a table.
+
+    One that begins where running text does stands apart, in capitals, and is as long as a centred line there is.
+    """
+    indent, is_apart, text = paragraph
+    if "\t" in text or len(text) >= HEADING_LENGTH:
+        return False
+    if indent == RUNNING:
+        return is_apart and len(text) >= CENTRED_LENGTH and in_capitals(text)
+    return indent > RUNNING or in_capitals(text)
+
+
+def contents_at(found: Sequence[Paragraph]) -> int:
+    """The heading over the contents; -1 for none."""
+    places = (i for i, (indent, _, text) in enumerate(found) if indent > RUNNING and _CONTENTS.fullmatch(text))
+    return next(places, -1)
+
+
+def announced(found: Sequence[Paragraph], contents: int) -> set[str]:
+    """First and last names, in small letters, from the headings over statements and from a list "Last, First"."""
+    headings = (p for p in found if p.indent != RUNNING or is_heading(p))
+    names = [match["whom"] for p in headings if (match := STATEMENT.match(p.text))]
+    if contents >= 0:
+        listed = (_LISTED.match(p.text) for p in found[contents : contents + N_LISTED])
+        names += [match[0] for match in listed if match]
+    return {word.lower() for name in names for word in _NAME.findall(name)}
+
+
+def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
+    """The front matter of a hearing whose first turn opens paragraph `first_turn`, len(found) without one.
+
+    The contents repeat the headings of a transcript, and are left out; where nobody speaks they say what was filed.
+    """
+    start = _start(found, contents, first_turn)
+    end = contents if contents >= 0 else start
+    headers = [i for i in range(min(N_HEADERS, end)) if _HEADER.match(found[i].text)]
+    sales = [i for i in range(end) if i not in headers and _SALE.search(found[i].text)]
+    roster = sales[-1] + 1 if sales else end
+    left_out = dict.fromkeys(range(contents, start), "contents") if contents >= 0 and first_turn < len(found) else {}
+    left_out |= dict.fromkeys(sales, "notice of sale") | dict.fromkeys(headers, "header")
+    numbered = (i for i, p in enumerate(found) if len(p.text) <= PAGE_NUMBER and _PAGE_NUMBER.fullmatch(p.text))
+    return Front(roster, end, start, left_out | dict.fromkeys(numbered, "page numbers"))
+
+
+def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
+    """The first paragraph of the transcript: after the contents, or with the title that is repeated from the cover."""
+    if contents >= 0:
+        last = contents
+        for i in range(contents, len(found)):
+            if found[i].indent == RUNNING and (len(found[i].text) > CONTENTS_LENGTH or CONVENED.match(found[i].text)):
+                break
+            if _ENDS_IN_PAGE.search(found[i].text):
+                last = i
+        return last + 1
+    opening = (i for i in range(first_turn) if found[i].indent == RUNNING and CONVENED.match(found[i].text))
+    first = next(opening, first_turn)
+    headings = range(before_headings(found, first, 0), first)
+    cover = {paragraph.text for paragraph in found[: headings.start]}
+    return max((i for i in headings if found[i].text in cover), default=headings.start)
+
+
+def before_headings(found: Sequence[Paragraph], first: int, floor: int) -> int:
+    """The first of up to N_HEADINGS headings directly before a paragraph."""
+    floor = max(floor, first - N_HEADINGS)
+    while first > floor and is_heading(found[first - 1]):
+        first -= 1
+    return first

@@ -1,0 +1,139 @@
+"""Transcripts of congressional hearings, as govinfo publishes them in htm, as documents."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document, Section, Span
+from samplers.formats.printed.paragraphs import Paragraph, paragraphs
+from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
+from samplers.source_format import FileContent, SourceFormat
+from samplers.sources.hearings.facts import COVER_LENGTH, Facts, facts_of
+from samplers.sources.hearings.front import RUNNING, Front, announced, contents_at, front
+from samplers.sources.hearings.parts import PARTING, Part, parts, titles_at_end
+from samplers.sources.hearings.speakers import speakers
+
+LENGTH_BUCKETS = ((100_000, "short"), (250_000, "medium"))
+"""Characters of text below which a hearing is short or medium: the quarters of the live collection are about these."""
+
+TURN_BUCKETS = ((1, "no-turns"), (120, "few-turns"))
+"""Turns below which a hearing has none or few: the median is 166."""
+
+SHORT_RULE = 16
+"""Characters of a rule that parts two items; longer ones go across the page, under a title or over a footnote."""
+
+_SPACED = re.compile(r"[A-Z](?: [A-Z]){4,}")
+"""A word set with a space between its letters."""
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    title, opening, found, left_out = _printed(data, name)
+    contents = contents_at(found)
+    openings = {i: p.text for i, p in enumerate(found) if p.indent == RUNNING and i > contents and "\t" not in p.text}
+    turns = speakers(openings, announced(found, contents))
+    before = front(found, contents, min(turns, default=len(found)))
+    titles = titles_at_end(found, max(turns, default=len(found)))
+    _count(left_out, "titles of scanned pages", sum(_visible(p.text) for p in found[titles:]))
+    del found[titles:]
+    for i, reason in before.left_out.items():
+        _count(left_out, reason, _visible(found[i].text))
+    facts = facts_of(title, opening, name, [p.text for p in found[: before.roster]])
+    turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
+    return FileContent((_document(facts, found, before, turns),), left_out)
+
+
+def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], dict[str, int]]:
+    """A page's title, its first characters as printed, its paragraphs without furniture, and what was left out."""
+    page = read_page(data, name)
+    title, opening, text, left_out = page.title, page.text[:COVER_LENGTH], page.text, page.left_out
+    del page  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
+    text = removed(GRAPHIC, text, left_out, "places of scanned pages")
+    text = removed(END_MARK, text, left_out, "end marks")
+    text = removed(RULE, text, left_out, "rules", _rule)
+    text = without_page_marks(text, left_out)
+    found = paragraphs(text, RUNNING)
+    kept = _visible("\n".join(paragraph.text for paragraph in found))
+    _count(left_out, "leaders and hyphens at line ends", _visible(text) - kept)
+    for i, (indent, is_apart, words) in enumerate(found):
+        if "--" in words or "``" in words or "''" in words:
+            found[i] = Paragraph(indent, is_apart, typographic(words, left_out))
+        elif indent > RUNNING and _SPACED.fullmatch(words):
+            found[i] = Paragraph(indent, is_apart, words.replace(" ", ""))
+    return title, opening, found, left_out
+
+
+FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
+
+
+def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Mapping[int, str]) -> Document:
+    outline = [*_front_parts(before), *parts(found, before.start, turns)]
+    text, sections = _composed(found, before.left_out.keys(), outline)
+    if not text:
+        raise DocumentError(facts.name, "a hearing without text")
+    return Document(
+        doc_id=facts.doc_id,
+        text=text,
+        title=facts.title(text),
+        stratum="/".join(
+            (
+                *(facts.congress or "unknown", facts.chamber or "unknown"),
+                *(_bucket(len(text), LENGTH_BUCKETS, "long"), _bucket(len(turns), TURN_BUCKETS, "many-turns")),
+            )
+        ),
+        family=facts.doc_id,
+        url=facts.url,
+        sections=sections,
+        status="" if turns else "no speech",
+    )
+
+
+def _front_parts(before: Front) -> list[Part]:
+    return [
+        Part(0, before.start, 1, "front matter", ""),
+        Part(0, before.roster, 2, "cover", ""),
+        Part(before.roster, before.contents, 2, "roster", "Members and staff"),
+        Part(before.contents, before.start, 2, "contents", "Contents"),
+    ]
+
+
+def _composed(
+    found: Sequence[Paragraph], left_out: Collection[int], outline: Sequence[Part]
+) -> tuple[str, tuple[Section, ...]]:
+    """The text of the paragraphs that are kept, and its sections.
+
+    A blank line stands before a section and where one is printed, a line break before other paragraphs.
+    """
+    kept = [i for i, p in enumerate(found) if i not in left_out and p.text != PARTING]
+    begins = {kept[at] for at in (bisect_left(kept, part.first) for part in outline) if at < len(kept)}
+    pieces: list[str] = []
+    for i in kept:
+        pieces += ("\n\n" if found[i].is_apart or i in begins else "\n", found[i].text)
+    pieces[:1] = [""] * len(pieces[:1])
+    ends = list(accumulate(map(len, pieces)))
+    sections = []
+    for part in outline:
+        first, end = bisect_left(kept, part.first), bisect_left(kept, part.end)
+        if first < end:
+            sections.append(Section(Span(ends[2 * first], ends[2 * end - 1]), part.level, part.kind, part.label))
+    return "".join(pieces), tuple(sections)
+
+
+def _rule(match: re.Match[str]) -> str:
+    rule = match[0].strip()
+    return f"\n\n{PARTING}\n" if rule[0] == "_" and len(rule) <= SHORT_RULE else "\n"
+
+
+def _bucket(n: int, limits: Sequence[tuple[int, str]], last: str) -> str:
+    return next((bucket for limit, bucket in limits if n < limit), last)
+
+
+def _visible(text: str) -> int:
+    """Characters of a printed text that are not white space, of which it has three."""
+    return len(text) - text.count(" ") - text.count("\n") - text.count("\t") - text.count(PARTING)
+
+
+def _count(left_out: dict[str, int], reason: str, lost: int) -> None:
+    if lost:
+        left_out[reason] = left_out.get(reason, 0) + lost

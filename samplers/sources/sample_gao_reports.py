@@ -1,0 +1,126 @@
+"""Product records of the Government Accountability Office (JSON) as documents: GAO's own summary of each."""
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+from runner.base.canonical import without_repeats
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.formats.text_writer import TextWriter
+from samplers.source_format import FileContent, SourceFormat
+
+OTHER_FIELDS = "the record's other fields"
+MAX_BYTES = 1_000_000
+"""Of a record; real ones have under 5 kB."""
+
+SHORT = 400
+"""Characters below which a summary is too short to ask about."""
+
+TITLE_LENGTH = 200
+
+TOPICS = frozenset(
+    (
+        *("Agriculture and Food", "Auditing and Financial Management", "Budget and Spending", "Business Regulation"),
+        *("Business Regulation and Consumer Protection", "Economic Development", "Education", "Employment", "Energy"),
+        *("Equal Opportunity", "Financial Markets and Institutions", "Government Operations", "Health Care"),
+        *("Homeland Security", "Housing", "Human Capital", "Information Management", "Information Security"),
+        *("Information Technology", "International Affairs", "Justice and Law Enforcement", "National Defense"),
+        *("Natural Resources and Environment", "Retirement Security", "Science and Technology", "Space"),
+        *("Tax Policy and Administration", "Telecommunications", "Transportation", "Veterans"),
+        *("Worker and Family Assistance",),
+    )
+)
+"""GAO's own broad topics. A record names one of them among some thirty subject terms, in no order."""
+
+_ID = re.compile(r"[A-Z]{1,8}-[0-9A-Z]+(?:-[0-9A-Z]+)*")
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/])|[bfnrt])')
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    source, record = _record(data, name)
+    doc_id = _text(record, "gao_id", name).upper()
+    if not _ID.fullmatch(doc_id):
+        raise DocumentError(name, "a JSON record without a gao_id, which this source's records have")
+    writer = TextWriter()
+    for paragraph in _text(record, "summary", name).split("\n"):
+        writer.separate("\n")
+        writer.write(paragraph)
+    text, _parts = writer.finish()
+    if not text:
+        raise DocumentError(name, "the record has no summary")
+    left_out = {OTHER_FIELDS: _visible(_ESCAPE.sub(_unescaped, source)) - _visible(text)}
+    return FileContent((_document(record, doc_id, text, name),), left_out)
+
+
+def _record(data: bytes, name: str) -> tuple[str, dict[str, Any]]:
+    """The file as text and as a JSON object, each of its fields once."""
+    if len(data) > MAX_BYTES:
+        raise DocumentError(name, f"a record of {len(data) / 1e6:.0f} MB; the limit is {MAX_BYTES // 1_000_000} MB")
+    try:
+        source = data.decode("utf-8-sig")
+        record = json.loads(source, object_pairs_hook=without_repeats, parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise DocumentError(name, f"not UTF-8 (byte {error.start + 1})") from error
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(name, f"not JSON ({str(error)[:100]})") from error
+    if not isinstance(record, dict):
+        raise DocumentError(name, "JSON, but no object: a product's record is one")
+    return source, record
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _text(record: dict[str, Any], field: str, name: str) -> str:
+    """A field's text without white space at its ends, "" where it is missing or null."""
+    value = record.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DocumentError(name, f"{field} is no text")
+    if re.search("[\x00-\x08\x0e-\x1f\ud800-\udfff]", value):
+        raise DocumentError(name, f"{field} has a control character or half of a surrogate pair")
+    return value.strip()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """The character of a JSON escape, or half of one; white space for the letters that stand for it."""
+    if found[1]:
+        return chr(int(found[1], 16))
+    return found[2] or " "
+
+
+def _visible(text: str) -> int:
+    # Two escapes make one character of the upper planes.
+    return len("".join(text.split()).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+
+
+def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Document:
+    title = " ".join(_text(record, "title", name).split())
+    head = unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)
+    if len(head) > TITLE_LENGTH:
+        head = head[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+    year = re.match(r"(?:19|20)[0-9]{2}(?=-)", _text(record, "published", name) or _text(record, "released", name))
+    topics = record.get("topics")
+    broad = (
+        sorted(topic for topic in topics if isinstance(topic, str) and topic in TOPICS)
+        if isinstance(topics, list)
+        else []
+    )
+    url = _text(record, "url", name)
+    is_official = re.fullmatch(r"https://www\.gao\.gov/products/[\w-]+", url)
+    return Document(
+        doc_id=doc_id,
+        text=text,
+        title=head,
+        stratum=f"{year[0] if year else 'unknown'}/{re.sub('[^a-z]+', '-', broad[0].lower()) if broad else 'other'}",
+        family=doc_id,
+        url=url if is_official else f"https://www.gao.gov/products/{doc_id.lower()}",
+        status="short" if len(text) < SHORT else "",
+    )
+
+
+FORMAT = SourceFormat(_read, suffixes=(".json",), max_bytes=MAX_BYTES)

@@ -1,0 +1,158 @@
+"""Sections of the U.S. Code (OLRC's USLM 1.0 and 2) as documents.
+
+A document is a section: statute with its source credit, then the notes. Its outermost sections are the title, chapter
+and other parts that it stands in, each over the whole document, so that every chunk carries their headings; statute
+(kind "section") and notes (kind "notes") follow each other, so that chunkers keep them apart. The section's number
+and heading are the document's title and are not repeated as a label.
+
+Tables of contents, footnotes and the headings and notes of larger parts are left out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lxml import etree
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.text_writer import Part
+from samplers.formats.uslm.editions import Edition, age, edition
+from samplers.formats.uslm.elements import n_visible
+from samplers.formats.uslm.labels import first_words
+from samplers.formats.uslm.names import DROPPED, NOTES
+from samplers.formats.uslm.notes import grouped
+from samplers.formats.uslm.units import (
+    SECTIONS,
+    SHORT,
+    Tally,
+    Unit,
+    forget,
+    free_id,
+    outer_sections,
+    place_in,
+    titled,
+    units,
+)
+from samplers.formats.uslm.walk import Walk, walked
+from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
+
+WITHOUT_NOTES = "without-notes"
+
+LENGTH_BUCKETS = ((500, "short"), (2_500, "medium"))
+"""Characters of statute below which a section is short or medium; others are long."""
+
+_STATUSES: Mapping[str, str] = {
+    **dict.fromkeys(("repealed", "terminated", "expired"), "repealed"),
+    "omitted": "omitted",
+    **dict.fromkeys(("transferred", "renumbered", "redesignated"), "transferred"),
+    **dict.fromkeys(("reserved", "vacant"), "reserved"),
+}
+"""What an attribute or the first word of a heading says, and the status that it means."""
+
+_DEAD = re.compile(rf"\W*({'|'.join(_STATUSES)})(?=[.,;:\]]|$| (?:by|to|as|and|or|§))", re.I)
+_SIGN = re.compile(r"^[\W_]*(?:sec(?:tion\b|\.))?\s*", re.I)
+_OWN_PAGE = re.compile(r"\d+[a-z]*(?:-\d+[a-z]*)*", re.I)
+
+
+def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
+    root = parse(data, name, WHOLE_TITLE)
+    its_edition = edition(root, name)
+    has_exceptions = bool(exceptions(root))
+    tally = Tally()
+    given: Counter[str] = Counter()
+    documents = []
+    for unit in [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name):
+        walker = _walker_over(unit, name, has_exceptions, WITHOUT_NOTES in options)
+        walk = walked(walker)
+        if not walker.has_body():
+            tally.leave_out(walk, "headings of larger parts")
+            continue
+        tally.count(walk)
+        key = free_id(_key(unit, its_edition), given)
+        documents.append(_document(key, unit, walk, walker.parts, its_edition))
+        forget(unit)
+    if not documents:
+        raise DocumentError(name, "no section of the Code in it")
+    return FileContent(tuple(documents), tally.left_out(), supplied=tally.supplied)
+
+
+FORMAT = SourceFormat(
+    _read,
+    suffixes=(".xml",),
+    options={WITHOUT_NOTES: "the notes of a section are left out of its text"},
+    newest=age,
+    max_bytes=WHOLE_TITLE,
+)
+
+
+def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool) -> Walker:
+    """A walker over a section with its notes moved behind it, or over what a larger part says itself."""
+    if unit.own is not None:
+        walker = Walker(name, has_exceptions, {**DROPPED, **dict.fromkeys(NOTES, "notes of larger parts")})
+        walker.part(unit.element, unit.own)
+        return walker
+    walker = Walker(name, has_exceptions, moved=NOTES)
+    walker.element(unit.element, place_in(unit.path))
+    for notes in walker.release():
+        if leaves_notes or notes.get("type") == "footnote":
+            walker.dropped["notes" if notes.get("type") != "footnote" else "footnotes"] += n_visible(notes)
+        else:
+            walker.element(notes, place_in(unit.path))
+    return walker
+
+
+def _key(unit: Unit, its_edition: Edition) -> str:
+    """The id of a section whatever the edition: "usc:9-1", "usc:24-3to5", "usc:28a-courtRules-Civil-rule6"."""
+    stated = str(unit.element.get("identifier") or "").partition(f"/us/usc/t{its_edition.title}/")[2]
+    number = next((child.get("value") for child in unit.element if child.get("value")), "")
+    path = re.sub(r"\s+", "", stated or f"s{number or 0}").replace("/", "-")
+    return f"usc:{its_edition.title}-{re.sub(r'^s(?=[0-9])', '', path)}"
+
+
+def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_edition: Edition) -> Document:
+    part = parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("", 0)
+    body = _body(walk.text, parts) if unit.own is None else walk.text
+    status = _status(unit.element, part.heading)
+    length = next((bucket for limit, bucket in LENGTH_BUCKETS if len(body) < limit), "long")
+    sections = [replace(s, label="") if s.kind in SECTIONS else s for s in grouped(walk.sections, walk.text)]
+    return Document(
+        doc_id=f"{key}@{its_edition.release}" if its_edition.release else key,
+        text=walk.text,
+        title=titled(_cited(part.num, its_edition.title), part.heading or first_words(walk.text, part.num)),
+        stratum="/".join((its_edition.title, its_edition.is_positive_law, status or length)),
+        family=key,
+        url=_url(key),
+        sections=(*outer_sections(unit.path, len(walk.text)), *sections),
+        status=status or ("short" if len(body) < SHORT else ""),
+    )
+
+
+def _body(text: str, parts: Sequence[Part]) -> str:
+    """The statute without its number and heading, which are a line, and without its source credit."""
+    credit = next((part.start for part in parts if part.kind == "sourceCredit" and part.start >= 0), parts[0].end)
+    return text[parts[0].start : credit].partition("\n")[2].strip()
+
+
+def _status(element: etree._Element, heading: str) -> str:
+    stated = _STATUSES.get(str(element.get("status") or "").lower(), "")
+    dead = _DEAD.match(heading)
+    return stated or (_STATUSES[dead[1].lower()] if dead else "")
+
+
+def _cited(num: str, title: str) -> str:
+    """The section as people cite it: "15 U.S.C. 78dd–1", "28 U.S.C. App. Rule 6"."""
+    number = _SIGN.sub("", num).rstrip(" .]:—")
+    of_title = f"{title} U.S.C." if title.isdigit() else f"{title[:-1]} U.S.C. App."
+    return f"{of_title} {number}".rstrip()
+
+
+def _url(key: str) -> str:
+    """The section's page at the Law Revision Counsel, as the law stands today; "" for ranges and appendices."""
+    title, _, number = key.removeprefix("usc:").partition("-")
+    if not title.isdigit() or not _OWN_PAGE.fullmatch(number):
+        return ""
+    return f"https://uscode.house.gov/view.xhtml?req=granuleid:USC-prelim-title{title}-section{number}&edition=prelim"

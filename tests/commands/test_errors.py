@@ -1,0 +1,347 @@
+import inspect
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from runner.base import errors
+from runner.base.errors import EvalError
+from runner.commands import main as cli
+from runner.eval_set import version as eval_set
+from runner.eval_set.preregistration import preregister
+from runner.eval_set.version import CHECKOUT
+from tests.support.small_set import begin, make_version, write_corpus, write_plans
+
+CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "Outstanding": 3}
+CODES |= {"IntegrityError": 4, "BackendError": 5}
+
+
+def process(tmp_path, *arguments):
+    done = subprocess.run(
+        [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, eval_set.CACHE_VARIABLE: str(tmp_path / ".cache")},
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_every_failure_has_the_exit_code_of_the_table():
+    found = {
+        name: kind.exit_code
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, EvalError) and kind is not EvalError
+    }
+    assert found == CODES
+    for name, code in CODES.items():
+        assert re.search(rf"{name} +exit {code} ", errors.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "--source"),
+        (("--source=bils",), 2, "There is no source 'bils'; did you mean 'bills'?"),
+        (("--source=hearings",), 2, "hearings is not evaluated"),
+        (("--source=demo", "--dry-rum"), 2, "unrecognized arguments"),
+        (("verify", "--source=lda-filings"), 2, "structured metadata"),
+        (("labels", "export", "--source=demo"), 2, "invalid choice"),
+    ],
+)
+def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, said):
+    done = process(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
+    assert process(tmp_path, "--source=demo", "--dry-run", where).returncode == 1
+    done = process(tmp_path, "--source=demo", where, f"--corpus-path={tmp_path / 'nowhere'}")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'nowhere'} does not exist" in done.stderr
+    done = process(tmp_path, "--source=demo", where, f"--corpus-path={write_corpus(tmp_path / 'corpus')}")
+    assert done.returncode == 3
+    assert "no queries yet" in done.stderr
+    version = begin(tmp_path)
+    preregister(version)
+    version.judge_path.write_text("other words")
+    done = process(tmp_path, "--source=demo", where)
+    assert done.returncode == 4
+    assert "judge-v1.md changed" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_empty_corpus_folder_is_named(tmp_path, command):
+    (tmp_path / "empty").mkdir()
+    code, _, said = command(f"--corpus-path={tmp_path / 'empty'}")
+    assert code == 2
+    assert f"{tmp_path / 'empty'} holds no .xml or .md file" in said
+    assert not make_version(tmp_path).corpus_path.exists()
+
+
+def test_a_plan_that_breaks_several_criteria_names_them_all_at_once(tmp_path, command):
+    version = make_version(tmp_path)
+    write_plans(version)
+    path = version.plan_path(rehearsal=False)
+    text = path.read_text().replace("section_aware_bills_v1", "section_aware_bill_v1").replace("depth: 30", "depth: 3")
+    path.write_text(text)
+    code, _, said = command(f"--corpus-path={write_corpus(tmp_path / 'corpus')}")
+    assert code == 2
+    assert said.count("did you mean 'section_aware_bills_v1'?") == 4
+    for problem in ("criterion 1: 4 model x chunker cells", "criterion 3", "pool_depth: 3", f"Edit {path}"):
+        assert problem in said
+    assert not version.corpus_path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--choose", "bm25 x whole_doc"), "--choose needs --reason TEXT and --by NAME"),
+        (("--choose", "bm25 x whole_doc", "--reason", "why"), "--choose needs --reason TEXT and --by NAME"),
+        (("--cells", "bm25 x whole_doc"), "not preregistered yet"),
+        (("labels", "import", "a.jsonl", "--judged-on=31.1.2026"), "'31.1.2026' is not a date"),
+        (("labels", "import", "a.jsonl", "--judged-on=2026-02-30"), "'2026-02-30' is not a date"),
+        (("render",), "run the driver first"),
+        (("render", "--check"), "run the driver first"),
+    ],
+)
+def test_what_cannot_be_done_yet_exits_2_and_says_why(command, arguments, said):
+    code, out, heard = command(*arguments)
+    assert (code, out) == (2, "")
+    assert said in heard
+
+
+def test_an_exploration_of_a_cell_that_does_not_exist_names_the_near_one(tmp_path, command):
+    preregister(begin(tmp_path))
+    for cell, said in {
+        "minilm x whole_doc": "did you mean 'minilm-l6-v2'?",
+        "bm25 x whole-doc": "did you mean 'whole_doc'?",
+        "bm25": "is not a cell",
+        "arctic-m-v2.0 x whole_doc": "is excluded",
+    }.items():
+        code, _, heard = command("--cells", cell)
+        assert code == 2
+        assert said in heard
+
+
+@pytest.mark.parametrize("kind", ["missing", "a folder", "not UTF-8", "half a line"])
+def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, command, kind):
+    version = begin(tmp_path)
+    preregister(version)
+    path = tmp_path / "answers.jsonl"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "not UTF-8":
+        path.write_bytes('{"query_id": "q01"}\n'.encode("utf-16"))
+    elif kind == "half a line":
+        path.write_text('{"query_id": "q01", "doc_id"')
+    code, out, heard = command("labels", "import", str(path), "--judge=j")
+    assert (code, out) == (2, "")
+    assert str(path) in heard
+    assert not version.labels_path.exists()
+
+
+def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_path, command):
+    version = begin(tmp_path)
+    preregister(version)
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    bad.write_text('{"query_id": "q02", "doc_id": "BILLS-117hr101ih", "grade": 4}\n')
+    code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
+    assert code == 2
+    assert f"{good}: 1 labels added" in heard
+    assert f"{bad}:1: grade: input should be less than or equal to 3 (found 4)" in heard
+    before = version.labels_path.read_bytes()
+    bad.write_text(bad.read_text().replace("4}", "2}"))
+    code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
+    assert (code, out) == (0, "demo v1: 1 labels added\n")
+    assert f"{good}: 0 labels added, 1 known already" in heard
+    assert version.labels_path.read_bytes().startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'\xef\xbb\xbf{"query_id": 1}\r\n', ":1: a byte order mark and CRLF line ends; read as plain lines\n"),
+        (b'\xef\xbb\xbf{"query_id": 1}\n{}\r\n', ":1: a byte order mark; read as plain lines\n"),
+        (b'{"query_id": 1}\n{}\r\n', ":2: CRLF line ends; read as plain lines\n"),
+    ],
+)
+def test_what_an_editor_left_in_an_answer_file_is_said_with_its_place(tmp_path, command, content, said):
+    preregister(begin(tmp_path))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(content)
+    assert f"{path}{said}" in command("labels", "import", str(path), "--judge=j")[2]
+
+
+def test_labels_are_refused_before_anything_was_frozen(tmp_path, command):
+    version = begin(tmp_path)
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    code, _, heard = command("labels", "import", str(path), "--judge=j")
+    assert code == 2
+    assert "has no preregistration yet" in heard
+    assert not version.labels_path.exists()
+
+
+@pytest.mark.parametrize("name", ["queries.yaml", "corpus.jsonl", "judge-v1.md"])
+def test_labels_for_a_version_that_lost_a_frozen_file_name_it(tmp_path, command, name):
+    version = begin(tmp_path)
+    preregister(version)
+    (version.folder / name).unlink()
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    code, _, heard = command("labels", "import", str(path), "--judge=j")
+    assert code == 4
+    assert f"{name} is gone" in heard
+
+
+def test_a_preregistration_cannot_be_made_again_once_labels_are_there(tmp_path, command):
+    version = begin(tmp_path)
+    preregister(version)
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    assert command("labels", "import", str(path), "--judge=j", "--unbatched")[0] == 0
+    version.preregistration_path.unlink()
+    with pytest.raises(errors.IntegrityError, match="cannot be frozen a second time"):
+        preregister(version)
+
+
+def test_a_sample_that_the_plan_no_longer_asks_for_is_not_frozen(tmp_path):
+    version = begin(tmp_path)
+    path = version.plan_path(rehearsal=False)
+    path.write_text(re.sub(r"size: \d+", "size: 7", path.read_text()))
+    with pytest.raises(errors.InputError, match="asks for a sample of 7"):
+        preregister(version)
+
+
+@pytest.mark.parametrize("count", [0, 24])
+def test_too_few_queries_exit_2_with_the_number(tmp_path, command, count):
+    version = begin(tmp_path)
+    head, *rows = re.split(r"(?m)^(?=- id)", version.queries_path.read_text())
+    version.queries_path.write_text(head.rstrip() + (" []\n" if not count else "\n") + "".join(rows[:count]))
+    code, _, heard = command(f"--corpus-path={tmp_path / 'corpus'}")
+    assert code == 2
+    assert f"criterion 1: {count} queries; at least 25 are needed" in heard
+    assert not version.preregistration_path.exists()
+
+
+def test_a_version_that_was_never_run_is_not_locked(command):
+    code, out, _ = command("verify")
+    assert code == 0
+    assert out == "demo v1 record: not locked\ndemo v1 rehearsal: not locked\n"
+
+
+def test_a_place_that_cannot_be_written_exits_5(tmp_path, command):
+    (tmp_path / "eval-sets").write_text("a file where a folder must be")
+    code, _, heard = command(f"--corpus-path={write_corpus(tmp_path / 'corpus')}")
+    assert code == 5
+    assert "cannot be written" in heard
+
+
+def test_an_interrupt_is_one_line(command, monkeypatch):
+    def interrupted(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runner.evening.dry_run.describe", interrupted)
+    code, out, heard = command("--dry-run")
+    assert (code, out) == (130, "")
+    assert heard == "per-source-eval: interrupted; what was finished is kept, run the command again\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["--source=demo", "--choose", "a x b", "--reason", "so = what", "--by", "me"], ["--source=demo"]),
+        (["--choose=a x b", "--source", "demo", "--by=me", "--reason="], ["--source", "demo"]),
+        (["--source=demo", "--corpus-path", "my bills", "--rehearse"], None),
+        (["--source=demo", "--reason", "--", "--rehearse"], ["--source=demo", "--rehearse"]),
+        ([], None),
+    ],
+)
+def test_the_command_that_continues_an_evening_leaves_the_choice_out(given, kept):
+    assert shlex.split(cli._without_choice(given)) == (given if kept is None else kept)
+
+
+DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
+
+
+def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
+    assert cli.main(["grad", "--demo"]) == 2
+    assert "'grad' is no subcommand. There are: queries, labels, render, verify, lock, grade" in capsys.readouterr().err
+
+
+def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):
+    def broken(arguments):
+        raise ZeroDivisionError(arguments)
+
+    monkeypatch.setattr("runner.commands.labels.labels", broken)
+    assert cli.main(["labels"]) == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(MemoryError(), "the memory is full"), (OSError(5, "I/O error"), "I/O error")]
+)
+def test_a_machine_that_gives_out_is_a_backend_error(monkeypatch, capsys, error, said):
+    def broken(arguments):
+        raise error
+
+    monkeypatch.setattr("runner.commands.labels.labels", broken)
+    assert cli.main(["labels"]) == 5
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "2>/dev/full"])
+def test_a_closed_or_full_stream_changes_no_exit_code(closed, tmp_path):
+    command = f"exec {shlex.quote(sys.executable)} {shlex.quote(str(DRIVER))} grade --input nope --pool nope {closed}"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_argument_in_utf_8_is_one_under_an_environment_of_ascii_too(tmp_path):
+    (tmp_path / "bändel.jsonl").write_text("[]\n")
+    arguments = [sys.executable, str(DRIVER), "grade", "--input", "bändel.jsonl", "--pool", "nope"]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(list(map(os.fsencode, arguments)), cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == 2
+    assert "bändel.jsonl:1: a list is not a JSON object" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("name", ["--snapshot", "--results"])
+def test_a_device_is_no_file_to_read(name, tmp_path, capsys):
+    golden = tmp_path / "golden.yaml"
+    golden.write_text("- {name: a, text: b, expected: [c]}\n")
+    files = {"--run": tmp_path / "run.tsv", "--snapshot": tmp_path / "s.json", "--results": tmp_path / "r.json"}
+    files[name] = "/dev/zero"
+    flags = [word for flag, path in files.items() for word in (flag, str(path))]
+    assert cli.main(["tripwire", "check", str(golden), *flags, "--tolerance", "noise"]) == 2
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_whatever_ends_the_driver_it_ends_as_if_interrupted(ending, tmp_path):
+    """So that what it started elsewhere is stopped."""
+    driver = str(CHECKOUT / "bin" / "per-source-eval.py")
+    (tmp_path / "pool.txt").write_text("d1\nd2\n")
+    with subprocess.Popen(
+        [sys.executable, driver, "grade", "--input", "-", "--pool", str(tmp_path / "pool.txt")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        # More than a pipe holds: when the last write returns, the driver is reading.
+        for _ in range(20):
+            process.stdin.write(b'{"retrieved": ["d1"], "gold": "d1"}\n' * 100)
+        process.send_signal(ending)
+        assert process.wait(30) == 130
+        assert b"interrupted; what was finished is kept" in process.stderr.read()

@@ -1,0 +1,125 @@
+"""Flags that go together, and those that do not; commands that messages suggest."""
+
+import re
+import shlex
+
+import pytest
+
+from runner.commands import main as cli
+from runner.eval_set import version as eval_set
+from tests.support.small_set import begin, make_version, write_corpus
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cells=bm25 x whole_doc", "--choose=recommended"), "--cells explores"),
+        (("--cells=bm25 x whole_doc", "--choose="), "--cells explores"),
+        (("--cells=bm25 x whole_doc", "--dry-run"), "--cells explores"),
+        (("--dry-run", "--choose=recommended"), "--dry-run decides nothing"),
+        (("--reason=why",), "belong to --choose"),
+        (("--by=me",), "belong to --choose"),
+        (("--reason=why", "--by=me", "--dry-run"), "belong to --choose"),
+        (("--choose=", "--reason=why", "--by=me"), "belong to --choose"),
+        (("--choose=",), "--choose needs --reason TEXT and --by NAME"),
+        (("--choose=bm25 x whole_doc", "--reason= ", "--by=me"), "--choose needs --reason TEXT and --by NAME"),
+        (("--choose",), "expected one argument"),
+        (("--cells",), "expected one argument"),
+        (("--encoder-url=",), "--encoder-url is empty"),
+        (("--encoder-url= ", "--dry-run"), "--encoder-url is empty"),
+        (("--encoder-url=http://localhost:1", "--modal"), "two backends"),
+        (("--encoder-url=http://h/{model}", "--dry-run"), "not {encoder}, the only one that is filled in"),
+        (("--encoder-url=nonsense", "--dry-run"), "--encoder-url is no address"),
+        (("--encoder-api=tei",), "--encoder-api belongs to --encoder-url"),
+        (("--gpu=L4",), "--gpu belongs to --modal"),
+        (("--max-usd=1",), "--max-usd belongs to --modal and --judge"),
+        (("--bulk-gate=0", "--judge"), "--judge belongs to an evening"),
+        (("--bulk-gate=5", "--judge"), "--judge belongs to an evening"),
+        (("--bulk-gate=0", "--modal"), "embeds nothing"),
+        (("--bulk-gate=5", "--choose="), "--bulk-gate goes with --source and --eval-set-path alone"),
+        (("labels", "double", "a.jsonl"), "labels double takes no files"),
+        (("labels", "agreement", "a.jsonl"), "labels agreement takes no files"),
+        (("labels", "agreement", "--share=0"), "--share belongs to labels double"),
+        (("--modal", "--max-usd=much"), "'much' is not an amount of dollars"),
+        (("--modal", "--containers=0"), "'0' is not a number of containers"),
+        (("--modal", "--gpu=L5", "--dry-run"), "L5"),
+        (("--modal", "--adopt-baseline", "--by=me"), "embeds nothing"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tmp_path, command, arguments, said):
+    code, out, heard = command(*arguments)
+    assert (code, out) == (2, "")
+    assert said in heard
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["replay", "--source=demo", "--max-usd=1"])
+    assert capsys.readouterr().err.rstrip().endswith("--max-usd belongs to --modal")
+
+
+def test_the_help_of_a_signature_names_all_that_is_signed(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("with --choose, --adopt-baseline, --abandon and --new-version") == 2
+
+
+def suggested(message):
+    """The arguments of every command that a message names, as a shell would split them."""
+    return [shlex.split(found) for found in re.findall(r"bin/per-source-eval\.py ([^\n]*)", message)]
+
+
+def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, command, where):
+    version = make_version(tmp_path)
+    messages = [command("--cells=bm25 x whole_doc")[2]]
+    corpus = write_corpus(tmp_path / "corpus")
+    messages.append(command(f"--corpus-path={corpus}")[2])
+    version = begin(tmp_path)
+    assert not version.preregistration_path.exists()
+    for message in messages:
+        commands = suggested(message)
+        assert commands
+        assert all(where in arguments for arguments in commands)
+
+
+@pytest.fixture(name="decided", scope="module")
+def _decided(decided_evening):
+    return decided_evening
+
+
+@pytest.fixture(name="decided_command")
+def _decided_command(decided, monkeypatch, capsys):
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(decided / ".cache"))
+
+    def call(*arguments):
+        code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided / 'eval-sets' / 'demo'}"])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.mark.parametrize("place", ["a-file/page.html", "/dev/null/page.html", "/proc/nowhere/page.html"])
+def test_a_page_that_cannot_be_written_there_is_one_message(decided_command, tmp_path, place):
+    (tmp_path / "a-file").write_text("a file where a folder must be")
+    code, out, heard = decided_command("render", f"--output={tmp_path / place}")
+    assert (code, out) == (5, "")
+    assert "cannot be written" in heard
+    assert heard.count("per-source-eval: ") == 1
+    assert "Traceback" not in heard
+
+
+def test_a_folder_is_no_place_for_a_page(decided_command, tmp_path):
+    code, out, heard = decided_command("render", f"--output={tmp_path}")
+    assert (code, out) == (2, "")
+    assert str(tmp_path) in heard
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_goes_where_it_is_asked_for_and_is_the_committed_one(decided, decided_command, tmp_path):
+    code, out, _ = decided_command("render", f"--output={tmp_path / 'new' / 'page.html'}")
+    assert code == 0
+    assert str(tmp_path / "new" / "page.html") in out
+    assert (tmp_path / "new" / "page.html").read_bytes() == (make_version(decided).record / "results.html").read_bytes()

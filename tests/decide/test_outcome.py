@@ -1,0 +1,248 @@
+"""The tier of a result, and the sentences that an operator reads."""
+
+import re
+
+import pytest
+
+from runner.decide.outcome import outcome
+from runner.eval_set.shapes.results import Difference, NoiseFloor
+from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, control, evidence, row
+
+GOOD = {"p": 0.004, "guard": "non-inferior"}
+
+
+def found_by(*rows, **facts):
+    return outcome(PLAN, evidence(*rows, **facts))
+
+
+def test_the_baseline_is_kept_where_no_cell_can_gain_what_the_rule_asks_for():
+    found = found_by(row(BETTER, -0.05, half=0.06), row(SPARSE, -0.2), row(BASELINE))
+    assert (found.tier, found.candidates, found.confirmed) == ("baseline kept", [], [])
+    assert f"no cell that could be chosen can be expected to gain 0.02 nDCG@10 over {BASELINE}" in found.sentence
+    assert "Ruled out" not in found.sentence
+    assert found.next_step.startswith("Try other cells")
+
+
+def test_a_result_is_inconclusive_where_the_interval_reaches_the_gain_that_was_not_found():
+    found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
+    assert found.tier == "inconclusive"
+    assert "not ruled out for 1 of 2 other cells" in found.sentence
+    assert f"That the baseline is as good as {BETTER}, whose difference to it is -0.05 nDCG@10" in found.not_shown
+    assert f"{found.queries_needed:,} queries in all" in found.next_step
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [({"guard": "inferior"}, "loses more than 0.02 Recall@10"), ({"verdict": "fail"}, "fails the null gate")],
+)
+def test_a_cell_that_could_not_be_chosen_leaves_nothing_open_and_is_named(change, why):
+    found = found_by(row(BETTER, 0.01, half=0.07, **change), row(SPARSE, -0.3), row(BASELINE))
+    assert found.tier == "baseline kept"
+    assert f"Ruled out: {BETTER} {why}." in found.sentence
+
+
+def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
+    found = found_by(row(BETTER, 0.01, half=0.07, verdict="insufficient"), row(BASELINE))
+    assert found.tier == "inconclusive"
+    assert found.next_step == f"Find out first why {BETTER} does not pass the null gate (insufficient)."
+
+
+def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_lack():
+    found = found_by(row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE))
+    assert (found.tier, found.candidates, found.confirmed) == ("candidate", [SPARSE, BETTER], [])
+    assert found.sentence.startswith("2 candidates; the best, bm25 x whole_doc, gains +0.09 nDCG@10")
+    assert "(simultaneous 95 % interval +0.04 to +0.14)" in found.sentence
+    assert "If all 3 cells equalled the baseline, criterion 5 would still flag one or more in 61 % of" in found.sentence
+    assert "it may be chance (adjusted p 0.50) and may lose more than 0.02 Recall@10." in found.not_shown
+    assert "less what picking the best of 3 adds, about +0.013 is to be expected" in found.not_shown
+    alone = found_by(row(BETTER, 0.03), row(BASELINE))
+    assert alone.sentence.startswith(f"Candidate: {BETTER}")
+    assert "If it equalled the baseline, criterion 5 would still flag it in 61 % of" in alone.sentence
+    assert "picking the best" not in alone.not_shown
+
+
+def test_a_gain_that_picking_the_best_explains_is_not_to_be_expected():
+    found = found_by(row(BETTER, 0.03), row(SPARSE), row(BASELINE), corrected=-0.0123)
+    assert "adds, nothing (-0.012) is to be expected" in found.not_shown
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "in 0 %"), (0.004, "in less than 1 %"), (0.5, "in 50 %"), (0.996, "in more than 99 %"), (1.0, "in 100 %")],
+)
+def test_false_alarms_that_are_rare_or_nearly_sure_are_not_rounded_to_never_or_always(share, said):
+    assert said in found_by(row(BETTER, 0.03), row(BASELINE), false_alarm=share).sentence
+
+
+def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_do_not():
+    found = found_by(row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD), row(BASELINE))
+    assert (found.tier, found.confirmed) == ("confirmed", [BETTER, HYBRID])
+    assert found.candidates == [SPARSE, BETTER, HYBRID]
+    assert found.sentence.startswith(f"2 cells are confirmed; the best, {BETTER}, gains +0.10 ")
+    assert "over the baseline on 25 queries, adjusted p 0.0040. It loses at most 0.02 Recall@10" in found.sentence
+    assert f"What {SPARSE} is worth: it gains +0.20 but is not confirmed, as it may be chance" in found.not_shown
+    assert "picking the best" not in found.not_shown
+
+
+@pytest.mark.parametrize(("half", "said"), [(0.09, True), (0.08, False)])
+def test_a_confirmed_gain_is_as_large_as_asked_for_only_where_its_interval_says_so(half, said):
+    found = found_by(row(BETTER, 0.1, half=half, **GOOD), row(BASELINE))
+    assert ("That its gain is 0.02 or more: beyond chance is that there is one." in found.not_shown) == said
+
+
+def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most():
+    found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
+    assert (found.tier, found.confirmed) == ("candidate", [])
+    assert "(95 % interval" in found.sentence
+    assert "has no p adjusted over the preregistered family" in found.not_shown
+
+
+def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
+    small = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.013)
+    large = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.06)
+    assert "show a gain of 0.02" in small.next_step
+    assert "show a gain of 0.06" in large.next_step
+    assert large.queries_needed < small.queries_needed
+    assert small.detectable == large.detectable
+
+
+def test_the_next_experiment_is_for_what_is_not_shown_yet():
+    gain, recall = (
+        "to show a gain of 0.02, where these 25 show one of",
+        "about 147 queries in all to show that Recall@10",
+    )
+    both = found_by(row(BETTER, 0.05), row(SPARSE), row(BASELINE)).next_step
+    only_recall = found_by(row(BETTER, 0.05, p=0.001), row(SPARSE), row(BASELINE)).next_step
+    only_gain = found_by(row(BETTER, 0.05, guard="non-inferior"), row(SPARSE), row(BASELINE)).next_step
+    assert both.startswith(f"The next cheapest experiment for {BETTER}: about 538 queries in all {gain}")
+    assert [(gain in said, recall in said) for said in (both, only_recall, only_gain)] == [
+        (True, True),
+        (False, True),
+        (True, False),
+    ]
+
+
+def test_queries_that_should_have_shown_the_gain_already_are_not_asked_for_again():
+    found = found_by(row(BETTER, 0.3), row(SPARSE), row(BASELINE), corrected=0.28)
+    assert found.queries_needed < 25
+    assert "more than these 25 queries to show a gain of 0.28" in found.next_step
+
+
+def test_more_than_anybody_would_judge_is_not_named():
+    wide = row(BETTER, 0.03)
+    wide = wide.model_copy(update={"test": wide.test.model_copy(update={"sd": 0.9})})
+    found = found_by(wide, row(BASELINE))
+    assert found.queries_needed is None
+    assert "more than 10,000 queries to show a gain of 0.02" in found.next_step
+
+
+def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many_queries_are_needed():
+    same = row(BETTER)
+    same = same.model_copy(
+        update={"test": same.test.model_copy(update={"sd": 0.0, "interval": [0.0, 0.0], "simultaneous": [0.0, 0.0]})}
+    )
+    found = found_by(same, row(BASELINE))
+    assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+
+
+def test_the_figures_are_those_of_the_cell_that_the_sentences_are_about():
+    ahead = row(SPARSE, 0.2, -0.1)
+    ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
+    assert found_by(ahead, row(BETTER, 0.05), row(BASELINE)).queries_needed == 538
+
+
+def test_a_cell_outside_of_the_family_needs_a_version_of_its_own():
+    found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
+    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
+
+
+DOUBT = "is favoured by its judge (adjusted p 0.0100)"
+
+
+def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_asked_for():
+    doubted = row(BETTER, 0.1, **GOOD).model_copy(update={"confirmed": False, "short_of": [DOUBT]})
+    found = found_by(doubted, row(BASELINE))
+    assert found.tier == "candidate"
+    assert found.next_step == (
+        "Have more pairs read by a second judge (labels double --share PART): by its scores "
+        f"{BETTER} would be confirmed, but it {DOUBT}."
+    )
+
+
+def test_where_unjudged_hits_alone_keep_a_cell_from_being_confirmed_their_judgment_is_asked_for():
+    short = {"confirmed": False, "short_of": ["has unjudged hits"], "unjudged": 4}
+    holes = row(BETTER, 0.1, **GOOD).model_copy(update=short)
+    assert found_by(holes, row(BASELINE)).next_step == f"Have the unjudged hits of {BETTER} judged."
+
+
+def test_more_cells_need_more_queries():
+    two = found_by(row(BETTER, 0.09), row(BASELINE))
+    four = found_by(row(BETTER, 0.09), row(SPARSE), row(HYBRID), row(BASELINE))
+    assert four.queries_needed > two.queries_needed
+    assert four.detectable > two.detectable
+
+
+@pytest.mark.parametrize("verdict", ["fail", "insufficient"])
+def test_nothing_is_decided_where_the_baseline_cannot_be_told_from_the_null_systems(verdict):
+    found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE, verdict=verdict))
+    assert (found.tier, found.baseline_gate) == ("no decision", verdict)
+    assert repr(verdict) in found.sentence
+    assert "(permuted qrels)" in found.sentence
+    assert "Every query gets the same ten documents" in found.sentence
+
+
+def test_nothing_is_decided_where_a_control_misbehaves_and_it_is_named():
+    broken = [
+        control("oracle", "pass", bound=1, behaves=False),
+        control("popularity", passes=1, behaves=False),
+        control("random", passes=44, draws=200, bound=21, behaves=False),
+        control("constant"),
+    ]
+    found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE), controls=broken)
+    assert found.tier == "no decision"
+    for said in (
+        "the oracle does not pass",
+        "the popularity predictor passes, though",
+        "the random predictor, which ignores the query, passes 44 of 200 times, where chance explains at most 21",
+    ):
+        assert said in found.sentence
+    assert "constant" not in found.sentence
+    assert found.next_step.startswith("Look at the labels")
+    assert found_by(row(BASELINE), controls=broken[1:]).next_step.startswith("Run doctor")
+
+
+@pytest.mark.parametrize(("moved", "tier"), [(0.0199, "confirmed"), (-0.02, "no decision"), (0.02, "no decision")])
+def test_nothing_is_decided_where_the_baseline_differs_from_itself_by_what_a_winner_must_gain(moved, tier):
+    again = Difference(mean=moved, low=moved, high=moved, wins=1, ties=0, losses=0)
+    floor = NoiseFloor(cell=BASELINE, difference=again, max_change=0.5, queries_changed=1)
+    found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE), noise_floor=floor)
+    assert found.tier == tier
+    assert (f"differs from itself by {moved:+.2f} nDCG@10" in found.sentence) == (tier == "no decision")
+
+
+def test_nothing_is_decided_while_pairs_are_unjudged():
+    found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE), unjudged=7)
+    assert found.tier == "no decision"
+    assert "7 pairs of the pool are not judged yet" in found.sentence
+    assert "1 pair of the pool is not judged yet" in found_by(row(BASELINE), unjudged=1).sentence
+
+
+def test_a_baseline_alone_has_nothing_to_be_compared_with():
+    found = found_by(row(BASELINE), false_alarm=None, corrected=None)
+    assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+
+
+def test_the_gain_is_no_finer_than_its_interval_but_never_seems_to_reach_what_it_does_not():
+    assert "gains +0.03 nDCG@10" in found_by(row(BETTER, 0.0312), row(BASELINE)).sentence
+    short = found_by(row(BETTER, 0.0196), row(BASELINE)).not_shown
+    assert "is +0.0196 nDCG@10" in short.replace("whose difference to it ", "")
+    assert "gains +0.0204 nDCG@10" in found_by(row(BETTER, 0.0204, half=0.0004), row(BASELINE)).sentence
+
+
+def test_no_sentence_is_finer_than_its_interval_allows():
+    confirmed = found_by(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
+    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07), row(BASELINE))
+    for found in (confirmed, kept_open):
+        assert not re.search(r"[+-]0\.\d{4}", f"{found.sentence} {found.not_shown}")
+    assert "it gains +0.21 but" in confirmed.not_shown
+    assert "with -0.027 Recall@10" in kept_open.not_shown

@@ -1,0 +1,314 @@
+import re
+import shutil
+from itertools import pairwise
+
+import pytest
+from bm25s.stopwords import STOPWORDS_EN
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.canonical import file_sha256, json_bytes, read_json
+from runner.base.errors import BackendError, InputError, IntegrityError
+from runner.base.records import Document
+from runner.decide.passages import passages, query_words
+from runner.decide.passages.asked_words import words_with
+from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
+from runner.decide.passages.query_words import marked, query_terms, terms_of
+from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
+from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
+from runner.eval_set.shapes.results import Results
+from runner.report.results_page.local_copy import NAME, write_local_copy
+from runner.retrieve.bm25 import lucene_tokens
+from tests.support.example_lists import listed_results, receipt
+
+QUERY = "Who inspects levees before a flood?"
+FILLER = "The clerk shall file the form in the office of the county on a weekday. "
+LEVEE = "An engineer inspects each levee before the flood. "
+
+
+def document(text, doc_id="d1", title="An Act"):
+    return Document(doc_id, text, title, "", "", "")
+
+
+def lists(*pairs, hits=None, doc_ids=("d1",)):
+    listed = [ListedDocument(doc_id=doc_id, url="", title="") for doc_id in doc_ids]
+    queries = [QueryLists(id="q01", relevant=1, documents=list(pairs), hits={"a": [], **(hits or {})})]
+    return RankedLists(depth=30, texts=False, documents=listed, queries=queries)
+
+
+def pair(grade=3, *, spans=(), number=0):
+    return PairShown(
+        document=number,
+        grade=grade,
+        judge="",
+        reason="",
+        spans=[list(span) for span in spans],
+        readings=[FurtherReading(judge="b", model="", round=2, grade=0, reason="")],
+        passages=[],
+    )
+
+
+def shown(text, listed, query=QUERY):
+    """The passages of the first document of the only query."""
+    made = with_passages(listed, {"d1": document(text)}, {"q01": query})
+    return made.queries[0].documents[0].passages
+
+
+# Words.
+
+
+def test_stop_words_are_those_of_the_sparse_cells():
+    assert frozenset(STOPWORDS_EN) == query_words._STOP_WORDS
+
+
+@given(st.text(alphabet="aAbsSéß17 .'-\u2013\u2212\u00ad_\n(§", max_size=40))
+def test_the_terms_of_a_text_are_those_that_the_sparse_cells_look_for(text):
+    assert query_terms(text) == frozenset(lucene_tokens([text])[0])
+
+
+@pytest.mark.parametrize(
+    ("word", "terms"),
+    [
+        ("Inspections", {"inspect"}),
+        ("the", set()),
+        ("78dd\u20131", {"78dd", "1", "78dd-1"}),
+        ("cost-sharing", {"cost", "share"}),
+        ("co\u00adoperate", {"cooper"}),
+    ],
+)
+def test_a_word_stands_for_its_stems(word, terms):
+    assert terms_of(word) == terms
+
+
+@given(st.text(alphabet="abc levee flood-\u00ad\n<&", max_size=60))
+def test_the_parts_of_a_marked_text_make_it_up_again_and_no_two_neighbours_are_alike_unmarked(text):
+    parts = marked(text, frozenset({"leve", "flood"}))
+    assert "".join(part for part, _ in parts) == text
+    assert all(part for part, _ in parts)
+    assert not any(not one and not other for (_, one), (_, other) in pairwise(parts))
+    assert all(terms_of(part) & {"leve", "flood"} for part, is_marked in parts if is_marked)
+
+
+def test_nothing_is_marked_for_a_query_without_a_term():
+    assert marked(LEVEE, query_terms("is it the?")) == [(LEVEE, False)]
+    assert marked("", frozenset({"leve"})) == []
+
+
+WORDS = st.lists(st.sampled_from(["levee", "floods", "a", "clerk", "inspect-flood", "\n", "x" * 9]), max_size=40)
+
+
+@given(WORDS, st.integers(0, 200), st.integers(0, 200), st.integers(1, 60))
+def test_the_densest_window_is_the_one_that_trying_all_of_them_finds(words, low, length, width):
+    text, terms = " ".join(words), query_terms(QUERY)
+    found = [(match.start(), match.end(), terms & terms_of(match[0])) for match in query_words.WORD.finditer(text)]
+    inside = [word for word in found if word[2] and low <= word[0] < low + length]
+    best = None
+    for place, (start, end, _) in enumerate(inside):
+        window = [word for word in inside[place:] if word[1] <= start + width] or [(start, end, inside[place][2])]
+        key = len(frozenset().union(*(word[2] for word in window))), len(window)
+        if best is None or key > best[2:]:
+            best = (start, window[-1][1], *key)
+    every = words_with(terms | {"clerk"}, text)
+    assert every.asked(terms, width).densest(low, low + length) == best
+
+
+# Passages.
+
+
+def test_a_passage_is_what_stands_there_at_most_so_long_and_begins_and_ends_with_a_word():
+    text = FILLER * 40 + LEVEE + FILLER * 40
+    (one,) = shown(text, lists(pair(), hits={"a": [[0, 0, len(text)]]}))
+    assert text[one.start : one.end] == one.text
+    assert LEVEE.strip() in one.text
+    assert LONGEST - 20 < len(one.text) <= LONGEST
+    assert text[one.start - 1].isspace()
+    assert text[one.end].isspace()
+    assert one.text == one.text.strip()
+
+
+def test_passages_lie_where_cells_or_judges_point_and_nowhere_else():
+    text = LEVEE * 10 + FILLER * 60 + LEVEE * 10
+    start = len(LEVEE) * 10
+    found = shown(text, lists(pair(), hits={"a": [[0, start, start + 900]]}))
+    assert [one.start >= start and one.end <= start + 900 for one in found] == [True]
+
+
+def test_the_best_of_what_the_judge_marked_is_always_there():
+    text = LEVEE * 40 + FILLER * 40
+    start = len(LEVEE) * 40
+    hits = {cell: [[0, 600 * n, 600 * n + 590]] for n, cell in enumerate("abc")}
+    found = shown(text, lists(pair(spans=[(start, start + len(FILLER))]), hits=hits))
+    assert len(found) == MOST
+    assert found[-1].text == FILLER.strip()
+
+
+def test_passages_are_in_text_order_apart_and_so_many_as_the_grade_and_the_ranks_allow():
+    text = (FILLER * 9 + LEVEE) * 8
+    size = len(FILLER) * 9 + len(LEVEE)
+    hits = {f"c{n}": [[0, size * n, size * n + size]] for n in (5, 1, 7, 3, 2)}
+    for grade, others, expected in ((1, 0, MOST), (0, 0, MOST - 1), (None, SEEN, 1), (2, SEEN, MOST)):
+        listed = lists(pair(grade), *(pair(0, number=0) for _ in range(others)), hits=_below(hits, others))
+        found = shown(text, listed)
+        assert len(found) == expected
+        assert all(one.end <= other.start for one, other in pairwise(found))
+        assert all("levee" in one.text for one in found)
+
+
+def _below(hits, others):
+    """The same hits, with others ranked above them."""
+    return {cell: [*([n + 1, 0, 10] for n in range(others)), *found] for cell, found in hits.items()}
+
+
+def test_spans_that_overlap_are_shown_once():
+    text = LEVEE * 8
+    hits = {cell: [[0, 10 * n, len(text) - n]] for n, cell in enumerate("abcdef")}
+    assert len(shown(text, lists(pair(), hits=hits))) == 1
+
+
+def test_a_document_without_evidence_is_taken_whole_and_begins_where_no_word_fits():
+    (one,) = shown(FILLER * 30, lists(pair(), hits={}))
+    assert one.start == 0
+    (one,) = shown(FILLER * 30 + LEVEE, lists(pair(), hits={}))
+    assert LEVEE.strip() in one.text
+
+
+def test_spans_past_the_text_and_spans_of_white_space_show_nothing():
+    text = LEVEE + " " * 50 + "end"
+    hits = {"a": [[0, 10_000, 10_400]], "b": [[0, len(LEVEE), len(LEVEE) + 40]]}
+    (one,) = shown(text, lists(pair(), hits=hits))
+    assert one.start == 0
+    assert shown(text, lists(pair(), hits={"a": [[0, 3, 10_000]]}))[0].end <= len(text)
+
+
+def test_a_line_without_white_space_is_cut_where_the_passage_ends():
+    text = "x" * 1_000_000 + "-levee-" + "y" * 1_000_000
+    (one,) = shown(text, lists(pair(), hits={"a": [[0, 0, len(text)]]}))
+    assert len(one.text) == LONGEST
+    assert text[one.start : one.end] == one.text
+
+
+def test_every_document_is_read_once_for_all_queries(monkeypatch):
+    read = []
+    words = passages.words_with
+    monkeypatch.setattr(passages, "words_with", lambda terms, text: read.append(text) or words(terms, text))
+    one = lists(pair(), hits={"a": [[0, 0, len(LEVEE)]]})
+    many = one.model_copy(
+        update={"queries": [one.queries[0].model_copy(update={"id": f"q{n:02d}"}) for n in range(1, 26)]}
+    )
+    made = with_passages(many, {"d1": document(LEVEE * 9)}, {query.id: QUERY for query in many.queries})
+    assert len(read) == 1
+    assert {query.documents[0].passages[0].text for query in made.queries} == {LEVEE.strip()}
+
+
+def test_titles_come_with_the_passages_and_what_is_not_in_the_corpus_has_neither():
+    listed = lists(pair(), pair(number=1), doc_ids=("d1", "gone"))
+    made = with_passages(listed, {"d1": document(LEVEE)}, {"q01": QUERY})
+    assert made.texts
+    assert [one.title for one in made.documents] == ["An Act", ""]
+    assert made.queries[0].documents[1].passages == []
+    assert not listed.texts
+    assert listed.documents[0].title == ""
+    assert listed.queries[0].documents[0].passages == []
+
+
+@given(st.text(alphabet="ab levee\n\u00ad-", min_size=1, max_size=300), st.integers(0, 320), st.integers(1, 320))
+def test_any_text_and_any_span_give_whole_passages_and_the_same_ones_again(text, start, length):
+    if not text.strip():
+        return
+    listed = lists(pair(spans=[(start, start + length)]), hits={"a": [[0, start // 2, start + 1]]})
+    found = shown(text, listed)
+    assert found == shown(text, listed)
+    assert found
+    assert all(text[one.start : one.end] == one.text == one.text.strip() for one in found)
+
+
+# The local copy.
+
+
+@pytest.fixture(name="scored")
+def _scored(version):
+    """The small set's version with results that list its documents; they are invented, its corpus is not."""
+    documents = corpus_documents(version, None)
+    results = listed_results(texts=False)
+    listed = [
+        one.model_copy(update={"doc_id": found.doc_id, "url": ""})
+        for one, found in zip(results.lists.documents, documents, strict=False)
+    ]
+    corpus = results.corpus.model_copy(update={"manifest_sha256": file_sha256(version.corpus_path)})
+    made = results.model_copy(
+        update={"lists": results.lists.model_copy(update={"documents": listed}), "corpus": corpus}
+    )
+    (version.record / "results.json").write_bytes(json_bytes(made.model_dump()))
+    (version.record / "receipt.json").write_bytes(json_bytes(receipt().model_dump()))
+    return version
+
+
+def test_a_local_copy_shows_passages_of_the_archived_documents_and_says_so(scored):
+    before = sorted(scored.folder.parent.rglob("*"))
+    path = write_local_copy(scored, None, None)
+    assert path == scored.work / NAME
+    assert set(scored.folder.parent.rglob("*")) - set(before) == {path}
+    page = path.read_text(encoding="utf-8")
+    assert "Local copy with passages" in page
+    assert file_sha256(scored.record / "results.json") in page
+    stored = Results.model_validate(read_json(scored.record / "results.json"))
+    texts = {one.doc_id: one for one in archived_documents(scored)}
+    for listed in stored.lists.documents:
+        assert texts[listed.doc_id].title in page
+    assert len(re.findall(r"<tr><td colspan=5><p>", page)) == 25 * 8
+    assert write_local_copy(scored, None, None).read_text(encoding="utf-8") == page
+
+
+def test_a_local_copy_goes_where_one_says_but_never_into_an_eval_set(scored, tmp_path):
+    elsewhere = tmp_path / "new" / "mine.html"
+    assert write_local_copy(scored, None, elsewhere) == elsewhere
+    (tmp_path / "link").symlink_to(scored.folder)
+    committed = scored.checkout / "eval-sets" / "demo" / "page.html"
+    for place in (scored.folder / "p.html", scored.folder.parent / "p.html", tmp_path / "link" / "p.html", committed):
+        with pytest.raises(InputError, match=r"which is committed.*Give --output another place"):
+            write_local_copy(scored, None, place)
+        assert not place.exists()
+
+
+def test_a_local_copy_never_replaces_what_is_no_page(scored, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(InputError, match=r"Give --output a name that ends in \.html"):
+        write_local_copy(scored, None, notes)
+    assert notes.read_text() == "mine"
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        write_local_copy(scored, None, tmp_path / "folder.html")
+    with pytest.raises(BackendError, match="cannot be written"):
+        write_local_copy(scored, None, notes / "page.html")
+
+
+def test_without_the_archive_there_is_no_local_copy_and_the_message_says_what_to_do(scored):
+    archive_path(scored).unlink()
+    with pytest.raises(InputError, match=r"corpus\.tar\.zst is missing\. Put the archive back.*without --passages"):
+        write_local_copy(scored, None, None)
+    archive_path(scored).write_bytes(b"not an archive")
+    with pytest.raises(InputError, match=r"corpus\.tar\.zst is damaged.*Put the archive back"):
+        write_local_copy(scored, None, None)
+    assert not (scored.work / NAME).exists()
+
+
+def test_results_over_another_manifest_are_refused(scored):
+    scored.corpus_path.write_bytes(scored.corpus_path.read_bytes() + b"\n")
+    with pytest.raises(IntegrityError, match=r"is not the manifest that .*results\.json was made over"):
+        write_local_copy(scored, None, None)
+
+
+def test_documents_other_than_the_manifest_names_are_refused(scored, monkeypatch):
+    others = tuple(document(LEVEE, doc_id=one.doc_id) for one in archived_documents(scored))
+    monkeypatch.setattr("runner.report.results_page.local_copy.archived_documents", lambda version: others)
+    with pytest.raises(IntegrityError, match=r"holds other documents than .* names"):
+        write_local_copy(scored, None, None)
+
+
+def test_a_version_without_results_says_what_brings_them(scored, tmp_path):
+    with pytest.raises(InputError, match=r"other\.json does not exist; run the driver first"):
+        write_local_copy(scored, tmp_path / "other.json", None)
+    shutil.rmtree(scored.record)
+    with pytest.raises(InputError, match=r"results\.json does not exist; run the driver first"):
+        write_local_copy(scored, None, None)

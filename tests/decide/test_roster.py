@@ -1,0 +1,347 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.commands import main as cli
+from runner.decide import roster
+from runner.decide.bulk_gate import HARD_ABOVE, bulk_gate
+from runner.decide.policy import adopt_baseline
+from runner.decide.roster import (
+    locked_decision,
+    moved_on,
+    new_plan_text,
+    next_to_evaluate,
+    reuse_of,
+    sibling_result,
+    standing,
+)
+from runner.eval_set import catalog
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import NOT_EVALUATED
+from runner.eval_set.version import CHECKOUT, newest_version
+from runner.report.data_status import page
+
+SUBSTRATE = [spec.name for spec in SOURCES.values() if spec.trigger_order]
+BY_POLICY = [spec.name for spec in SOURCES.values() if spec.policy == "baseline"]
+
+
+@pytest.fixture(name="versions")
+def _versions(tmp_path):
+    """The newest version of any source in a folder of this test."""
+    return lambda name: newest_version(name, tmp_path / name)
+
+
+@pytest.fixture(name="adopt")
+def _adopt(versions):
+    return lambda name: adopt_baseline(versions(name), "A. Person", "", today="2026-01-02")[0]
+
+
+def test_the_roster_has_every_source_of_the_substrate_in_trigger_order(versions):
+    assert [row.source.name for row in roster.roster(versions)] == SUBSTRATE
+    assert [row.source.trigger_order for row in roster.roster(versions)] == list(range(1, 13))
+
+
+def test_nothing_is_begun_where_nothing_lies_on_disk(versions):
+    for row in roster.roster(versions):
+        assert (row.state, row.decision, row.live) == ("not begun", None, row.source.baseline)
+
+
+def test_what_was_measured_elsewhere_is_observed_and_is_no_decision_here(versions):
+    row = standing(versions("crs_reports"))
+    assert row.observed_best == "fixed_token_512_50 (v1, elsewhere)"
+    assert not row.is_decided
+    assert row.live == "arctic-l-v2.0 x fixed_token_512_50"
+    assert (row.source.imported.cell, row.source.imported.ndcg) == ("mxbai-large-v1 x fixed_token_512_50", 0.6911)
+
+
+def test_the_number_of_a_version_that_was_decided_elsewhere_is_taken(versions):
+    assert versions("crs_reports").number == 2
+    assert versions("gao_reports").number == 1
+
+
+@pytest.mark.parametrize("name", BY_POLICY)
+def test_an_adopted_baseline_is_a_locked_decision_that_says_that_nothing_was_measured(versions, adopt, name):
+    decision = adopt(name)
+    found = standing(versions(name))
+    assert found.decision == decision == locked_decision(versions(name))
+    assert (decision.kind, decision.tier, decision.results_sha256) == ("policy", "by policy", None)
+    assert decision.chosen.cell == SOURCES[name].baseline
+    assert decision.rationale.startswith(f"Nothing was measured here for {name}")
+    assert ("0.6911" in decision.rationale) == (name == "crs_reports")
+    assert found.state == "baseline by policy"
+
+
+def test_adopting_twice_keeps_the_first_decision(versions, adopt):
+    first = adopt("gao_reports")
+    assert adopt_baseline(versions("gao_reports"), "Another", "", today="2030-01-01") == (first, False)
+
+
+def test_an_adoption_that_was_killed_before_its_lock_is_completed_and_not_replaced(versions, adopt):
+    first = adopt("gao_reports")
+    (versions("gao_reports").folder / "lock.json").unlink()
+    assert standing(versions("gao_reports")).decision is None
+    assert adopt_baseline(versions("gao_reports"), "Another", "", today="2030-01-01") == (first, False)
+    assert locked_decision(versions("gao_reports")) == first
+
+
+def test_the_plain_driver_completes_a_killed_adoption_too(versions, adopt, tmp_path, capsys):
+    first = adopt("gao_reports")
+    lock = versions("gao_reports").folder / "lock.json"
+    whole = lock.read_bytes()
+    lock.unlink()
+    assert run(capsys, "--source=gao_reports", f"--eval-set-path={tmp_path / 'gao_reports'}")[0] == 0
+    assert lock.read_bytes() == whole
+    assert locked_decision(versions("gao_reports")) == first
+
+
+@pytest.mark.parametrize("command", [("--bulk-gate=5",), ("--dry-run",), (), ("--choose=recommended",)])
+def test_a_decision_of_another_source_opens_nothing(adopt, tmp_path, capsys, command):
+    adopt("gao_reports")
+    code, out, err = run(capsys, "--source=us_code", f"--eval-set-path={tmp_path / 'gao_reports'}", *command)
+    assert (code, out) == (4, "")
+    assert "decides gao_reports v1, and this is us_code v1" in err
+
+
+def test_verify_names_a_decision_of_another_source(adopt, tmp_path, capsys):
+    adopt("gao_reports")
+    assert run(capsys, "verify", "--source=us_code", f"--eval-set-path={tmp_path / 'gao_reports'}")[0] == 4
+
+
+def test_an_edited_decision_is_no_standing(versions, adopt):
+    adopt("gao_reports")
+    path = versions("gao_reports").folder / "decision.json"
+    path.write_text(path.read_text().replace("A. Person", "B. Person"))
+    with pytest.raises(IntegrityError, match="changed"):
+        roster.roster(versions)
+    with pytest.raises(IntegrityError, match="changed"):
+        sibling_result(replace(SOURCES["public_laws"], reuses="gao_reports"), versions)
+
+
+def test_an_adopted_version_is_not_rehearsed(adopt, tmp_path, capsys):
+    adopt("gao_reports")
+    where = f"--eval-set-path={tmp_path / 'gao_reports'}"
+    before = sorted(tmp_path.rglob("*"))
+    code, _, err = run(capsys, "--source=gao_reports", where, "--rehearse")
+    assert (code, "nothing to rehearse" in err) == (2, True)
+    assert {path for path in tmp_path.rglob("*") if path not in before} <= {tmp_path / "gao_reports" / ".work"}
+    code, out, _ = run(capsys, "--source=gao_reports", where, "--rehearse", "--dry-run")
+    assert (code, out.splitlines()[-1]) == (
+        1,
+        "undecided: the baseline was adopted by policy, so there is nothing to rehearse",
+    )
+
+
+@pytest.mark.parametrize("name", ["A\nB", "\x1b[31mA"])
+def test_a_name_that_a_terminal_would_obey_is_refused(tmp_path, capsys, name):
+    code, _, err = run(
+        capsys, "--source=gao_reports", f"--eval-set-path={tmp_path / 'x'}", "--adopt-baseline", "--by", name
+    )
+    assert (code, "--by" in err, "\x1b" in err) == (2, True, False)
+    assert not (tmp_path / "x" / "v1").exists()
+
+
+def test_a_bar_in_a_name_leaves_the_page_a_table(versions, adopt):
+    adopt("gao_reports")
+    found = standing(versions("gao_reports"))
+    barred = replace(found, decision=found.decision.model_copy(update={"decided_by": "A | B"}))
+    (line,) = [line for line in page([barred]).split("\n") if "gao_reports |" in line]
+    assert "A \\| B" in line
+
+
+def test_a_source_with_structure_cannot_adopt_the_baseline(adopt):
+    with pytest.raises(InputError, match=r"bills is to be evaluated.*crs_reports, gao_reports"):
+        adopt("bills")
+
+
+def test_a_version_under_evaluation_is_not_adopted_over(versions, adopt):
+    version = versions("gao_reports")
+    version.folder.mkdir(parents=True)
+    version.preregistration_path.write_text("{}")
+    with pytest.raises(InputError, match="being evaluated already"):
+        adopt("gao_reports")
+
+
+def test_an_edited_adoption_is_an_integrity_error(versions, adopt):
+    adopt("gao_reports")
+    path = versions("gao_reports").folder / "decision.json"
+    path.write_text(path.read_text().replace("A. Person", "B. Person"))
+    with pytest.raises(IntegrityError, match=r"decision\.json: changed"):
+        adopt("gao_reports")
+
+
+def test_the_next_source_is_the_first_that_is_to_be_evaluated_and_is_not_decided(versions, adopt):
+    adopt("gao_reports")
+    assert next_to_evaluate(roster.roster(versions)).source.name == "federal_register"
+    decided = [replace(row, decision=adopt("gao_reports")) for row in roster.roster(versions)]
+    assert next_to_evaluate(decided) is None
+
+
+@pytest.mark.parametrize("documents", [0, HARD_ABOVE])
+def test_a_small_undecided_source_may_take_the_baseline_with_a_warning(versions, documents):
+    said = bulk_gate(standing(versions("bills")), documents)
+    assert said.startswith("open with a warning: bills is undecided")
+    assert said.endswith("embed: arctic-l-v2.0 x fixed_token_512_50")
+
+
+def test_a_large_undecided_source_is_not_embedded(versions):
+    with pytest.raises(NegativeVerdict, match=r"closed: bills has 10,001 documents"):
+        bulk_gate(standing(versions("bills")), HARD_ABOVE + 1)
+
+
+def test_a_decided_source_is_embedded_whatever_its_size(versions, adopt):
+    adopt("gao_reports")
+    said = bulk_gate(standing(versions("gao_reports")), 10**9)
+    assert said.startswith("open: gao_reports v1: chosen is the baseline")
+    assert said.endswith("embed: arctic-l-v2.0 x fixed_token_512_50")
+
+
+def test_a_closed_gate_names_the_way_that_the_policy_has(versions):
+    with pytest.raises(NegativeVerdict, match=r"--adopt-baseline --by NAME"):
+        bulk_gate(standing(versions("gao_reports")), 20_000)
+
+
+def test_nothing_is_stale_right_after_the_decision(versions, adopt):
+    adopt("gao_reports")
+    assert moved_on(standing(versions("gao_reports"))) == []
+    assert moved_on(standing(versions("bills"))) == []
+
+
+def test_a_catalog_with_another_revision_or_baseline_makes_a_decision_stale(versions, adopt, monkeypatch):
+    adopt("gao_reports")
+    arctic = catalog.ENCODERS["arctic-l-v2.0"]
+    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", replace(arctic, revision="f" * 40))
+    assert moved_on(standing(versions("gao_reports"))) == [
+        "the encoder arctic-l-v2.0 is now pinned at ffffffffffff, it was decided at edc2df7b6c25"
+    ]
+    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", replace(arctic, excluded="it burns"))
+    assert "excluded" in moved_on(standing(versions("gao_reports")))[0]
+    found = standing(versions("gao_reports"))
+    other = replace(found, source=replace(found.source, baseline="mpnet-base-v2 x fixed_token_512_50"))
+    assert any("production baseline is now mpnet-base-v2" in change for change in moved_on(other))
+
+
+@pytest.mark.parametrize(("name", "sibling"), [(s.name, s.reuses) for s in SOURCES.values() if s.reuses])
+def test_a_taken_over_chunker_is_named_in_the_plan_with_what_is_known_of_it(versions, name, sibling):
+    assert sibling_result(SOURCES[name], versions) == NOT_EVALUATED
+    for rehearsal in (False, True):
+        assert f'source: "{sibling}"' in new_plan_text(versions(name), rehearsal=rehearsal)
+    assert reuse_of(SOURCES[name]).source == sibling
+
+
+def test_the_siblings_decision_is_told_where_there_is_one(versions, adopt):
+    # A decision by policy stands in for an evaluated sibling: nothing of it was measured.
+    adopt("gao_reports")
+    reusing = replace(SOURCES["public_laws"], reuses="gao_reports")
+    assert sibling_result(reusing, versions) == (
+        "gao_reports v1: chosen is arctic-l-v2.0 x fixed_token_512_50 (by policy); usc_uslm_section_v1 was not measured"
+    )
+
+
+def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere(versions):
+    said = page(roster.roster(versions))
+    assert [line.split(" | ")[1] for line in said.split("\n") if line.startswith("| ") and "---" not in line] == [
+        "source",
+        *SUBSTRATE,
+    ]
+    assert "`mxbai-large-v1 x fixed_token_512_50`, nDCG@10 0.6911, without artefacts here" in said
+    assert all(f"**{name}**" in said for name in catalog.REFUSED)
+
+
+def test_the_committed_page_is_what_catalog_and_eval_sets_make():
+    committed = (CHECKOUT / "docs" / "data-status.md").read_text(encoding="utf-8")
+    assert committed == page(roster.roster()), "run: bin/per-source-eval.py status --write"
+
+
+def run(capsys, *arguments):
+    code = cli.main(arguments)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_status_prints_the_roster_and_the_same_as_json(capsys):
+    code, out, _ = run(capsys, "status")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines()[1:]] == SUBSTRATE
+    code, out, _ = run(capsys, "status", "--json")
+    rows = json.loads(out)
+    assert [row["source"] for row in rows] == SUBSTRATE
+    assert rows[0]["decided_elsewhere"]["artefacts"] is False
+
+
+def test_status_next_names_the_source_and_its_command(capsys):
+    code, out, _ = run(capsys, "status", "--next")
+    assert code == 0
+    assert out.startswith("next: federal_register\nbin/per-source-eval.py --source=federal_register")
+    assert "--adopt-baseline" in out
+
+
+def test_status_stale_is_silent_of_what_has_not_moved(capsys):
+    assert run(capsys, "status", "--stale")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--chunks",),
+        ("--next", "--stale"),
+        ("--write", "--source=bills"),
+        ("--corpus-path=x",),
+        ("--next", "--source=gao_reports"),
+        ("--check", "--json"),
+    ],
+)
+def test_flags_of_status_that_do_not_go_together_are_refused(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["status", *arguments])
+    assert stop.value.code == 2
+    assert "error:" in capsys.readouterr().err
+
+
+def test_a_source_without_a_place_in_the_roster_is_told_so(capsys):
+    code, _, err = run(capsys, "status", "--source=demo")
+    assert code == 2
+    assert "demo is no source of the substrate" in err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--adopt-baseline",),
+        ("--adopt-baseline", "--by=X", "--rehearse"),
+        ("--bulk-gate=5", "--dry-run"),
+        ("--bulk-gate=5", "--adopt-baseline", "--by=X"),
+        ("--bulk-gate=-1",),
+        ("--bulk-gate=many",),
+    ],
+)
+def test_flags_of_policy_that_do_not_go_together_are_refused(capsys, flags):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--source=gao_reports", *flags])
+    assert stop.value.code == 2
+
+
+def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, capsys):
+    where = f"--eval-set-path={tmp_path / 'sets'}"
+    code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
+    assert (code, out.splitlines()[-1]) == (
+        1,
+        "undecided: the baseline is not adopted yet; run with --adopt-baseline --by NAME",
+    )
+    code, out, _ = run(capsys, "--source=gao_reports", where, "--adopt-baseline", "--by=A. Person")
+    assert code == 0
+    assert "by policy, nothing was measured" in out
+    code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
+    assert (code, out.splitlines()[-1]) == (0, "decision recorded")
+    assert run(capsys, "--source=gao_reports", where)[0] == 0
+    assert run(capsys, "verify", "--source=gao_reports", where)[0] == 0
+    code, _, err = run(capsys, "--source=gao_reports", where, "--post-bulk", f"--corpus-path={tmp_path / 'x.db'}")
+    assert (code, "decided by policy" in err) == (2, True)
+
+
+def test_the_ingester_hears_yes_and_no_by_exit_code(tmp_path, capsys):
+    where = f"--eval-set-path={tmp_path / 'sets'}"
+    assert run(capsys, "--source=bills", where, "--bulk-gate=300")[0] == 0
+    code, _, err = run(capsys, "--source=bills", where, "--bulk-gate=300000")
+    assert (code, "closed: bills" in err) == (1, True)

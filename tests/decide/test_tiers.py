@@ -1,0 +1,118 @@
+"""Candidate by criterion 5, confirmed by what holds up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.canonical import rounded
+from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls, shown, telling, texts
+from runner.eval_set.shapes.plan import Rule
+from tests.support.example_results import BETTER, RULE, row
+
+
+@pytest.mark.parametrize(
+    ("gain", "recall", "meets"),
+    [
+        (0.02, 0.0, True),
+        (0.0199, 0.0, False),
+        (0.01995001, 0.0, True),
+        (498_750_001 / 25e9, 0.0, False),
+        (0.01994999, 0.0, False),
+        (0.02, -0.02, True),
+        (0.02, -0.0201, False),
+        (0.02, -0.02004999, True),
+        (0.02, -0.02005001, False),
+        (0.02 - 1e-12, -0.02 - 1e-12, True),
+        (0.5, -0.5, False),
+        (-0.5, 0.5, False),
+        (0.0, 0.0, False),
+    ],
+)
+def test_criterion_5_compares_the_four_places_of_the_page(gain, recall, meets):
+    assert meets_criterion_5(gain, recall, RULE) is meets
+
+
+@given(st.integers(-25 * 10**9, 25 * 10**9), st.integers(-25 * 10**9, 25 * 10**9))
+def test_criterion_5_is_what_a_reader_of_the_page_would_say(gain, recall):
+    """Means of 25 queries in units of 1e-9; the page reads them from results.json."""
+    gain, recall = gain / (25 * 10**9), recall / (25 * 10**9)
+    stored_gain, stored_recall = rounded([gain, recall])
+    shown = float(f"{stored_gain:+.4f}") >= 0.02 and float(f"{stored_recall:+.4f}") >= -0.02
+    assert meets_criterion_5(gain, recall, RULE) is shown
+
+
+def test_another_rule_is_applied_as_it_is_written():
+    strict = Rule(min_gain=0.05, max_recall_loss=0.0)
+    assert meets_criterion_5(0.05, 0.0, strict)
+    assert not meets_criterion_5(0.0499, 0.0, strict)
+    assert not meets_criterion_5(0.05, -0.0001, strict)
+
+
+GOOD = {"gain": 0.05, "p_adjusted": 0.01, "p_skew": 0.02, "guard": "non-inferior", "gate": "pass", "judged": 1.0}
+
+
+def missing(**changes):
+    return shortfalls(**{**GOOD, **changes}, rule=RULE, alpha=0.05)
+
+
+def test_a_cell_that_meets_every_condition_falls_short_of_nothing():
+    assert missing() == []
+    assert missing(gain=0.02, p_adjusted=0.05) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gain": 0.0199}, "gains less than 0.02"),
+        ({"p_adjusted": 0.0501}, "may be chance (adjusted p 0.0501)"),
+        ({"p_skew": 0.0501}, "may be chance, since its differences are skewed (p 0.0501)"),
+        ({"p_adjusted": None, "p_skew": None}, "has no p adjusted over the preregistered family"),
+        ({"guard": "inconclusive"}, "may lose more than 0.02 Recall@10"),
+        ({"guard": "inferior"}, "loses more than 0.02 Recall@10"),
+        ({"gate": "fail"}, "does not pass the null gate (fail)"),
+        ({"gate": "insufficient"}, "does not pass the null gate (insufficient)"),
+        ({"judged": 0.9999}, "has unjudged hits"),
+    ],
+)
+def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
+    (found,) = missing(**change)
+    assert said in found
+
+
+def test_every_condition_that_is_missed_is_named():
+    assert len(missing(gain=0.0, p_adjusted=0.9, guard="inferior", gate="fail", judged=0.5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "bar", "half", "said"),
+    [
+        (0.0372, 0.02, 0.05, "+0.04"),
+        (0.0194, 0.02, 0.05, "+0.019"),
+        (0.02004, 0.02, 0.05, "+0.02"),
+        (0.0201, 0.02, 0.05, "+0.0201"),
+        (-0.0034, 0.02, 0.07, "-0.003"),
+        (0.0048, -0.02, 0.12, "+0.005"),
+        (-0.00004, 0.02, 0.07, "0.00"),
+        (0.01995001, 0.02, 0.0, "+0.0200"),
+    ],
+)
+def test_a_figure_has_as_many_places_as_show_its_side_of_zero_and_of_the_bar(value, bar, half, said):
+    assert telling(value, bar, value - half, value + half) == said
+
+
+@given(st.floats(-1, 1), st.sampled_from([0.0, 0.02, -0.02]), st.floats(0.0001, 0.5))
+def test_a_figure_never_reads_as_if_it_were_on_the_other_side_of_zero_or_of_the_bar(value, bar, half):
+    read = float(telling(value, bar, value - half, value + half))
+    compared = shown(value)
+    assert (read > bar, read < bar) == (compared > bar, compared < bar)
+    assert (read > 0, read < 0) == (compared > 0, compared < 0)
+
+
+def test_both_ends_of_an_interval_show_their_side_of_zero_and_of_the_bar():
+    assert texts(-0.12, -0.2452, 0.0048, -0.02) == ["-0.12", "-0.25", "+0.005"]
+
+
+def test_a_cell_outside_of_the_family_has_the_interval_of_its_own_test():
+    tested = row(BETTER, 0.03).test
+    assert interval_of(tested) == tested.simultaneous
+    assert interval_of(tested.model_copy(update={"simultaneous": None})) == tested.interval

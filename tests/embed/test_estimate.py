@@ -1,0 +1,237 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError
+from runner.embed.chunk_corpus import chunk_corpus
+from runner.embed.cost.estimate import Estimate, check_affordable, estimate
+from runner.embed.cost.ledger import BudgetError, LedgerRow
+from runner.embed.cost.options import RemoteOptions
+from runner.embed.cost.planned_tokens import Corpus, TokenCount, planned_tokens
+from runner.embed.cost.prices import CORE_USD, GPUS, container_price, weights_price
+from runner.embed.cost.throughput import CEILING, SIZES, default_rate, rate, size
+from runner.eval_set.catalog import ENCODERS, source
+from runner.eval_set.corpus import sample_of
+from runner.eval_set.shapes.plan import Sample
+from runner.eval_set.version import CHECKOUT, NOISE_FLOOR_CELL
+
+FIXED = "fixed_token_512_50"
+BASELINE = f"arctic-l-v2.0 x {FIXED}"
+
+
+def session(**changed):
+    fields = {
+        "schema_version": 1,
+        "kind": "embed",
+        "what": "arctic-l-v2.0",
+        "gpu": "L4",
+        "price_per_second": 0.001,
+        "started_on": "2026-05-01T08:00:00+00:00",
+        "ended": True,
+        "seconds": 100.0,
+        "containers": 2,
+        "container_seconds": 200.0,
+        "tokens": 1_100_000,
+        "texts": 2_000,
+        "busy_seconds": 50.0,
+        "busy_tokens": 1_000_000,
+        "usd": 0.2,
+    }
+    return LedgerRow.model_validate(fields | changed)
+
+
+def corpus(document_chars=(40_000, 4_000), query_chars=0, **stored):
+    return Corpus(document_chars, query_chars, lambda chunker, limit: stored.get(chunker))
+
+
+def tokens(cells, baseline="", current=(), **known):
+    amounts = planned_tokens(cells, baseline, corpus(**known), current)
+    return {encoder: amount.tokens for encoder, amount in amounts.items()}
+
+
+# Rates
+
+
+@pytest.mark.parametrize("gpu", [*GPUS, "cpu"])
+def test_every_catalogued_encoder_has_a_default_rate_on_every_gpu_with_a_price(gpu):
+    usable = {name for name, spec in ENCODERS.items() if not spec.excluded}
+    assert usable == set(SIZES)
+    for encoder in usable:
+        assert 10 < default_rate(encoder, gpu) <= CEILING
+
+
+def test_a_default_rate_follows_the_arithmetic_and_stops_at_the_tokenisers():
+    assert default_rate("arctic-l-v2.0", "L4") == pytest.approx(0.3 * 121e12 / 0.66e9)
+    assert default_rate("minilm-l6-v2", "H200") == CEILING
+    assert default_rate("unheard-of", "L4") == default_rate("arctic-l-v2.0", "L4")
+    assert size("unheard-of") == SIZES["arctic-l-v2.0"]
+
+
+def test_the_newest_long_enough_session_of_the_encoder_and_gpu_sets_the_rate():
+    sessions = [
+        session(started_on="2026-05-02T08:00:00+00:00", busy_tokens=2_000_000),
+        session(),
+        session(started_on="2026-05-03T08:00:00+00:00", busy_seconds=4.9),
+        session(started_on="2026-05-03T08:00:00+00:00", gpu="A10"),
+        session(started_on="2026-05-03T08:00:00+00:00", what="nomic-v1.5"),
+        session(started_on="2026-05-03T08:00:00+00:00", kind="weights"),
+    ]
+    assert rate("arctic-l-v2.0", "L4", sessions) == (40_000.0, "measured on 2026-05-02")
+    assert rate("arctic-l-v2.0", "T4", sessions).label == "default"
+
+
+# Tokens
+
+
+def test_stored_counts_are_taken_before_characters():
+    assert tokens([BASELINE], **{FIXED: 777}) == {"arctic-l-v2.0": 777}
+    (amount,) = planned_tokens([BASELINE], "", corpus(**{FIXED: 777}), ()).values()
+    assert amount.source == "counted chunks"
+    mixed = [BASELINE, "arctic-l-v2.0 x recursive_v1"]
+    (amount,) = planned_tokens(mixed, "", corpus(**{FIXED: 777}), ()).values()
+    assert amount == (777 + 12_100, "chunks in part, characters")
+
+
+def test_stored_counts_are_asked_for_up_to_the_encoders_limit():
+    cells = [f"{encoder} x whole_doc" for encoder in ("minilm-static-384", "minilm-l6-v2", "arctic-l-v2.0")]
+    amounts = planned_tokens(cells, "", Corpus((), 0, lambda chunker, limit: min(10_000, limit or 10_000)), ())
+    assert {name: amount.tokens for name, amount in amounts.items()} == {
+        "minilm-static-384": 10_000,
+        "minilm-l6-v2": ENCODERS["minilm-l6-v2"].max_tokens,
+        "arctic-l-v2.0": 8_192,
+    }
+
+
+@pytest.mark.parametrize(
+    ("chunker", "expected"),
+    [
+        (FIXED, round(11_000 * 512 / 462)),
+        (f"{FIXED}-bare", round(11_000 * 512 / 462)),
+        ("fixed_token_1024_100", round(11_000 * 1024 / 924)),
+        ("usc_uslm_section_v1", 12_100),
+        ("whole_doc", 8_192 + 1_000),
+    ],
+)
+def test_characters_stand_for_tokens_with_what_a_chunker_repeats(chunker, expected):
+    assert tokens([f"arctic-l-v2.0 x {chunker}"]) == {"arctic-l-v2.0": expected}
+
+
+def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():
+    assert tokens(["minilm-static-384 x whole_doc"]) == {"minilm-static-384": 11_000}
+
+
+def test_cells_of_one_encoder_and_chunker_share_their_vectors_and_bm25_needs_none():
+    cells = ["bm25 x whole_doc", BASELINE, f"bm25>{BASELINE}", f"rrf(bm25,arctic-l-v2.0) x {FIXED}"]
+    assert tokens(cells, **{FIXED: 100}) == {"arctic-l-v2.0": 100}
+    assert tokens(["bm25 x whole_doc"], "bm25 x whole_doc") == {}
+
+
+def test_the_baseline_is_embedded_once_more_until_that_run_is_there():
+    assert tokens([BASELINE], BASELINE, **{FIXED: 100}) == {"arctic-l-v2.0": 200}
+    assert tokens([BASELINE], BASELINE, [NOISE_FLOOR_CELL], **{FIXED: 100}) == {"arctic-l-v2.0": 100}
+    assert tokens([BASELINE], BASELINE, [BASELINE], **{FIXED: 100}) == {"arctic-l-v2.0": 100}
+    assert tokens([BASELINE], BASELINE, [BASELINE, NOISE_FLOOR_CELL], **{FIXED: 100}) == {}
+
+
+def test_what_a_current_cell_has_is_not_embedded_for_another():
+    cells = [BASELINE, f"bm25>{BASELINE}", "mpnet-base-v2 x recursive_v1"]
+    assert tokens(cells, "", [BASELINE], recursive_v1=50, **{FIXED: 100}) == {"mpnet-base-v2": 50}
+
+
+def test_queries_are_read_by_every_encoder_and_twice_by_the_baselines():
+    cells = [BASELINE, "mpnet-base-v2 x recursive_v1"]
+    known = {FIXED: 100, "recursive_v1": 50, "query_chars": 400}
+    assert tokens(cells, BASELINE, **known) == {"arctic-l-v2.0": 200 + 200, "mpnet-base-v2": 50 + 100}
+
+
+def test_an_estimate_from_characters_is_near_the_chunks_of_the_demo():
+    documents = sample_of(source("demo"), Sample(size=20, seed=1), CHECKOUT / "eval-sets" / "demo" / "corpus").documents
+    lengths = [len(document.text) for document in documents]
+    for chunker in (FIXED, "fixed_token_256_25", "section_aware_bills_v1"):
+        counted = sum(chunk.n_tokens for chunk in chunk_corpus(documents, chunker))
+        (guessed,) = tokens([f"arctic-l-v2.0 x {chunker}"], document_chars=lengths).values()
+        assert 0.75 < counted / guessed < 1.32
+
+
+# Dollars
+
+
+def test_the_estimate_is_reading_starting_and_idling_of_every_container_and_the_weights():
+    expected = estimate({"arctic-l-v2.0": TokenCount(5_500_000, "")}, RemoteOptions(containers=3), [])
+    (part,) = expected.encoders
+    assert part.seconds == pytest.approx(5_500_000 / default_rate("arctic-l-v2.0", "L4") + 3 * 120)
+    assert expected.embedding_usd == pytest.approx(part.seconds * (GPUS["L4"].usd + CORE_USD))
+    assert expected.weights_usd == pytest.approx((60 + 2.27 / 0.04) * weights_price())
+    assert expected.usd == expected.embedding_usd + expected.weights_usd
+
+
+def test_an_estimate_takes_the_operators_price_and_the_measured_rate():
+    remote = RemoteOptions(price_per_second=0.01, containers=1)
+    (part,) = estimate({"arctic-l-v2.0": TokenCount(2_000_000, "")}, remote, [session()]).encoders
+    assert part.seconds == pytest.approx(100 + 120)
+    assert part.embedding_usd == pytest.approx(2.2)
+    assert "at 20,000 tokens/s (measured on 2026-05-01): 220 container-seconds, $2.20" in part.line
+
+
+@pytest.mark.parametrize(("ended", "count"), [(True, 0), (False, 1)])
+def test_weights_that_were_fetched_whole_are_not_fetched_again(ended, count):
+    fetched = session(kind="weights", gpu="cpu", ended=ended)
+    expected = estimate({"arctic-l-v2.0": TokenCount(1, "")}, RemoteOptions(), [fetched])
+    assert sum(each.weights_usd > 0 for each in expected.encoders) == count
+
+
+def test_nothing_to_embed_costs_nothing():
+    assert estimate({"arctic-l-v2.0": TokenCount(0, "")}, RemoteOptions(), []).usd == 0
+    assert estimate({}, RemoteOptions(), []).lines(0.0)[-1].endswith("within --max-usd 5.00, so it would start")
+
+
+# The ceiling
+
+
+def costing(usd: float, options=RemoteOptions()) -> Estimate:  # noqa: B008  # frozen
+    """An estimate of about so many dollars."""
+    seconds = usd / options.price - options.containers * 120
+    return estimate(
+        {"e": TokenCount(round(seconds * default_rate("e", options.gpu)), "")},
+        options,
+        [session(what="e", kind="weights")],
+    )
+
+
+def test_an_estimate_within_the_ceiling_passes():
+    check_affordable(costing(3.0), 1.9)
+    assert costing(3.0).lines(1.9)[-1].endswith("$1.90 spent before; within --max-usd 5.00, so it would start")
+
+
+def test_a_version_that_is_over_its_ceiling_may_still_do_what_needs_no_embedding():
+    nothing = estimate({"e": TokenCount(0, "")}, RemoteOptions(), [])
+    check_affordable(nothing, 5.02)
+    assert nothing.lines(5.02)[-1].endswith("$5.02 spent before; within --max-usd 5.00, so it would start")
+    with pytest.raises(BudgetError):
+        check_affordable(estimate({"e": TokenCount(1, "")}, RemoteOptions(), []), 5.02)
+
+
+def test_an_estimate_over_the_ceiling_is_refused_with_the_figures_and_the_ways_out():
+    with pytest.raises(BudgetError) as error:
+        check_affordable(costing(3.2), 1.9)
+    for part in ("nothing was started", "$1.90 spent before", "over --max-usd 5.00", "--max-usd 5.1", "--gpu"):
+        assert part in str(error.value)
+    assert "tokens/s (default)" in str(error.value)
+    assert error.value.exit_code == 5
+    assert costing(3.2).lines(1.9)[-1].endswith("over --max-usd 5.00, so it would be refused")
+
+
+@given(st.floats(0, 1_000), st.floats(1, 1_000))
+def test_the_ceiling_that_a_refusal_names_is_enough(before, cost):
+    options = RemoteOptions(max_usd=0.01)
+    with pytest.raises(BudgetError) as error:
+        check_affordable(costing(cost, options), before)
+    named = float(str(error.value).rpartition("--max-usd ")[2].partition(",")[0])
+    raised = RemoteOptions(max_usd=named)
+    check_affordable(costing(cost, raised), before)
+
+
+@pytest.mark.parametrize("asked", [container_price, lambda gpu: default_rate("arctic-l-v2.0", gpu)])
+def test_an_unknown_gpu_is_refused_by_prices_and_rates(asked):
+    with pytest.raises(InputError, match="B200"):
+        asked("B200")

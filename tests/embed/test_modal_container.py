@@ -1,0 +1,70 @@
+"""Modal's own container runtime on this machine: uploaded files, pinned packages, fetched weights, no network.
+
+In a file of its own: for as long as it runs, the client of this process is led to the stand-in, and the app is one that
+was defined with a token for the model hub.
+"""
+
+import sys
+
+import pytest
+
+from runner.base.errors import BackendError
+from runner.embed.encoder import Batch
+from runner.embed.local_encoder import encoder_for
+from runner.embed.weights import download_mark
+from runner.eval_set import catalog
+from tests.modal_server import ModalServer
+from tests.support.hub_server import HubServer, packaged_minilm
+from tests.support.modal_words import TEXTS, backend
+
+MINILM = catalog.encoder("minilm-l6-v2")
+
+
+@pytest.fixture(name="cloud", scope="module")
+def _cloud(tmp_path_factory):
+    """The stand-in with modal's own container runtime, and a model hub that it downloads from."""
+    folder = tmp_path_factory.mktemp("cloud")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", "hf_planted_secret")
+        # The token is read when the app is defined; in the end the app of before is put back.
+        import runner.embed.modal.app
+
+        patch.delitem(sys.modules, "runner.embed.modal.app")
+        patch.delattr(runner.on_modal, "app")
+        with (
+            HubServer(packaged_minilm()) as hub,
+            ModalServer(folder / "server", retries="server", environment={"HF_ENDPOINT": hub.url}) as server,
+            server.client_environment(),
+        ):
+            yield server, hub
+
+
+@pytest.mark.model
+def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weights(cloud, tmp_path):
+    server, hub = cloud
+    batches = [Batch("document", tuple(TEXTS[at : at + 12]), (8, 4)) for at in (0, 12, 24)]
+    with backend(tmp_path, gpu="cpu", containers=1) as rented:
+        answers = {answer.batch_id: answer for answer in rented.encoder(MINILM.name).embed(batches)}
+    here = {answer.batch_id: answer.rows for answer in encoder_for(MINILM.name).embed(batches)}
+    assert {name: answer.rows.tobytes() for name, answer in answers.items()} == {
+        name: rows.tobytes() for name, rows in here.items()
+    }
+    for answer in answers.values():
+        assert (answer.facts["device"], answer.facts["dtype"]) == ("cpu", "float32")
+        assert answer.facts["weights_sha256"] == MINILM.weights_sha256
+    assert (server.volume("per-source-eval-weights") / download_mark(MINILM)).is_file()
+    assert hub.requests
+    assert set(hub.authorizations) == {"Bearer hf_planted_secret"}
+    logs = [container.log.read_bytes() for container in server.containers if container.log]
+    assert logs
+    assert b"hf_planted_secret" not in b"".join(logs)
+
+
+@pytest.mark.model
+def test_a_gpu_that_is_asked_for_and_not_there_is_never_replaced_by_a_cpu(cloud, tmp_path):
+    batch = Batch("document", (TEXTS[0],), (1,))
+    with (
+        pytest.raises(BackendError, match=r"no container on Modal could be made ready .*the container has none"),
+        backend(tmp_path, gpu="L4", containers=1) as rented,
+    ):
+        list(rented.encoder(MINILM.name).embed([batch]))

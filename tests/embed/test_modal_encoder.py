@@ -1,0 +1,594 @@
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.base.errors import BackendError, InputError, NegativeVerdict
+from runner.base.store import Store
+from runner.commands import smoke as smoke_command
+from runner.commands.smoke import smoke
+from runner.embed.backends import Work
+from runner.embed.batches import flat, plan_forwards, plan_requests
+from runner.embed.cost.budget import Meter
+from runner.embed.cost.ledger import BudgetError, write_session
+from runner.embed.cost.options import RemoteOptions
+from runner.embed.cost.prices import CORE_USD, GPUS, container_price
+from runner.embed.cost.spend_receipt import spend_receipt
+from runner.embed.embed_chunks import embed
+from runner.embed.encoder import Batch, Grouping
+from runner.embed.local_encoder import encoder_for
+from runner.embed.modal import app as modal_app
+from runner.embed.modal import service as modal_service
+from runner.embed.modal.backend import ModalBackend
+from runner.embed.modal.errors import explained, without_secrets
+from runner.embed.modal.pins import image_pins, payload_pin
+from runner.eval_set import catalog
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from tests.embed.test_estimate import session
+from tests.support.hub_server import HubServer, packaged_minilm
+from tests.support.modal_server.toy import CONTAINER_HOME
+from tests.support.modal_words import (  # noqa: F401  # fixtures
+    SPEC,
+    TEXTS,
+    Container,
+    Words,
+    holds,
+    local_rows,
+    planted_bench,
+    planted_probe,
+)
+
+MINILM = catalog.encoder("minilm-l6-v2")
+LOCALLY = pytest.mark.filterwarnings("ignore:The Embedder.embed function is executing locally")
+
+
+class Mistaken(Words):
+    """The same model with another prompt."""
+
+    def _words(self, text, side):
+        return ["passage", *super()._words(text, side)]
+
+
+def driver(folder, **options):
+    remote = RemoteOptions(**options)
+    return ModalBackend(Meter.of(folder / "spend", remote), remote)
+
+
+def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_written(bench):
+    made = bench(options={"gpu": "L4", "containers": 3}, probe=False)
+    made.embed(TEXTS[:5])
+    asked = made.server.function("Embedder")
+    assert (asked.block_network, asked.volumes) == (True, {"/weights": ("per-source-eval-weights", True)})
+    assert (asked.timeout, asked.startup_timeout, asked.scaledown_window) == (600, 900, 60)
+    assert (asked.retries.count, asked.retries.initial_delay_ms, asked.retries.backoff) == (3, 1000, 2.0)
+    (bound,) = made.server.bound
+    assert (bound.gpu, bound.max_containers) == ("L4", 3)
+    assert bound.parameters == {"encoder": "words", "revision": "0" * 40, "device": "cuda", "dtype": "float16"}
+    lines = "\n".join(asked.dockerfile)
+    for name, version in image_pins().items():
+        assert f"{name}=={version}" in lines
+    assert payload_pin() in lines
+    assert "uv:latest" not in lines
+    assert f"uv:{modal_app.UV_VERSION}" in lines
+    assert all(name.startswith(f"{CONTAINER_HOME}/runner/") for name in asked.mounted)
+
+
+def test_the_weights_function_has_a_network_an_hour_and_no_gpu(bench):
+    made = bench()
+    made.embed(TEXTS[:5])
+    asked = made.server.function("fetch")
+    assert (asked.gpu, asked.block_network, asked.timeout, asked.retries.count) == ("", False, 3600, 2)
+    assert (asked.cpu, asked.definition.resources.milli_cpu_max) == (1, 1000)
+    assert asked.volumes == {"/weights": ("per-source-eval-weights", False)}
+    assert "HF_HUB_OFFLINE" in asked.secret_keys
+
+
+def test_pins_are_those_of_the_local_extra_with_numpy_and_without_packages_of_weights():
+    pins = image_pins()
+    assert {"numpy", "torch", "transformers", "tokenizers", "sentence-transformers", "huggingface-hub"} <= set(pins)
+    assert MINILM.package not in pins
+    assert all(version for version in pins.values())
+    assert payload_pin() == f"cbor2=={metadata.version('cbor2')}"
+    assert "cbor2" not in pins
+
+
+def test_an_installation_from_before_the_pin_of_payloads_is_told_what_to_do(monkeypatch):
+    monkeypatch.setattr(metadata, "requires", lambda name: ["numpy==1.0", "modal==1.0; extra == 'modal'"])
+    assert image_pins() == {"numpy": "1.0"}
+    with pytest.raises(BackendError, match=r"no pin of cbor2.*make setup"):
+        payload_pin()
+
+
+def test_without_a_gpu_forward_batches_are_the_local_ones_and_an_answer_stays_below_a_mebibyte(tmp_path):
+    on_cpu, on_gpu = driver(tmp_path, gpu="cpu"), driver(tmp_path, gpu="L4")
+    local = encoder_for("minilm-l6-v2").grouping.forward_tokens
+    assert on_cpu.encoder("minilm-l6-v2").grouping == Grouping(local, 512, 8_192)
+    assert on_gpu.encoder("minilm-l6-v2").grouping == Grouping(32_768, 512, 262_144, 512)
+    arctic = on_gpu.encoder("arctic-l-v2.0").grouping
+    assert arctic.request_texts * 1024 * 4 == 1 << 20
+
+
+@given(
+    st.lists(st.integers(1, 600), min_size=1, max_size=3_000),
+    st.sampled_from(["minilm-l6-v2", "arctic-l-v2.0"]),
+    st.sampled_from(["forward", "reversed"]),
+)
+@settings(max_examples=30)
+def test_no_request_to_a_gpu_has_more_texts_than_an_answer_should(tmp_path_factory, lengths, name, order):
+    encoder = driver(tmp_path_factory.getbasetemp(), gpu="L4").encoder(name)
+    grouping, counts = encoder.grouping, np.array(lengths)
+    digests = np.random.default_rng(0).integers(0, 256, (len(counts), 32), np.uint8)
+    requests = plan_requests(plan_forwards(counts, digests, grouping, order), counts, grouping)
+    assert sorted(flat([flat(request) for request in requests])) == list(range(len(counts)))
+    assert max(len(flat(request)) for request in requests) * encoder.spec.dim * 4 <= 1 << 20
+
+
+def test_the_number_of_texts_of_a_forward_batch_is_part_of_the_identity(tmp_path):
+    on_cpu, on_gpu = (driver(tmp_path, gpu=gpu).encoder("minilm-l6-v2").identity() for gpu in ("cpu", "L4"))
+    assert (on_cpu["backend"]["forward_texts"], on_gpu["backend"]["forward_texts"]) == (0, 512)
+
+
+@pytest.mark.parametrize("gpu", ["L4", "H100", "cpu"])
+def test_no_container_is_billed_for_more_cores_than_its_price_has(tmp_path, gpu):
+    request, limit = driver(tmp_path, gpu=gpu).placement.options["cpu"]
+    assert request == limit
+    device = GPUS[gpu].usd if gpu in GPUS else 0.0
+    assert container_price(gpu) == pytest.approx(device + limit * CORE_USD)
+
+
+def test_an_h100_is_never_served_by_another_gpu(bench):
+    made = bench(options={"gpu": "H100"}, probe=False)
+    made.embed(TEXTS[:5])
+    assert {bound.gpu for bound in made.server.bound} == {"H100!"}
+    assert made.encoder.identity()["backend"]["gpu"] == "H100"
+    assert made.backend.meter.price_per_second == container_price("H100")
+
+
+def test_half_precision_is_allowed_to_move_more(tmp_path):
+    on_cpu, on_gpu = (driver(tmp_path, gpu=gpu).encoder("minilm-l6-v2") for gpu in ("cpu", "L4"))
+    assert (on_cpu.tolerance, on_gpu.tolerance) == (1e-4, 2e-3)
+    assert (on_cpu.identity()["backend"]["dtype"], on_gpu.identity()["backend"]["dtype"]) == ("float32", "float16")
+
+
+def test_a_table_of_vectors_is_single_precision_on_a_gpu_as_well(tmp_path):
+    encoder = driver(tmp_path, gpu="L4").encoder("minilm-static-384")
+    assert (encoder.identity()["backend"]["dtype"], encoder.tolerance) == ("float32", 1e-4)
+
+
+def test_identities_differ_from_the_local_one_by_the_backend_alone(tmp_path):
+    there, here = driver(tmp_path).encoder("minilm-l6-v2").identity(), encoder_for("minilm-l6-v2").identity()
+    assert {**there, "backend": None} == {**here, "backend": None}
+    assert there["backend"]["gpu"] == "L4"
+    assert set(there["backend"]["versions"]) == set(here["backend"]["versions"]) - {MINILM.package}
+    assert there["backend"]["versions"].items() <= image_pins().items()
+
+
+def test_a_package_that_moves_files_about_may_change_without_anything_embedded_again(tmp_path, monkeypatch):
+    before, pins = driver(tmp_path).encoder("minilm-l6-v2").identity(), metadata.requires("per-source-eval")
+    movers = ("numpy==", "einops==", "safetensors==", "huggingface-hub==")
+    bumped = [re.sub(r"==[^;]*", "==99.0 ", pin) if pin.startswith(movers) else pin for pin in pins]
+    monkeypatch.setattr(metadata, "requires", lambda name: bumped)
+    assert set(image_pins().values()) > {"99.0"}
+    assert driver(tmp_path).encoder("minilm-l6-v2").identity() == before
+
+
+def test_tokens_are_counted_here_as_the_local_encoder_counts(tmp_path):
+    texts = [*TEXTS, "", "a\x00b", "word " * 600]
+    counted = driver(tmp_path).encoder("minilm-l6-v2").token_counts(texts, "query")
+    assert counted.tolist() == encoder_for("minilm-l6-v2").token_counts(texts, "query").tolist()
+
+
+def test_neither_modal_nor_torch_is_imported_before_the_first_batch(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from runner.embed.cost.budget import Meter\n"
+        "from runner.embed.modal.backend import ModalBackend; from runner.embed.cost.options import RemoteOptions\n"
+        f"options = RemoteOptions(); meter = Meter.of(Path({str(tmp_path)!r}), options)\n"
+        "with ModalBackend(meter, options) as backend:\n"
+        "    encoder = backend.encoder('minilm-l6-v2'); encoder.identity(); encoder.token_counts(['a'], 'query')\n"
+        "print({'modal', 'torch', 'transformers'} & set(sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "set()"
+
+
+def test_an_open_backend_that_embeds_nothing_talks_to_nobody(bench):
+    made = bench()
+    with made.backend:
+        assert list(made.encoder.embed([])) == []
+    assert not made.server.calls
+
+
+def test_closing_stops_the_app_which_carries_the_runs_tag(bench):
+    made = bench()
+    with made.backend:
+        made.embed(TEXTS[:5])
+        (app,) = made.server.apps
+        assert (app.tags, app.stopped) == ({"run": made.backend.service.run_id}, False)
+    assert made.server.apps_stopped == [app.app_id]
+
+
+def test_an_interrupt_stops_the_app_and_whoever_waits_for_it(bench):
+    working, interrupted = threading.Event(), threading.Event()
+
+    class Stuck(Container):
+        def embed(self, *batch):
+            if set(batch[2]) <= set(TEXTS):
+                working.set()
+                interrupted.wait(60)
+            return super().embed(*batch)
+
+    made = bench(Stuck)
+    with ThreadPoolExecutor(1) as threads:
+        embedding = threads.submit(made.embed)
+
+        def interrupt():
+            with made.backend:
+                assert working.wait(60)
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        with pytest.raises(BackendError, match="The app on Modal was stopped"):
+            embedding.result(60)
+    interrupted.set()
+    assert len(made.server.apps_stopped) == 1
+
+
+def test_a_stop_while_the_app_starts_waits_for_nobody_and_starts_nothing(bench, monkeypatch):
+    made, starting, go_on = bench(), threading.Event(), threading.Event()
+
+    def slow():
+        starting.set()
+        go_on.wait(60)
+        return modal_app
+
+    monkeypatch.setattr(modal_service, "_modal_app", slow)
+    service = modal_service.ModalService("a-run")
+    with ThreadPoolExecutor(1) as threads:
+        wanted = threads.submit(service.started)
+        assert starting.wait(60)
+        service.stop("enough")
+        with pytest.raises(BackendError, match="enough"):
+            wanted.result(60)
+    go_on.set()
+    service.close()
+    assert not made.server.calls
+
+
+def test_encoders_embed_at_the_same_time_in_one_app(bench, monkeypatch):
+    other = replace(SPEC, name="other-words", hub_id="planted/other")
+    monkeypatch.setitem(catalog.ENCODERS, other.name, other)
+    made = bench()
+    both = threading.Barrier(2, timeout=60)
+
+    class Together(Container):
+        met = False
+
+        def embed(self, *batch):
+            if not self.met and set(batch[2]) <= set(TEXTS):
+                self.met = True
+                both.wait()
+            return super().embed(*batch)
+
+    made.server.replace("Embedder", Together)
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(
+            lambda name: embed(Store(made.folder / name), made.backend.encoder(name), TEXTS, "document").rows,
+            (SPEC.name, other.name),
+        )
+        rows = list(found)
+    assert np.array_equal(rows[0], local_rows(made.folder))
+    assert np.array_equal(rows[1], rows[0])
+    assert len(made.server.apps) == 1
+    assert {bound.parameters["encoder"] for bound in made.server.bound} == {SPEC.name, other.name}
+
+
+def test_characters_that_protocols_trip_over_arrive_as_they_are(bench):
+    made = bench()
+    texts = ["a\x00b grant", "\ufeffbridge \u2028 smoke", "cod \U0001f41f bank", "river\r\nstate\x1b[0m"]
+    assert len(made.embed(texts).rows) == 4
+    assert {text for one in made.server.inputs if one.function != "fetch" for text in one.args[2]} >= set(texts)
+
+
+def test_a_ceiling_that_is_reached_stops_the_app_and_keeps_what_is_done(bench):
+    made, now = bench(), [0.0]
+    meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
+
+    class Dear(Container):
+        def embed(self, *batch):
+            now[0] += 300 if TEXTS[0] in batch[2] else 0
+            return super().embed(*batch)
+
+    class Dearer(Container):
+        def embed(self, *batch):
+            now[0] += 10_000 if TEXTS[0] in batch[2] else 0
+            return super().embed(*batch)
+
+    made.server.replace("Embedder", Dearer)
+    reports = []
+    with pytest.raises(BudgetError, match=r"max-usd.*kept"), ModalBackend(meter, made.backend.options) as backend:
+        made._replace(backend=backend).embed(report=reports.append)
+    assert len(made.server.apps_stopped) == 1
+    before = made.sent()
+    made.server.replace("Embedder", Dear)
+    again = made.again()
+    again.backend.meter.max_usd = 1000.0
+    with again.backend:
+        assert np.array_equal(again.embed().rows, local_rows(made.folder))
+    n_missing = sum((made.sent() - before).values())
+    assert 0 < n_missing < len(before)
+
+
+def test_the_watchdog_ends_a_wait_that_nothing_would_end(bench):
+    made, now, stuck = bench(), [0.0], threading.Event()
+    meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
+    ended = threading.Event()
+
+    class Stuck(Container):
+        def embed(self, *batch):
+            if set(batch[2]) <= set(TEXTS):
+                stuck.set()
+                ended.wait(60)
+            return super().embed(*batch)
+
+    made.server.replace("Embedder", Stuck)
+    with ModalBackend(meter, made.backend.options) as backend, ThreadPoolExecutor(1) as threads:
+        embedding = threads.submit(made._replace(backend=backend).embed)
+        assert stuck.wait(60)
+        now[0] += 1e6
+        meter.beat()
+        with pytest.raises(BudgetError):
+            embedding.result(60)
+        ended.set()
+    assert len(made.server.apps_stopped) == 1
+
+
+def test_weights_are_metered_apart(bench):
+    made = bench()
+    made.embed(TEXTS[:5])
+    made.backend.meter.close()
+    rows = made.backend.meter.rows()
+    assert {(row.kind, row.gpu, row.what) for row in rows} == {("weights", "cpu", "words"), ("embed", "cpu", "words")}
+    assert made.backend.dollars("words") == pytest.approx(made.backend.meter.spent())
+
+
+def test_an_estimate_over_the_ceiling_starts_nothing(bench):
+    made = bench()
+    with pytest.raises(BudgetError, match="nothing was started"):
+        made.backend.prepare([Work("words", 10**9, 10**12)])
+    made.backend.prepare([Work("words", 10, 100)])
+    assert not made.server.calls
+
+
+def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(bench, capsys):
+    made = bench()
+    made.backend.prepare([Work("words", 10, 100), Work("done", 0, 0)])
+    first, total = capsys.readouterr().err.splitlines()
+    assert first.startswith("  words: 100 tokens (counted) at ")
+    assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
+    made.backend.prepare([Work("words", 0, 0)])
+    assert capsys.readouterr().err == "", "nothing is left to do"
+    assert not made.server.calls
+
+
+def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tmp_path, capsys):
+    work = tmp_path / ".work" / "demo"
+    write_session(work / "v1" / "spend" / "a.json", session(what="words", gpu="cpu"))
+    write_session(work / "v1" / "spend" / "b.json", session(what="words", gpu="cpu", kind="weights"))
+    for folder in (work / "v2", work / "v2" / "replay", tmp_path / ".work" / "parity" / "2026-05-02"):
+        driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
+        said = capsys.readouterr().err
+        assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
+        assert "$0.00 for downloading weights; $0.00 spent before" in said
+
+
+def test_a_run_that_was_not_estimated_is_remembered_without_one(bench):
+    made = bench()
+    made.embed(TEXTS[:5])
+    (said,) = (json.loads(line) for line in (made.folder / "spend" / "attempts.jsonl").read_text().splitlines())
+    assert said["estimate_usd"] is None
+
+
+def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
+    made, run_id, began = bench(), "a-run", datetime(2026, 11, 22, 20, 59, tzinfo=UTC)
+    ended = began + timedelta(minutes=90)
+    for name, at in (("a", began), ("b", ended - timedelta(minutes=10))):
+        row = session(started_on=at.isoformat(), seconds=600.0)
+        write_session(made.folder / "spend" / f"{name}.json", row)
+    later = ended + timedelta(hours=1)
+    assert made.backend.billed(run_id, began, later) is None  # the report does not answer
+    made.server.billing = [
+        {"tags": {"run": run_id}, "cost": "0.12"},
+        {"tags": {"run": "another"}, "cost": "7.00"},
+        {"tags": {"run": run_id}, "cost": "0.01"},
+    ]
+    assert made.backend.billed(run_id, began, later) == pytest.approx(0.13)
+    for early in (began + timedelta(minutes=2), ended, later - timedelta(seconds=1)):
+        assert made.backend.billed(run_id, began, early) is None, "a part of it would pass for the whole"
+    assert made.backend.billed("unheard-of", began, later) is None
+
+
+def test_every_run_that_started_an_app_is_remembered_with_its_estimate(bench):
+    made = bench()
+    assert spend_receipt(made.folder / "spend", made.backend.billed) is None
+    made.backend.prepare([Work("words", 10, 100)])
+    made.embed(TEXTS[:5])
+    made.backend.meter.close()
+    (said,) = (json.loads(line) for line in (made.folder / "spend" / "attempts.jsonl").read_text().splitlines())
+    assert (said["run_id"], said["max_usd"]) == (made.backend.service.run_id, 5.0)
+    assert spend_receipt(made.folder / "spend", lambda run_id, began: 0.5).actual_usd == 0.5
+    assert said["estimate_usd"] > 0
+
+
+def test_without_the_package_the_way_to_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(modal_service.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BackendError, match=r"needs the package modal.*pip install"), driver(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("named", ["HF_TOKEN", "MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"])
+def test_what_others_say_is_told_without_the_secrets_of_the_environment(monkeypatch, named):
+    monkeypatch.setenv(named, "planted-secret-4711")
+    assert "planted" not in without_secrets("403 for planted-secret-4711")
+    assert "planted" not in str(explained(RuntimeError("403 for planted-secret-4711")))
+
+
+def test_no_secret_reaches_a_message_a_log_the_cache_or_the_ledger(bench, monkeypatch, caplog):
+    monkeypatch.setenv("HF_TOKEN", "hf_planted_secret")
+    caplog.set_level("INFO")
+    made = bench()
+    secrets = ("hf_planted_secret", *(made.server.environment()[f"MODAL_TOKEN_{part}"] for part in ("ID", "SECRET")))
+    made.server.faults.fail_input(holds(TEXTS[0]), times=None, text=f"ValueError('{' '.join(secrets)}')")
+    with pytest.raises(BackendError, match=r"\[HF_TOKEN\]") as raised:
+        made.embed()
+    told = "".join(traceback.format_exception(raised.value)) + caplog.text
+    written = b"".join(
+        path.read_bytes()
+        for part in ("cache", "spend")
+        for path in sorted((made.folder / part).rglob("*"))
+        if path.is_file()
+    )
+    for secret in secrets:
+        assert secret not in told
+        assert secret.encode() not in written
+
+
+@pytest.mark.parametrize(
+    ("revision", "device", "said"),
+    [("f" * 40, "cpu", "is catalogued at revision"), (MINILM.revision, "cuda", "Nothing runs on a CPU instead")],
+)
+@pytest.mark.model
+def test_a_container_refuses_another_revision_and_a_missing_gpu(revision, device, said):
+    with pytest.raises(BackendError, match=said):
+        modal_app.loaded(MINILM.name, revision, device, "float32")
+
+
+@pytest.fixture(name="failing")
+def _failing(monkeypatch):
+    """Lets a container's model fail; gives the calls by which the container saves itself."""
+    calls = []
+    monkeypatch.setattr(modal_app.modal.experimental, "stop_fetching_inputs", lambda: calls.append("retired"))
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: calls.append("emptied"))
+
+    def run(device, error):
+        class Broken(Words):
+            def encode(self, texts, side):
+                raise error
+
+        monkeypatch.setattr(modal_app, "loaded", lambda *_: (Broken(), {"device": device}))
+        container = modal_app.Embedder(encoder="words", revision="0" * 40, device=device, dtype="float32")
+        batch = Batch("document", ("a grant",), (1,))
+        return container.embed.local(batch.batch_id, batch.side, list(batch.texts), list(batch.forwards))
+
+    return run, calls
+
+
+@LOCALLY
+@pytest.mark.parametrize("error", [RuntimeError("CUDA error: illegal memory access"), MemoryError()])
+def test_a_container_whose_gpu_fails_takes_no_more_inputs_and_has_modal_try_again(failing, error):
+    run, calls = failing
+    with pytest.raises(type(error)):
+        run("cuda", error)
+    assert calls == ["retired"]
+
+
+@LOCALLY
+def test_a_gpu_that_is_full_is_emptied_and_goes_on(failing):
+    import torch
+
+    run, calls = failing
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        run("cuda", torch.cuda.OutOfMemoryError("out of memory"))
+    assert calls == ["emptied"]
+
+
+@LOCALLY
+def test_without_a_gpu_a_failure_retires_no_container_and_no_other_error_does_anywhere(failing):
+    run, calls = failing
+    with pytest.raises(RuntimeError):
+        run("cpu", RuntimeError("no luck"))
+    assert "no such character" in run("cuda", ValueError("no such character"))["error"]
+    assert not calls
+
+
+def test_smoke_asks_before_it_spends(bench):
+    with pytest.raises(InputError, match=r"1\.00 at most.*Add --yes"):
+        smoke(["--modal", "--encoder", "minilm-l6-v2"])
+
+
+@pytest.fixture(name="smoked")
+def _smoked(bench, monkeypatch, tmp_path, capsys):
+    """Smokes the words; gives the server, stdout, stderr and the NegativeVerdict, if any. `here` is what is local."""
+    made = bench()
+    monkeypatch.setattr(smoke_command, "CHECKOUT", tmp_path)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+
+    def run(here):
+        monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
+        monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
+        verdict = None
+        try:
+            assert smoke(["--modal", "--yes", "--encoder", "words", "--gpu", "cpu"]) == 0
+        except NegativeVerdict as error:
+            verdict = error
+        return made.server, *capsys.readouterr(), verdict
+
+    return run
+
+
+@pytest.mark.parametrize("here", [Words, Mistaken, None])
+def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here):
+    server, said, progress, _ = smoked(here)
+    assert "32 texts came back as rows of 16" in said
+    assert "where: device cpu" in said
+    assert "by list price" in said
+    assert "so it would start" in progress
+    assert server.apps[-1].tags["run"] in said
+    assert len(server.apps_stopped) == 1
+    sent = [text for one in server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
+    assert len(sent) == 32 or here is None, "where the weights are here nothing but the comparison is paid for"
+
+
+def test_smoke_compares_where_the_weights_are_here(smoked):
+    _, said, _, verdict = smoked(Words)
+    assert "the same vectors as here, smallest cosine 1.000000" in said
+    assert verdict is None
+
+
+def test_smoke_ends_with_1_where_the_vectors_are_others(smoked):
+    _, said, _, verdict = smoked(Mistaken)
+    assert "NOT the vectors of this machine" in said
+    assert "cosine" in str(verdict)
+    assert verdict.exit_code == 1
+
+
+def test_smoke_says_that_it_compared_nothing_where_the_weights_are_not_here(smoked):
+    assert "parity: not checked, the encoder's weights are not on this machine" in smoked(None)[1]
+
+
+def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):
+    code = (
+        "from dataclasses import replace; from runner.eval_set import catalog\n"
+        "from runner.embed.weights import tokenizer_folder\n"
+        f"spec = replace(catalog.encoder({MINILM.name!r}), name='elsewhere', package='')\n"
+        "print(sorted(path.name for path in tokenizer_folder(spec).iterdir()), tokenizer_folder(spec).name)"
+    )
+    with HubServer(packaged_minilm()) as hub:
+        leading = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+        ended = subprocess.run(
+            [sys.executable, "-c", code], cwd=CHECKOUT, env={**os.environ, **leading}, capture_output=True, text=True
+        )
+        assert ended.stdout.strip() == f"['tokenizer.json'] {MINILM.revision}", ended.stderr
+        assert not [path for _, path in hub.requests if "safetensors" in path]

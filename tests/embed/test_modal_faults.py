@@ -1,0 +1,283 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError
+from runner.eval_set.version import CHECKOUT
+from tests.support.modal_words import (  # noqa: F401  # fixtures
+    N_BATCHES,
+    TEXTS,
+    Container,
+    batch_of,
+    holds,
+    local_rows,
+    planted_bench,
+    planted_probe,
+)
+
+PROTOCOLS = ("control", "input")
+
+
+def whole(made):
+    """The embedding went through, every batch once or more, and its rows are the local ones bit for bit."""
+    vectors = made.embed()
+    assert np.array_equal(vectors.rows, local_rows(made.folder))
+    assert len(made.sent()) == N_BATCHES
+    assert not made.server.unanswered
+    return vectors
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_without_faults_every_batch_is_sent_and_embedded_once(bench, protocol):
+    made = bench(protocol=protocol)
+    whole(made)
+    assert set(made.executed().values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rpc"),
+    [
+        ("control", "AppPublish"),
+        ("control", "FunctionMap"),
+        ("control", "FunctionPutInputs"),
+        ("control", "FunctionGetOutputs"),
+        ("input", "MapStartOrContinue"),
+        ("input", "MapAwait"),
+    ],
+)
+def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, protocol, rpc):
+    made = bench(protocol=protocol)
+    made.server.faults.unavailable(rpc, times=2)
+    whole(made)
+    assert set(made.executed().values()) == {1}
+
+
+@pytest.mark.parametrize("rpc", ["FunctionMap", "FunctionPutInputs", "FunctionGetOutputs"])
+def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, rpc):
+    made = bench()
+    made.server.faults.lose_reply(rpc)
+    whole(made)
+    assert set(made.executed().values()) == {1}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_output_that_is_lost_is_made_again(bench, protocol):
+    made = bench(protocol=protocol)
+    made.server.faults.lose_output(when=batch_of)
+    whole(made)
+    assert sorted(made.executed().values()) == [1] * (N_BATCHES - 1) + [2]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_output_that_comes_twice_counts_once(bench, protocol):
+    made = bench(protocol=protocol)
+    made.server.faults.duplicate_output(times=5)
+    reports = []
+    made.embed(report=reports.append)
+    assert reports[-1].texts == reports[-1].all_texts == len(TEXTS)
+
+
+def test_an_input_that_fails_once_is_tried_again_by_modal(bench):
+    made = bench()
+    made.server.faults.fail_input(holds(TEXTS[0]))
+    whole(made)
+    assert set(made.sent().values()) == {1}
+    assert sorted(made.tried().values()) == [1] * (N_BATCHES - 1) + [2]
+
+
+def test_an_input_that_modal_gives_up_is_sent_again_by_the_engine(bench):
+    made = bench()
+    made.server.faults.fail_input(holds(TEXTS[0]), times=4)  # once, and the three retries
+    whole(made)
+    assert sorted(made.sent().values()) == [1] * (N_BATCHES - 1) + [2]
+    assert sorted(made.tried().values()) == [1] * (N_BATCHES - 1) + [5]
+
+
+def test_an_input_past_its_timeout_is_sent_again(bench):
+    made = bench()
+    made.server.faults.time_out_input(holds(TEXTS[0]), times=4)
+    whole(made)
+    assert max(made.sent().values()) == 2
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_container_that_dies_with_an_input_in_hand_loses_nothing(bench, protocol):
+    made = bench(protocol=protocol)
+    made.server.faults.kill_container(holds(TEXTS[0]))
+    whole(made)
+    assert sum(not container.alive for container in made.server.containers) >= 1
+
+
+def test_a_container_that_cannot_start_is_replaced(bench):
+    made = bench(fetched=True)
+    made.server.faults.fail_entry(times=1)
+    whole(made)
+    assert sum(not container.alive for container in made.server.containers) >= 1
+
+
+def test_containers_that_never_start_end_the_run_with_their_reason(bench):
+    made = bench(fetched=True)
+    made.server.faults.fail_entry(times=None, text="CUDA driver is too old")
+    with pytest.raises(BackendError, match=r"words: no container on Modal could be made ready.*CUDA driver is too old"):
+        made.embed()
+    assert not made.sent()
+
+
+def test_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_alone_the_next_time(bench):
+    made = bench()
+    made.server.faults.fail_input(holds(TEXTS[7]), times=None, text="ValueError('no such character')")
+    names = [f"document {index}, chunk 0" for index in range(len(TEXTS))]
+    with pytest.raises(BackendError, match=r"It fails on document 7, chunk 0: .*no such character") as raised:
+        made.embed(name_of=names.__getitem__)
+    assert "run the command again" in str(raised.value)
+    made.server.faults._planted.clear()
+    before = made.sent()
+    vectors = made.embed()
+    assert np.array_equal(vectors.rows, local_rows(made.folder))
+    (again,) = (made.sent() - before).items()
+    assert again[1] == 1
+
+
+def test_rows_that_were_changed_on_their_way_are_refused_and_made_again(bench):
+    made = bench()
+
+    def changed(said):
+        return {**said, "data": b"\x00" * len(said["data"])}
+
+    made.server.faults.change_output(changed, when=holds(TEXTS[0]))
+    whole(made)
+    assert max(made.sent().values()) == 2
+
+
+@pytest.mark.parametrize("missing", ["data", "sha256", "tokens", "facts", "batch_id"])
+def test_an_answer_without_a_part_is_no_answer(bench, missing):
+    made = bench()
+
+    def cut(said):
+        return {name: value for name, value in said.items() if name != missing}
+
+    made.server.faults.change_output(cut, when=holds(TEXTS[0]))
+    whole(made)
+    assert max(made.sent().values()) == 2
+
+
+def test_rows_of_another_batch_take_nobodys_place(bench):
+    made = bench()
+    made.server.faults.change_output(lambda said: {**said, "batch_id": "0" * 64}, when=holds(TEXTS[0]))
+    whole(made)
+    assert max(made.sent().values()) == 2
+
+
+def test_another_tokenizer_in_the_container_is_refused(bench):
+    made = bench()
+
+    def miscounted(said):
+        return {**said, "tokens": np.zeros(said["n"], "<i4").tobytes()}
+
+    made.server.faults.change_output(miscounted, when=batch_of, times=None)
+    with pytest.raises(BackendError, match="another model or prompt"):
+        made.embed()
+
+
+def test_two_kinds_of_gpu_never_share_a_cell(bench):
+    class Mixed(Container):
+        facts_of = staticmethod(lambda number: {"device": "NVIDIA L4" if number == 1 else "NVIDIA A10"})
+
+    made = bench(Mixed)
+    made.server.faults.kill_container(holds(TEXTS[0]))
+    with pytest.raises(BackendError, match=r"NVIDIA L4.*NVIDIA A10|NVIDIA A10.*NVIDIA L4"):
+        made.embed()
+
+
+def test_a_limit_of_the_workspace_is_said_at_once(bench):
+    made = bench()
+    made.server.faults.resource_exhausted("FunctionMap")
+    with pytest.raises(BackendError, match=r"Modal gives no more resources.*lower --containers"):
+        made.embed()
+
+
+def test_a_token_that_is_refused_says_how_to_get_one(bench):
+    made = bench()
+    made.server.faults.bad_token()
+    with pytest.raises(BackendError, match=r"does not accept the token.*modal token new"):
+        made.embed()
+    assert not made.server.inputs
+
+
+def test_a_service_that_goes_away_ends_the_run_and_keeps_what_is_there(bench):
+    made = bench()
+    made.server.faults.fail_input(holds(TEXTS[0]), times=None)
+    with pytest.raises(BackendError, match="1 batch of"):
+        made.embed()
+    made.server.faults.unavailable("FunctionMap", times=None)
+    with pytest.raises(BackendError, match=r"Modal cannot be reached.*status.modal.com"):
+        made.embed()
+    assert sum(made.sent().values()) < 2 * N_BATCHES
+
+
+def test_weights_that_cannot_be_fetched_end_the_run_before_any_gpu_starts(bench):
+    made = bench()
+    made.server.faults.fail_input(lambda one: one.function == "fetch", times=None, text="GatedRepoError('no access')")
+    with pytest.raises(BackendError, match=r"planted/words at revision 0{40} could not be fetched to Modal.*no access"):
+        made.embed()
+    assert [one.function for one in made.server.inputs] == ["fetch"]
+
+
+def test_weights_are_fetched_once_and_their_mark_is_enough_the_next_time(bench):
+    made = bench()
+    with made.backend:
+        made.embed(TEXTS[:10])
+    again = made.again()
+    with again.backend:
+        again.embed(TEXTS[10:20])
+    assert [one.function for one in made.server.inputs].count("fetch") == 1
+
+
+def until_it_works(made, held):
+    """The driver in a process of its own, when a container holds the batch of TEXTS[0]; some batches are done then."""
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.modal_words", str(made.folder)],
+        cwd=CHECKOUT,
+        env={**os.environ, **made.server.environment()},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert held.wait(120)
+    return driver
+
+
+def holding(held, let_go):
+    class Holding(Container):
+        def embed(self, *batch):
+            if TEXTS[0] in batch[2] and set(batch[2]) <= set(TEXTS):
+                held.set()
+                let_go.wait(120)
+            return super().embed(*batch)
+
+    return Holding
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_after_the_driver_is_killed_only_what_was_missing_is_sent(bench, how):
+    held, let_go = threading.Event(), threading.Event()
+    made = bench(holding(held, let_go))
+    driver = until_it_works(made, held)
+    driver.send_signal(how)
+    _, said = driver.communicate(timeout=120)
+    if how == signal.SIGINT:
+        assert len(made.server.apps_stopped) == 1
+        assert said.rstrip().endswith("KeyboardInterrupt")
+        assert "Task was destroyed" not in said
+    made.server.stop_apps()
+    let_go.set()
+    before = made.sent()
+    vectors = made.embed()
+    assert np.array_equal(vectors.rows, local_rows(made.folder))
+    again = made.sent() - before
+    assert 0 < len(again) < N_BATCHES
+    assert set(again.values()) == {1}

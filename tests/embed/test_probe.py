@@ -1,0 +1,100 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError
+from runner.base.store import Store
+from runner.embed.probe import PARAPHRASES, probe, probed
+from tests.support.fake_encoder import FakeEncoder
+
+
+class Wrong(FakeEncoder):
+    """A fake whose catalogue row says one thing while `rows_of`, an honest fake of another row, does another."""
+
+    def __init__(self, claimed, actual):
+        super().__init__(**claimed)
+        self.actual = FakeEncoder(**actual)
+
+    def encode(self, texts, side):
+        return self.actual.encode(texts, side)
+
+
+def test_an_honest_encoder_passes_with_figures():
+    figures = probe(FakeEncoder(query_prompt="query: "))
+    assert figures["encoder"] == "fake"
+    assert figures["dim"] == 16
+    assert figures["margin_min"] > 0
+    assert figures["prompt_shift"] > 0.01
+    assert figures["ending_past"] == 0.0
+    assert figures["ending_within"] > 0.001
+
+
+def test_figures_are_the_same_every_time():
+    assert probe(FakeEncoder()) == probe(FakeEncoder())
+
+
+def test_no_limit_means_that_long_texts_count_to_their_end():
+    assert probe(FakeEncoder(max_tokens=0))["ending_past"] is None
+    with pytest.raises(BackendError, match=r"\(truncation\): text within any number of tokens does not change"):
+        probe(Wrong({"max_tokens": 0}, {"max_tokens": 32}))
+
+
+@pytest.mark.parametrize(
+    ("claimed", "actual", "check"),
+    [
+        ({"max_tokens": 32}, {"max_tokens": 48}, r"\(truncation\): text past 32 tokens changes"),
+        ({"max_tokens": 48}, {"max_tokens": 32}, r"\(truncation\): text within 48 tokens does not change"),
+        ({"query_prompt": "query: "}, {}, r"\(prompts\): query and document vectors of one text are the same"),
+        ({}, {"query_prompt": "query: "}, r"\(prompts\): no prompt is catalogued"),
+    ],
+)
+def test_a_row_of_the_catalogue_that_is_not_true_fails_its_check(claimed, actual, check):
+    with pytest.raises(BackendError, match=rf"probe of fake failed {check}"):
+        probe(Wrong(claimed, actual))
+
+
+def test_vectors_without_meaning_fail():
+    encoder = FakeEncoder()
+    meaningless = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair[::-1]}
+    honest = encoder._row
+
+    def shuffled(text, side):
+        """Each second sentence stands for the paraphrase of another first one."""
+        row = honest(text, side)
+        return np.roll(row, 1 + meaningless[text]) if text in meaningless and text == second[text] else row
+
+    second = {sentence: pair[1] for pair in PARAPHRASES for sentence in pair}
+    encoder._row = shuffled
+    with pytest.raises(BackendError, match=r"probe of fake failed \(paraphrases\)"):
+        probe(encoder)
+
+
+def test_a_constant_encoder_fails():
+    constant = np.zeros((1, 16), dtype=np.float32)
+    constant[0, 0] = 1
+    with pytest.raises(BackendError, match=r"as close to a sentence as its paraphrase \(margin 0\.0e\+00\)"):
+        probe(FakeEncoder(lie=lambda rows: np.repeat(constant, len(rows), axis=0)))
+
+
+def test_rows_in_another_order_than_the_texts_fail():
+    with pytest.raises(BackendError, match=r"probe of fake failed \(batching\)"):
+        probe(FakeEncoder(lie=lambda rows: rows[::-1].copy()))
+
+
+def test_another_dimension_than_the_catalogued_one_fails():
+    wide = FakeEncoder()
+    wide.spec = dataclasses.replace(wide.spec, dim=32)
+    with pytest.raises(BackendError, match=r"float32 rows of 32 were catalogued, float32 \(4, 16\) received"):
+        probe(wide)
+
+
+def test_the_probe_is_remembered_and_has_figures(tmp_path):
+    store = Store(tmp_path)
+    figures = probed(store, FakeEncoder())
+    again = FakeEncoder()
+    assert probed(store, again) == figures
+    assert not again.encoded
+    assert figures["paraphrase_min"] > figures["stranger_max"]
+    assert figures["truncates_at"] == 32
+    assert len(figures["digest"]) == 64

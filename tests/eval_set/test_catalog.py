@@ -1,0 +1,101 @@
+import re
+
+import pytest
+
+from chunkers.registry import CHUNKERS
+from runner.base.errors import InputError
+from runner.base.records import DenseCell, parse_cell
+from runner.eval_set import catalog
+from runner.eval_set.catalog import ENCODERS, REFUSED, SOURCES
+from runner.eval_set.corpus import EXTERNAL_READER
+from runner.eval_set.version import CHECKOUT
+from samplers.registry import SAMPLERS
+
+
+def test_every_row_stands_under_its_own_name():
+    assert all(name == spec.name for name, spec in SOURCES.items())
+    assert all(name == spec.name for name, spec in ENCODERS.items())
+
+
+EXTERNAL = [spec for spec in SOURCES.values() if spec.policy == "external"]
+EVALUATED = [spec for spec in SOURCES.values() if spec.policy != "external"]
+
+
+def test_the_roster_holds_each_place_of_the_bulk_order_once():
+    assert sorted(spec.trigger_order for spec in EVALUATED) == list(range(len(EVALUATED)))
+
+
+def test_every_baseline_is_a_dense_cell_of_known_parts():
+    for spec in EVALUATED:
+        cell = parse_cell(spec.baseline)
+        assert isinstance(cell, DenseCell)
+        assert catalog.encoder(cell.encoder).name == cell.encoder
+        assert cell.chunker in CHUNKERS
+
+
+def test_every_source_has_a_reader_and_a_structural_chunker():
+    for spec in EVALUATED:
+        assert spec.reader in SAMPLERS
+        assert spec.structural_chunker in CHUNKERS
+        assert spec.predicted_best in CHUNKERS
+
+
+def test_a_public_collection_is_compared_with_bm25_and_belongs_to_no_bulk_order():
+    (beir,) = EXTERNAL
+    assert (beir.name, beir.baseline, beir.reader, beir.trigger_order) == (
+        "beir",
+        "bm25 x whole_doc",
+        EXTERNAL_READER,
+        0,
+    )
+
+
+def test_an_embedded_corpus_is_part_of_the_checkout():
+    for spec in SOURCES.values():
+        assert not spec.corpus or list((CHECKOUT / spec.corpus).glob("*.xml"))
+
+
+def test_every_usable_encoder_is_pinned_to_a_commit():
+    for spec in ENCODERS.values():
+        assert spec.excluded or re.fullmatch(r"[0-9a-f]{40}", spec.revision)
+        assert not spec.package or re.fullmatch(r"[0-9a-f]{64}", spec.weights_sha256)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("bils", "bills"), ("us-code", "us_code"), ("gao_report", "gao_reports")])
+def test_a_misspelt_source_is_answered_with_the_near_one_and_the_whole_roster(typed, meant):
+    with pytest.raises(InputError) as caught:
+        catalog.source(typed)
+    assert f"There is no source {typed!r}; did you mean {meant!r}?" in str(caught.value)
+    assert all(name in str(caught.value) for name in SOURCES)
+
+
+def test_a_source_like_no_other_gets_no_suggestion():
+    with pytest.raises(InputError) as caught:
+        catalog.source("zzzzzz")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_refused_source_is_told_why(name):
+    with pytest.raises(InputError, match=f"^{name} is not evaluated: .*(metadata|keyword)"):
+        catalog.source(name)
+
+
+def test_the_refusal_of_hearings_names_the_transcripts():
+    with pytest.raises(InputError, match="hearing_transcripts"):
+        catalog.source("hearings")
+
+
+def test_no_name_is_both_in_the_roster_and_refused():
+    assert not SOURCES.keys() & REFUSED.keys()
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("minilm", "minilm-l6-v2"), ("arctic-l-v2", "arctic-l-v2.0")])
+def test_a_misspelt_encoder_is_answered_with_the_near_one(typed, meant):
+    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
+        catalog.encoder(typed)
+
+
+def test_an_excluded_encoder_is_told_why():
+    with pytest.raises(InputError, match=r"arctic-m-v2\.0 is excluded: .*crashed"):
+        catalog.encoder("arctic-m-v2.0")

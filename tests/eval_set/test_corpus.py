@@ -1,0 +1,198 @@
+import dataclasses
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runner.base.canonical import file_sha256
+from runner.base.errors import InputError, Outstanding
+from runner.base.records import Document
+from runner.eval_set.corpus import archive_path, corpus_documents, texts_to_show
+from runner.eval_set.version import Version, load_corpus, newest_version
+from tests.support.small_set import draw, make_version, write_corpus, write_plans
+
+
+@pytest.fixture(name="version")
+def _version(tmp_path: Path) -> Version:
+    version = make_version(tmp_path)
+    write_plans(version)
+    return version
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "corpus")
+
+
+def documents(version: Version, folder: Path | None) -> tuple[Document, ...]:
+    if folder is not None and not version.corpus_path.exists():
+        draw(version, folder)
+    return corpus_documents(version, folder)
+
+
+def test_without_manifest_and_without_folder_the_command_that_brings_one_is_named(version):
+    with pytest.raises(Outstanding) as caught:
+        documents(version, None)
+    place = version.folder.parent
+    assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path PATH" in str(caught.value)
+    assert caught.value.exit_code == 3
+    assert not version.corpus_path.exists()
+
+
+def test_a_draw_is_written_as_a_manifest_and_an_archive(version, folder):
+    drawn = documents(version, folder)
+    header, rows = load_corpus(version.corpus_path)
+    assert [row.doc_id for row in rows] == [document.doc_id for document in drawn] == sorted(d.doc_id for d in drawn)
+    for row, document in zip(rows, drawn, strict=True):
+        assert (row.sha256, row.n_chars) == (document.sha256, len(document.text))
+        assert (row.url, row.stratum, row.family) == (document.url, document.stratum, document.family)
+    assert (header.n_read, header.n_documents, header.reader) == (16, 16, "bills")
+    assert header.sample == version.plan().sample
+    assert archive_path(version).exists()
+
+
+def test_documents_come_back_from_the_archive_as_they_were_drawn(version, folder):
+    drawn = documents(version, folder)
+    shutil.rmtree(folder)
+    assert documents(version, None) == drawn
+    assert documents(version, folder) == drawn
+
+
+def test_a_smaller_sample_is_drawn_from_all_that_was_read(version, folder):
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("size: 500", "size: 9"))
+    assert len(documents(version, folder)) == 9
+    header, _ = load_corpus(version.corpus_path)
+    assert (header.n_read, header.n_documents) == (16, 9)
+
+
+def test_two_draws_and_other_input_orders_give_the_same_bytes(version, folder, tmp_path):
+    documents(version, folder)
+    for seed in range(3):
+        other = make_version(tmp_path / f"other{seed}")
+        write_plans(other)
+        shuffled = tmp_path / f"shuffled{seed}"
+        files = sorted(folder.iterdir())
+        random.Random(seed).shuffle(files)
+        for place, file in enumerate(files):
+            target = shuffled / f"{seed}-{place % 3}" / file.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        documents(other, shuffled)
+        assert other.corpus_path.read_bytes() == version.corpus_path.read_bytes()
+        assert file_sha256(archive_path(other)) == file_sha256(archive_path(version))
+
+
+def test_a_quarantined_file_is_named_in_the_manifest(version, folder):
+    for n in range(60):
+        source = (folder / "BILLS-117hr101ih.xml").read_text()
+        (folder / f"BILLS-117hr{200 + n}ih.xml").write_text(source.replace("117 HR 101", f"117 HR {200 + n}"))
+    (folder / "BILLS-117hr300ih.xml").write_text("<bill><legis-body>")
+    documents(version, folder)
+    (quarantined,) = load_corpus(version.corpus_path)[0].quarantined
+    assert quarantined.file == "BILLS-117hr300ih.xml"
+    assert "malformed XML" in quarantined.reason
+
+
+@pytest.mark.parametrize("found", ["missing", "empty", "nothing but other files", "unreadable files"])
+def test_a_folder_that_cannot_be_sampled_leaves_no_manifest(version, tmp_path, found):
+    folder = tmp_path / "given"
+    if found != "missing":
+        folder.mkdir()
+    if found == "nothing but other files":
+        (folder / "notes.txt").write_text("x")
+    if found == "unreadable files":
+        (folder / "a.xml").write_text("<bill>")
+    with pytest.raises(InputError, match=str(folder)):
+        documents(version, folder)
+    assert not version.corpus_path.exists()
+    assert not archive_path(version).exists()
+
+
+DAMAGE = {
+    "flipped byte": lambda content: bytes([*content[:200], content[200] ^ 1, *content[201:]]),
+    "cut": lambda content: content[: len(content) // 2],
+    "empty": lambda content: b"",
+    "another file": lambda content: b"not an archive",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_archive_is_set_aside_and_the_folder_is_read_again(version, folder, capsys, damage):
+    drawn = documents(version, folder)
+    path = archive_path(version)
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](whole))
+    assert documents(version, folder) == drawn
+    assert f"{path} is damaged and is set aside" in capsys.readouterr().err
+    assert path.read_bytes() == whole
+    assert path.with_suffix(".damaged").read_bytes() == DAMAGE[damage](whole)
+    assert documents(version, None) == drawn
+
+
+def test_an_archive_of_other_documents_is_damaged_too(version, folder, tmp_path):
+    drawn = documents(version, folder)
+    other = make_version(tmp_path / "other")
+    write_plans(other)
+    shutil.copytree(folder, tmp_path / "fewer")
+    (tmp_path / "fewer" / "BILLS-117hr101ih.xml").unlink()
+    documents(other, tmp_path / "fewer")
+    shutil.copyfile(archive_path(other), archive_path(version))
+    assert documents(version, folder) == drawn
+
+
+def test_without_archive_and_folder_both_ways_out_are_named(version, folder):
+    documents(version, folder)
+    archive_path(version).unlink()
+    with pytest.raises(InputError, match=r"Put the archive back, or give the folder .* --corpus-path"):
+        documents(version, None)
+
+
+def test_a_document_that_changed_in_the_folder_is_named(version, folder):
+    documents(version, folder)
+    archive_path(version).unlink()
+    file = folder / "BILLS-117hr103ih.xml"
+    file.write_text(file.read_text().replace("half hour", "quarter hour"))
+    (folder / "BILLS-117hr109ih.xml").unlink()
+    before = version.corpus_path.read_bytes()
+    with pytest.raises(InputError) as caught:
+        documents(version, folder)
+    assert "1 missing: BILLS-117hr109ih; 1 changed: BILLS-117hr103ih" in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert not archive_path(version).exists()
+    assert version.corpus_path.read_bytes() == before
+
+
+def test_documents_that_were_added_to_the_folder_later_are_not_taken(version, folder):
+    drawn = documents(version, folder)
+    archive_path(version).unlink()
+    text = (folder / "BILLS-117hr101ih.xml").read_text()
+    (folder / "BILLS-117hr999ih.xml").write_text(text.replace("117 HR 101", "117 HR 999"))
+    assert documents(version, folder) == drawn
+
+
+def test_the_archive_keeps_every_field(version, folder):
+    drawn = documents(version, folder)
+    back = documents(version, None)
+    assert [dataclasses.asdict(document) for document in back] == [dataclasses.asdict(document) for document in drawn]
+    assert all(document.sections for document in back)
+
+
+def test_the_texts_of_the_embedded_corpus_are_ours_to_show():
+    demo = newest_version("demo")
+    shown = texts_to_show(demo)
+    rows = {row.doc_id: row.sha256 for row in load_corpus(demo.corpus_path)[1]}
+    assert shown is not None
+    assert {doc_id: document.sha256 for doc_id, document in shown.items()} == rows
+
+
+def test_one_document_from_elsewhere_keeps_all_texts_from_being_shown(version, folder):
+    draw(version, folder)
+    assert texts_to_show(version) is None
+    ours = newest_version("demo").corpus_path.read_text(encoding="utf-8")
+    version.corpus_path.write_text(ours, encoding="utf-8")
+    assert texts_to_show(version) is not None
+    first = load_corpus(version.corpus_path)[1][0].sha256
+    version.corpus_path.write_text(ours.replace(first, first[::-1]), encoding="utf-8")
+    assert texts_to_show(version) is None

@@ -1,0 +1,307 @@
+import random
+import shutil
+
+import pytest
+
+from runner.base.canonical import digest, json_bytes, read_json, slug
+from runner.base.errors import IntegrityError, Outstanding
+from runner.commands import main as cli
+from runner.decide.decide import Choice
+from runner.embed.backends import LocalBackend
+from runner.eval_set import version as eval_set
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.lock import LOCK_NAME, locked_files, verify_lock, verify_version, write_lock
+from runner.eval_set.plan import default_cells
+from runner.evening.evening import Evening
+from runner.judge.answers import import_answers
+from tests.support.small_set import answers, begin, fake_encoders, make_version
+
+CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
+LOCKED = sorted(
+    [
+        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json"),
+        *("queries.yaml", "receipt.json", "results.html", "results.json"),
+        *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
+        *(f"runs/{cell}{ending}.tsv" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
+    ]
+)
+"""Every file of a record whose plan is the default one."""
+
+
+@pytest.fixture(name="locked", scope="module")
+def _locked(tmp_path_factory):
+    """A folder with a version that went through the whole evening."""
+    folder = tmp_path_factory.mktemp("locked")
+    version = begin(folder)
+    with pytest.raises(Outstanding):
+        Evening(version, backend=LocalBackend(fake_encoders)).run()
+    for path in answers(version):
+        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+    Evening(version, choice=Choice("recommended", "", "a test"), backend=LocalBackend(fake_encoders)).run()
+    return folder
+
+
+@pytest.fixture(name="record")
+def _record(locked, tmp_path):
+    """A copy of the locked record that a test may damage."""
+    record = make_version(tmp_path).record
+    shutil.copytree(make_version(locked).record, record)
+    return record
+
+
+@pytest.fixture(name="command")
+def _command(tmp_path, monkeypatch):
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
+    return lambda *arguments: cli.main([*arguments, *where])
+
+
+COMMANDS = (
+    (),
+    ("--dry-run",),
+    ("--rehearse",),
+    ("--rehearse", "--dry-run"),
+    ("--cells", "bm25-okapi x whole_doc"),
+    ("--choose", "recommended"),
+    ("labels", "import", "nothing.jsonl"),
+    ("render",),
+    ("render", "--check"),
+    ("verify",),
+)
+
+
+def flip(path, position=None):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if position is None else position] ^= 1
+    path.write_bytes(content)
+
+
+def test_the_whole_record_is_locked_and_nothing_else(record):
+    assert locked_files(record) == LOCKED
+    lock = verify_lock(record)
+    assert sorted(lock.files) == LOCKED
+    assert lock.root_sha256 == digest(lock.files)
+
+
+def test_a_record_as_it_was_locked_is_verified(record, command, capsys):
+    assert command("verify") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"demo v1 record: {len(LOCKED)} files as locked",
+        "demo v1 rehearsal: not locked",
+    ]
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_flipped_byte_makes_every_command_exit_4_and_names_the_file(record, command, capsys, name):
+    flip(record / name)
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        said = capsys.readouterr()
+        assert f"{record / name}: changed (locked " in said.err
+        assert "next version" in said.err
+        assert said.out == ""
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_missing_file_makes_every_command_exit_4_and_names_the_file(record, command, capsys, name):
+    (record / name).unlink()
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        assert f"{record / name}: missing" in capsys.readouterr().err
+
+
+def test_every_changed_file_is_named_with_both_digests(record):
+    for name in LOCKED[:3]:
+        flip(record / name)
+    lock = read_json(record / LOCK_NAME)
+    with pytest.raises(IntegrityError) as caught:
+        verify_lock(record)
+    for name in LOCKED[:3]:
+        assert f"{record / name}: changed (locked {lock['files'][name][:16]}, found " in str(caught.value)
+    assert f"git checkout -- {record}" in str(caught.value)
+
+
+def test_a_flipped_bit_anywhere_in_the_lock_is_found(record):
+    size = (record / LOCK_NAME).stat().st_size
+    whole = (record / LOCK_NAME).read_bytes()
+    for position in [0, 1, 2, size - 2, size - 1, *random.Random(1).sample(range(size), 80)]:
+        flip(record / LOCK_NAME, position)
+        with pytest.raises(IntegrityError, match=r"lock\.json|missing|changed"):
+            verify_lock(record)
+        (record / LOCK_NAME).write_bytes(whole)
+    assert verify_lock(record) is not None
+
+
+@pytest.mark.parametrize(("old", "new"), [(b" ", b"\t"), (b"\n", b" "), (b"\n}\n", b"\n}"), (b"{", b"\n{")])
+def test_another_layout_of_the_lock_is_an_edit(record, old, new):
+    path = record / LOCK_NAME
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.raises(IntegrityError, match="its own table was edited"):
+        verify_lock(record)
+
+
+def drop_a_file(lock):
+    del lock["files"]["labels.jsonl"]
+
+
+def take_another_digest(lock):
+    lock["files"]["labels.jsonl"] = "0" * 64
+
+
+def add_a_file(lock):
+    lock["files"]["more.txt"] = "0" * 64
+
+
+def add_a_field(lock):
+    lock["note"] = "edited"
+
+
+def drop_the_root(lock):
+    del lock["root_sha256"]
+
+
+@pytest.mark.parametrize("edit", [drop_a_file, take_another_digest, add_a_file, add_a_field, drop_the_root])
+def test_an_edited_lock_makes_every_command_exit_4(record, command, capsys, edit):
+    lock = read_json(record / LOCK_NAME)
+    edit(lock)
+    (record / LOCK_NAME).write_bytes(json_bytes(lock))
+    for arguments in COMMANDS:
+        assert command(*arguments) == 4, arguments
+        assert str(record / LOCK_NAME) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+def test_a_damaged_lock_is_an_integrity_error(record, content):
+    (record / LOCK_NAME).write_bytes(content)
+    with pytest.raises(IntegrityError, match=r"lock\.json is damaged"):
+        verify_lock(record)
+
+
+def test_files_outside_the_lock_may_come_change_and_go(record, command):
+    for name in ("rehearsal/results.json", "post-bulk/note.txt", ".DS_Store", "runs/.tmp-0123", "new.txt"):
+        (record / name).parent.mkdir(exist_ok=True)
+        (record / name).write_text("one")
+        assert verify_lock(record) is not None
+        (record / name).write_text("two")
+        assert verify_lock(record) is not None
+    (record / "new.txt").unlink()
+    flip(record / "rehearsal" / "plan.yaml")
+    assert locked_files(record) == LOCKED
+    assert command("verify") == 0
+    assert command("--dry-run") == 0
+
+
+def test_a_record_is_locked_once(version):
+    folder = version.record
+    write_lock(folder)
+    before = (folder / LOCK_NAME).read_bytes()
+    names = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(IntegrityError, match="exists already; a record is locked once"):
+        write_lock(folder)
+    assert (folder / LOCK_NAME).read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_a_lock_takes_in_no_stranger_and_no_run_of_a_cell_that_left_the_plan(version):
+    (version.record / "notes.txt").write_text("mine")
+    for name in ("runs/bm25-x-whole_doc.tsv", "runs/bm25-x-recursive_v1.tsv"):
+        (version.record / name).parent.mkdir(exist_ok=True)
+        (version.record / name).write_text("a run")
+    files = write_lock(version.record).files
+    assert "runs/bm25-x-whole_doc.tsv" in files
+    assert not {"notes.txt", "runs/bm25-x-recursive_v1.tsv"} & set(files)
+
+
+def test_what_is_not_locked_is_not_verified(tmp_path):
+    assert verify_lock(tmp_path) is None
+
+
+def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
+    shutil.copy(record / "results.json", record / "rehearsal")
+    write_lock(record / "rehearsal")
+    assert all(verify_version(make_version(tmp_path)))
+    flip(record / "rehearsal" / "plan.yaml")
+    with pytest.raises(IntegrityError, match=r"rehearsal/plan\.yaml: changed"):
+        verify_version(make_version(tmp_path))
+    assert verify_lock(record) is not None
+
+
+def test_a_locked_rehearsal_holds_the_labels_that_it_was_scored_with_and_lets_more_follow(record, tmp_path):
+    shutil.copy(record / "results.json", record / "rehearsal")
+    write_lock(record / "rehearsal")
+    (record / LOCK_NAME).unlink()
+    labels = record / "labels.jsonl"
+    before = labels.read_bytes()
+    labels.write_bytes(before + before.splitlines(keepends=True)[0])
+    assert verify_version(make_version(tmp_path))[1] is not None
+    lines = before.count(b"\n")
+    for content in (before[:-1], before.replace(b'"grade": 3', b'"grade": 2', 1), b""):
+        labels.write_bytes(content)
+        with pytest.raises(IntegrityError, match=rf"labels\.jsonl: the first {lines} lines changed"):
+            verify_version(make_version(tmp_path))
+
+
+def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, command, capsys):
+    before = (record / LOCK_NAME).read_bytes()
+    (record / LOCK_NAME).unlink()
+    assert command("--dry-run") == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("undecided: ")
+    assert command() == 0
+    assert (record / LOCK_NAME).read_bytes() == before
+    assert "chosen is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["results.json", "results.html", "decision.json", "labels.jsonl"])
+def test_a_decision_without_lock_is_not_locked_over_other_files(record, command, capsys, name):
+    (record / LOCK_NAME).unlink()
+    path = record / name
+    path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
+    if name == "labels.jsonl":
+        path.write_bytes(path.read_bytes().replace(b'"grade": 3', b'"grade": 2', 1))
+    assert command() == 4
+    said = capsys.readouterr().err
+    assert f"{record / 'decision.json'} is not locked yet, and " in said
+    assert "decide again" in said
+    assert not (record / LOCK_NAME).exists()
+
+
+@pytest.mark.parametrize("content", [b"{", None])
+@pytest.mark.parametrize("name", ["results.json", "results.html", "receipt.json"])
+def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(record, command, capsys, name, content):
+    (record / LOCK_NAME).unlink()
+    (record / name).unlink() if content is None else (record / name).write_bytes(content)
+    assert command() in (2, 4)
+    said = capsys.readouterr().err
+    assert str(record / name) in said
+    assert said.count("per-source-eval: ") == 1
+    assert not (record / LOCK_NAME).exists()
+
+
+@pytest.mark.parametrize("with_lock", [True, False])
+def test_labels_of_a_decided_version_are_final(record, command, capsys, tmp_path, with_lock):
+    if not with_lock:
+        (record / LOCK_NAME).unlink()
+    before = (record / "labels.jsonl").read_bytes()
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
+    assert command("labels", "import", str(more), "--judge=another") == 2
+    assert "its labels are final" in capsys.readouterr().err
+    assert (record / "labels.jsonl").read_bytes() == before
+
+
+def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, command, capsys):
+    before = {path: path.stat().st_mtime_ns for path in record.rglob("*")}
+    assert command() == 0
+    answer = capsys.readouterr().out
+    assert answer.startswith("demo v1: chosen is bm25 x whole_doc (confirmed)")
+    assert str(record / "results.html") in answer
+    assert command("--choose", "recommended") == 0
+    assert command("--choose", "minilm-l6-v2 x fixed_token_512_50", "--reason=r", "--by=me") == 2
+    assert "That is final" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in record.rglob("*")} == before
+
+
+def test_verify_says_that_a_decision_lost_its_lock(record, capsys):
+    (record / "lock.json").unlink()
+    assert cli.main(["verify", "--source=demo", f"--eval-set-path={record.parent}"]) == 4
+    assert "has a decision.json and no lock.json" in capsys.readouterr().err

@@ -1,0 +1,284 @@
+import dataclasses
+
+import pytest
+import yaml
+
+from runner.base.errors import InputError, PlanError
+from runner.base.records import parse_cell
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import (
+    MIN_QUERIES,
+    check_cell,
+    default_cells,
+    default_plan_text,
+    load_plan,
+    plan_digest,
+    query_count_problem,
+)
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES["demo"], rehearsal=False))
+    return path
+
+
+def change(path, **fields):
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **fields}))
+
+
+def load(path, source="demo", *, rehearsal=False):
+    return load_plan(path, SOURCES[source], 1, rehearsal=rehearsal)
+
+
+def problems(path, source="demo", *, rehearsal=False):
+    with pytest.raises(PlanError) as caught:
+        load(path, source, rehearsal=rehearsal)
+    assert str(path) in str(caught.value)
+    assert all(problem in str(caught.value) for problem in caught.value.problems)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("rehearsal", [False, True])
+@pytest.mark.parametrize("source", SOURCES.values(), ids=lambda spec: spec.name)
+def test_every_default_plan_meets_every_criterion(tmp_path, source, rehearsal):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(source, rehearsal=rehearsal, version=3))
+    plan = load_plan(path, source, 3, rehearsal=rehearsal)
+    assert plan.cells == default_cells(source, rehearsal=rehearsal)
+    assert plan.version == 3
+    assert (plan.rule.min_gain, plan.rule.max_recall_loss) == (0.02, 0.02)
+
+
+def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
+    change(
+        path,
+        source="bills",
+        version=2,
+        baseline="minilm-l6-v2 x fixed_token_1024_100",
+        pool_depth=5,
+        cells=[
+            "minilm-l6-v2 x fixed_token_512_50",
+            "minilm-l6-v2 x fixed_token_512_50",
+            "minilm x fixed_token_256_25",
+            "minilm-l6-v2 x fixed_token_256",
+            "arctic-m-v2.0 x whole_doc",
+            "nonsense",
+            " minilm-l6-v2 x recursive_v1",
+        ],
+    )
+    found = problems(path)
+    expected = [
+        "source: the plan is for 'bills', this version is of 'demo'",
+        "version: the plan is for v2, this is v1",
+        "There is no encoder 'minilm'; did you mean 'minilm-l6-v2'?",
+        "There is no chunker 'fixed_token_256'; did you mean 'fixed_token_256_25'?",
+        "arctic-m-v2.0 is excluded",
+        "'nonsense' is not a cell",
+        "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
+        "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
+        "criterion 1: 3 model x chunker cells; at least 6 are needed",
+        "criterion 1: no BM25 cell",
+        "criterion 2: the baseline 'minilm-l6-v2 x fixed_token_1024_100' is not among the cells",
+        "criterion 2: the production baseline of demo is 'minilm-l6-v2 x fixed_token_512_50'",
+        "criterion 3: no dense cell uses the structural chunker section_aware_bills_v1",
+        "pool_depth: 5; at least 10",
+    ]
+    assert len(found) == len(expected)
+    for said, problem in zip(expected, found, strict=True):
+        assert said in problem
+
+
+def test_every_field_of_the_wrong_shape_is_named_at_once(path):
+    change(path, pool_depth="30", rule={"min_gain": float("nan"), "max_recall_loss": 2}, depth=10, relevant_grade=4)
+    found = problems(path)
+    for place in ("pool_depth", "rule.min_gain", "rule.max_recall_loss", "depth", "relevant_grade"):
+        assert sum(problem.startswith(f"{place}: ") for problem in found) == 1
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("fields", [{"baseline": 5}, {"sample": {"size": 0, "seed": 1}}, {"schema_version": 1}])
+def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields):
+    change(path, **fields)
+    (problem,) = problems(path)
+    assert problem.startswith(next(iter(fields)))
+    assert "(found " in problem
+
+
+def test_a_missing_field_is_named(path):
+    rows = yaml.safe_load(path.read_text())
+    del rows["bootstrap"]
+    path.write_text(yaml.safe_dump(rows))
+    assert problems(path)[0].startswith("bootstrap: field required")
+
+
+def test_the_structural_chunker_counts_without_its_context_too(path):
+    cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
+    change(path, cells=cells)
+    assert load(path).cells == cells
+
+
+def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
+    cells = [text for text in load(path).cells if not text.startswith("minilm") or "section_aware" not in text]
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 3"]
+
+
+def test_a_citation_heavy_source_needs_a_hybrid_cell(path):
+    source = dataclasses.replace(SOURCES["demo"], citation_heavy=True)
+    load_plan(path, source, 1, rehearsal=False)
+    change(
+        path, cells=[text for text in default_cells(source, rehearsal=False) if ">" not in text and "rrf" not in text]
+    )
+    with pytest.raises(PlanError, match="criterion 4: demo is citation-heavy"):
+        load_plan(path, source, 1, rehearsal=False)
+
+
+def test_a_rehearsal_may_have_another_baseline_and_a_shallower_pool(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES["bills"], rehearsal=True))
+    assert load(path, "bills", rehearsal=True).pool_depth == 10
+    found = problems(path, "bills")
+    assert len(found) == 2
+    assert "criterion 2" in found[0]
+    assert "a plan with another baseline is a rehearsal" in found[0]
+    assert "pool_depth: 10; at least 30" in found[1]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"just words", b"- a\n- b"])
+def test_a_plan_that_is_no_mapping_is_refused(path, content):
+    path.write_bytes(content)
+    assert problems(path)[0].startswith("the whole: ")
+
+
+def test_the_digest_holds_the_rule_and_not_the_cells(path):
+    plan = load(path)
+    before = plan_digest(plan)
+    more = plan.model_copy(update={"cells": [*plan.cells, "bm25-okapi x whole_doc"]})
+    assert plan_digest(more).rule_sha256 == before.rule_sha256
+    assert plan_digest(more).cells == more.cells
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rule": {"min_gain": 0.03, "max_recall_loss": 0.02}},
+        {"relevant_grade": 1},
+        {"pool_depth": 50},
+        {"sample": {"size": 500, "seed": 1}},
+        {"bootstrap": {"resamples": 10000, "confidence": 0.9, "seed": 2026}},
+        {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_every_setting_that_can_move_a_verdict_moves_the_digest(path, fields):
+    before = plan_digest(load(path)).rule_sha256
+    change(path, **fields)
+    assert plan_digest(load(path)).rule_sha256 != before
+
+
+FIRST = {"api": "anthropic", "model": "claude-sonnet-4-6"}
+SECOND = {"api": "anthropic", "model": "claude-opus-4-6", "share": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001"),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+    ],
+)
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_a_second_judge_that_is_the_first_again_is_refused(path, first, second, rehearsal):
+    change(path, judges={"first": {**FIRST, "model": first}, "second": {**SECOND, "api": "openai", "model": second}})
+    assert list(problems(path, rehearsal=rehearsal)) == [
+        "judges: the second judge must be another model than the first"
+    ]
+
+
+def test_a_plan_may_name_one_judge_alone(path):
+    change(path, judges={"first": FIRST})
+    plan = load(path)
+    assert plan.judges.second is None
+    assert plan.model_dump()["judges"] == {"first": FIRST}
+    digest = plan_digest(plan)
+    change(path, judges={"first": FIRST, "second": None})
+    assert plan_digest(load(path)) == digest
+
+
+def test_the_judges_are_part_of_what_is_frozen_and_written_as_they_stand(path):
+    both = load(path)
+    assert both.model_dump()["judges"] == {"first": FIRST, "second": SECOND}
+    change(path, judges={"first": FIRST})
+    assert plan_digest(load(path)).rule_sha256 != plan_digest(both).rule_sha256
+
+
+@pytest.mark.parametrize("model", ["", "two words", "claude\x1b[2J", "modèle", "qwen\n", "a\u202eb"])
+def test_a_model_id_is_printable_ascii(path, model):
+    change(path, judges={"first": {**FIRST, "model": model}, "second": {**SECOND, "model": model}})
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["judges.first.model", "judges.second.model"]
+
+
+def test_the_digest_does_not_depend_on_how_the_file_is_laid_out(path):
+    before = plan_digest(load(path))
+    change(path)
+    assert plan_digest(load(path)) == before
+
+
+def test_24_queries_are_too_few_and_25_enough():
+    assert query_count_problem(MIN_QUERIES) == ""
+    assert query_count_problem(24) == "criterion 1: 24 queries; at least 25 are needed"
+
+
+def test_a_cell_of_parts_that_exist_can_be_run():
+    for text in default_cells(SOURCES["demo"], rehearsal=False):
+        check_cell(parse_cell(text))
+    with pytest.raises(InputError, match="There is no chunker"):
+        check_cell(parse_cell("bm25 x whole_document"))
+    with pytest.raises(InputError, match="There is no encoder"):
+        check_cell(parse_cell("bm25>gpt x whole_doc"))
+
+
+def plan_of(tmp_path, name, **fields):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES[name], rehearsal=False))
+    change(path, **fields)
+    return path
+
+
+def test_an_option_that_the_reader_does_not_have_is_refused_with_those_that_it_has(tmp_path):
+    path = plan_of(tmp_path, "bills", sample={"size": 5, "seed": 1, "options": ["notices"]})
+    assert list(problems(path, "bills")) == ["sample.options: bills has no option 'notices'; it has none"]
+    path = plan_of(tmp_path, "federal_register", sample={"size": 5, "seed": 1, "options": ["notice"]})
+    (found,) = problems(path, "federal_register")
+    assert found.startswith("sample.options: federal_register has no option 'notice'; it has notices: ")
+    change(path, sample={"size": 5, "seed": 1, "options": ["notices"]})
+    assert load(path, "federal_register").sample.options == ["notices"]
+
+
+def test_a_plan_without_options_is_written_as_before_there_were_any(path):
+    assert load(path).model_dump()["sample"] == {"size": 500, "seed": 2026}
+    assert "reuse" not in load(path).model_dump()
+
+
+def test_a_plan_says_whose_chunker_it_takes_over(tmp_path):
+    path = plan_of(tmp_path, "public_laws")
+    reuse = load(path, "public_laws").reuse
+    assert (reuse.chunker, reuse.source, reuse.result) == ("usc_uslm_section_v1", "us_code", "not yet evaluated")
+    change(path, reuse={"chunker": "usc_uslm_section_v1", "source": "bills", "result": "x"})
+    (found,) = problems(path, "public_laws")
+    assert found.startswith('reuse: write \'reuse: {chunker: "usc_uslm_section_v1", source: "us_code"')
+
+
+def test_a_plan_of_a_source_with_its_own_chunker_claims_no_reuse(path):
+    change(path, reuse={"chunker": "section_aware_bills_v1", "source": "bills", "result": "x"})
+    assert list(problems(path)) == ["reuse: leave it out: demo has a structural chunker of its own"]
+
+
+def test_what_a_reader_is_told_is_part_of_what_is_frozen(tmp_path):
+    one = plan_digest(load(plan_of(tmp_path, "federal_register"), "federal_register"))
+    sample = {"size": 750, "seed": 2026, "options": ["notices"]}
+    other = plan_digest(load(plan_of(tmp_path, "federal_register", sample=sample), "federal_register"))
+    assert one.rule_sha256 != other.rule_sha256

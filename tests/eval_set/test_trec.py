@@ -1,0 +1,279 @@
+import random
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import RR, R, nDCG
+
+from runner.base.errors import InputError
+from runner.base.records import SCORE_UNIT, Hit, Run, Span
+from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
+from runner.gate.single_gold.rank_measures import parse_measure
+from runner.score.score import score
+from runner.tools.grade.grade import graded_values
+
+
+def written(folder, text, name="run"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def ranking(run, query_id="q"):
+    return [hit.doc_id for hit in run.hits[query_id]]
+
+
+def refusal(read, path):
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+def test_columns_are_parted_by_spaces_or_tabs_in_any_order_of_lines(tmp_path):
+    text = "\ufeffq2\tQ0\td1\t1\t2.5\tmy-run\r\n\r\nq1 Q0  d2 2 1e0 x\n q2 Q0 d3 2 3 x \nq1 Q0 d1 1 -0.5 x"
+    found = read_trec_run(written(tmp_path, text))
+    assert found.run == Run(
+        "my-run",
+        {
+            "q2": (Hit("d3", 3.0, WHOLE), Hit("d1", 2.5, WHOLE)),
+            "q1": (Hit("d2", 1.0, WHOLE), Hit("d1", -0.5, WHOLE)),
+        },
+    )
+    assert found.documents == {"d1", "d2", "d3"}
+
+
+def test_documents_below_the_depth_are_named_but_not_kept(tmp_path):
+    text = "".join(f"q Q0 d{i:03} {i + 1} {1000 - i} t\n" for i in range(150))
+    path = written(tmp_path, text)
+    assert len(ranking(read_trec_run(path).run)) == 100
+    assert ranking(read_trec_run(path, depth=2).run) == ["d000", "d001"]
+    assert len(ranking(read_trec_run(path, depth=1000).run)) == 150
+    assert len(read_trec_run(path, depth=2).documents) == 150
+
+
+def test_ties_go_to_the_greater_id_whatever_the_rank(tmp_path):
+    path = written(tmp_path, "q Q0 b 2 0.5 t\nq Q0 c 3 0.5 t\nq Q0 a 1 0.5 t\nq Q0 é 4 0.5 t\n")
+    assert ranking(read_trec_run(path).run) == ["é", "c", "b", "a"]
+
+
+def test_scores_that_32_bits_cannot_tell_apart_tie(tmp_path):
+    path = written(tmp_path, f"q Q0 a 1 {0.5 + 1e-9!r} t\nq Q0 b 2 0.5 t\n")
+    assert ranking(read_trec_run(path).run) == ["b", "a"]
+
+
+def test_ranks_that_contradict_scores_are_reported_and_scores_decide(tmp_path):
+    text = (
+        "up Q0 a 1 0.1 t\nup Q0 b 2 0.9 t\nflat Q0 a 1 0.1 t\nflat Q0 b 1 0.9 t\ndown Q0 b 2 0.1 t\ndown Q0 a 1 0.9 t\n"
+    )
+    found = read_trec_run(written(tmp_path, text))
+    assert found.contradicted == ("up",)
+    assert ranking(found.run, "up") == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("q Q0 d 1 0.5", "5 columns instead of 6"),
+        ("q Q0 d 1 0.5 my run", "7 columns instead of 6"),
+        ("q 0 d 1", "4 columns instead of 6"),
+        ("q Q0 a 9 0.1 t", "query q has a twice"),
+        ("q Q0 d 1 1e999 t", "the score (column 5) is 1e999"),
+        ("q Q0 d 1 -1e39 t", "the score (column 5) is -1e39"),
+        ("q Q0 d 1 nan t", "the score (column 5) is nan"),
+        ("q Q0 d 1 -inf t", "the score (column 5) is -inf"),
+        ("q Q0 d 1 1_0 t", "the score (column 5) is 1_0"),
+        ("q Q0 d 1 0x1p3 t", "the score (column 5) is 0x1p3"),
+        ("q Q0 d 1 ١ t", "the score (column 5) is"),
+        ("q Q0 d 1 1,5 t", "the score (column 5) is 1,5"),
+        ("q Q0 d 1 \x1b[2J t", "the score (column 5) is \\x1b[2J"),
+        ("q Q0 d 0.5 1 t", "the rank (column 4) is 0.5"),
+        ("q Q0 d -1 0.5 t", "the rank (column 4) is -1"),
+        ("q Q0 d 12345678901 0.5 t", "the rank (column 4) is 12345678901"),
+        ("q Q0 d " + "9" * 5000 + " 0.5 t", "the rank (column 4) is 999"),
+        (b"q Q0 \xff 1 0.5 t", "not UTF-8"),
+    ],
+)
+def test_a_malformed_line_of_a_run_is_named(tmp_path, line, complaint):
+    line = line if isinstance(line, bytes) else line.encode()
+    path = written(tmp_path, b"q Q0 a 1 0.5 t\n\n" + line + b"\n")
+    message = refusal(read_trec_run, path)
+    assert message.startswith(f"{path}:3: ")
+    assert complaint in message
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("q d 1", "3 columns instead of 4"),
+        ("q Q0 d 1 0.5 t", "6 columns instead of 4"),
+        ("q 0 a 1", "query q has a twice"),
+        ("q 0 junk 1", "query q has junk twice"),
+        ("q 0 d 1.0", "the grade (column 4) is 1.0"),
+        ("q 0 d x", "the grade (column 4) is x"),
+        ("q 0 d 1_0", "the grade (column 4) is 1_0"),
+        ("q 0 d 32768", "the grade (column 4) is 32768"),
+        ("q 0 d " + "9" * 5000, "the grade (column 4) is 999"),
+        (b"\xff 0 d 1", "not UTF-8"),
+    ],
+)
+def test_a_malformed_line_of_qrels_is_named(tmp_path, line, complaint):
+    line = line if isinstance(line, bytes) else line.encode()
+    path = written(tmp_path, b"q 0 a 1\nq 0 junk -2\n" + line)
+    message = refusal(read_trec_qrels, path)
+    assert message.startswith(f"{path}:3: ")
+    assert complaint in message
+
+
+@pytest.mark.parametrize("read", [read_trec_run, read_trec_qrels])
+def test_a_file_without_lines_is_refused(tmp_path, read):
+    assert "has no lines" in refusal(read, written(tmp_path, "\n \n"))
+    assert "does not exist" in refusal(read, tmp_path / "absent")
+
+
+def test_negative_grades_are_left_out_and_their_query_stays(tmp_path):
+    path = written(tmp_path, "q1 0 a -1\nq2 Q0 a +2\nq2 0 b -2\nq2 0 c 0\n")
+    assert read_trec_qrels(path) == {"q1": {}, "q2": {"a": 2, "c": 0}}
+
+
+def test_a_depth_below_one_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="depth must be at least 1, got 0"):
+        read_trec_run(written(tmp_path, "q Q0 a 1 0.5 t\n"), depth=0)
+
+
+def test_own_scores_are_written_where_trec_eval_keeps_their_order():
+    run = Run("bm25 x whole_doc", {"q": (Hit("a", 0.7, Span(3, 9)), Hit("c", 0.5, WHOLE), Hit("b", 0.5, WHOLE))})
+    assert trec_run_bytes(run) == (
+        b"q Q0 a 1 0.7 bm25-x-whole_doc\nq Q0 c 2 0.5 bm25-x-whole_doc\nq Q0 b 3 0.5 bm25-x-whole_doc\n"
+    )
+
+
+@pytest.mark.parametrize("scores", [(0.5, 0.5), (0.5 + 1e-9, 0.5), (0.1, 0.2), (1e300, 1.0)])
+def test_ranks_become_scores_where_trec_eval_would_change_an_order(scores):
+    run = Run("r", {"q": (Hit("a", scores[0], WHOLE), Hit("b", scores[1], WHOLE)), "p": (Hit("a", 9.5, WHOLE),)})
+    assert trec_run_bytes(run, "t") == b"q Q0 a 1 2 t\nq Q0 b 2 1 t\np Q0 a 1 1 t\n"
+
+
+def test_what_a_trec_file_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match="not finite"):
+        trec_run_bytes(Run("r", {"q": (Hit("a", float("nan"), WHOLE),)}))
+    for query_id, doc_id, tag in [("a b", "d", "t"), ("q", "d\u00a0e", "t"), ("q", "", "t"), ("q", "d", "my run")]:
+        with pytest.raises(ValueError, match="white space"):
+            trec_run_bytes(Run("r", {query_id: (Hit(doc_id, 1.0, WHOLE),)}), tag)
+    with pytest.raises(ValueError, match="white space"):
+        trec_qrels_bytes({"q": {"a b": 1}})
+
+
+words = st.text(st.sampled_from("abAB01é日\U0001f600"), min_size=1, max_size=3)
+close_scores = st.sampled_from([0.5, 0.5 + 1e-9, 0.5 - 1e-8, 1e-3, 0.0, -2.0, 3e38, 1 / 61, 1 / 61 + 1e-12])
+runs = st.dictionaries(words, st.lists(st.tuples(words, close_scores), max_size=6, unique_by=lambda hit: hit[0]))
+judgments = st.dictionaries(words, st.integers(-2, 3), max_size=6)
+
+
+@given(runs)
+def test_a_written_run_is_read_back_in_its_order_by_us_and_by_trec_eval(tmp_path_factory, rankings):
+    run = Run("r", {q: tuple(Hit(d, s, WHOLE) for d, s in hits) for q, hits in rankings.items() if hits})
+    if not run.hits:
+        return
+    path = tmp_path_factory.mktemp("runs") / "run"
+    path.write_bytes(trec_run_bytes(run))
+    again = read_trec_run(path).run
+    assert {q: ranking(again, q) for q in again.hits} == {q: ranking(run, q) for q in run.hits}
+    theirs = pytrec_eval.parse_run(path.read_text(encoding="utf-8").split("\n")[:-1])
+    for query_id, hits in run.hits.items():
+        for rank, hit in enumerate(hits, start=1):
+            judged = pytrec_eval.RelevanceEvaluator({query_id: {hit.doc_id: 1}}, {"recip_rank"})
+            assert judged.evaluate(theirs)[query_id]["recip_rank"] == pytest.approx(1 / rank)
+
+
+@given(st.dictionaries(words, st.dictionaries(words, st.integers(0, 3), min_size=1), min_size=1))
+def test_written_qrels_are_read_back(tmp_path_factory, qrels):
+    path = tmp_path_factory.mktemp("qrels") / "qrels"
+    path.write_bytes(trec_qrels_bytes(qrels))
+    assert read_trec_qrels(path) == qrels
+
+
+@given(st.lists(st.tuples(words, close_scores), min_size=1, max_size=12, unique_by=lambda hit: hit[0]), judgments)
+def test_any_order_of_ties_scores_as_trec_eval_scores_it(tmp_path_factory, hits, grades):
+    folder = tmp_path_factory.mktemp("trec")
+    run = written(folder, "".join(f"q Q0 {d} {r} {s!r} t\n" for r, (d, s) in enumerate(hits)))
+    qrels = written(folder, "".join(f"q 0 {d} {g}\n" for d, g in grades.items()) + "q 0 other 1\n", "qrels")
+    judged = {**grades, "other": 1}
+    theirs = pytrec_eval.RelevanceEvaluator({"q": judged}, {"ndcg_cut_5,10", "recall_5", "recip_rank"})
+    expected = theirs.evaluate({"q": dict(hits)})["q"]
+    ours = read_trec_run(run).run
+    for name, measure in {"ndcg_cut_5": "ndcg@5", "recall_5": "recall@5", "recip_rank": "mrr@100"}.items():
+        value = graded_values(ours, read_trec_qrels(qrels), parse_measure(measure), 1)[0]
+        assert value / SCORE_UNIT == pytest.approx(expected[name], abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """Paths of a run and qrels of 30 queries with ties, unjudged documents, junk grades, and queries on one side."""
+    rng = random.Random(5)
+    folder = tmp_path_factory.mktemp("collection")
+    doc_ids = [f"d{i}" for i in range(200)]
+    run, qrels = [], []
+    for number in range(30):
+        if number != 3:
+            for rank, doc_id in enumerate(rng.sample(doc_ids, 120), start=1):
+                run.append(f"q{number} Q0 {doc_id} {rank} {rng.randrange(40) / 7} t\n")
+        if number != 4:
+            qrels += [f"q{number} 0 {doc_id} {rng.choice([-1, 0, 1, 2, 3])}\n" for doc_id in rng.sample(doc_ids, 25)]
+    return written(folder, "".join(run)), written(folder, "".join(qrels), "qrels")
+
+
+@pytest.mark.parametrize("relevant", [1, 2])
+def test_measures_equal_ir_measures_to_nine_places(collection, relevant):
+    run_path, qrels_path = collection
+    found, qrels = read_trec_run(run_path, depth=1000).run, read_trec_qrels(qrels_path)
+    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    pairs = {
+        "ndcg@5": nDCG @ 5,
+        "ndcg@100": nDCG @ 100,
+        "recall@10": R(rel=relevant) @ 10,
+        "recall@1000": R(rel=relevant) @ 1000,
+        "mrr@1000": RR(rel=relevant),
+    }
+    raw_run = list(ir_measures.read_trec_run(str(run_path)))
+    raw_qrels = list(ir_measures.read_trec_qrels(str(qrels_path)))
+    theirs = {(m.measure, m.query_id): m.value for m in ir_measures.iter_calc(pairs.values(), raw_qrels, raw_run)}
+    for name, measure in pairs.items():
+        ours = graded_values(run, qrels, parse_measure(name), relevant) / SCORE_UNIT
+        expected = [theirs.get((measure, query_id), 0.0) for query_id in qrels]
+        assert np.abs(ours - expected).max() <= 1e-9
+        assert ours[list(qrels).index("q3")] == 0
+
+
+def test_reciprocal_rank_is_cut_where_its_name_says(collection):
+    run_path, qrels_path = collection
+    found, qrels = read_trec_run(run_path).run, read_trec_qrels(qrels_path)
+    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    whole, cut = (graded_values(run, qrels, parse_measure(name), 2) for name in ("mrr@100", "mrr@3"))
+    assert cut.tolist() == [value if value >= SCORE_UNIT // 3 else 0 for value in whole.tolist()]
+    assert 0 < cut.sum() < whole.sum()
+
+
+def test_measures_equal_those_of_the_eval_sets(collection):
+    run_path, qrels_path = collection
+    found, qrels = read_trec_run(run_path).run, read_trec_qrels(qrels_path)
+    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    scores = score(run, list(qrels), qrels, relevant_grade=2)
+    for name in ("ndcg@10", "recall@10", "recall@100", "mrr@10"):
+        assert graded_values(run, qrels, parse_measure(name), 2).tolist() == list(scores.values[name])
+
+
+def test_a_run_written_again_has_the_same_measures(collection, tmp_path):
+    run_path, qrels_path = collection
+    run, qrels = read_trec_run(run_path).run, read_trec_qrels(qrels_path)
+    again = tmp_path / "again"
+    again.write_bytes(trec_run_bytes(run))
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10", "recall_100", "recip_rank"})
+    # pytrec_eval, too, must see no more than the hundred documents that were kept.
+    kept = {q: {hit.doc_id: hit.score for hit in hits} for q, hits in run.hits.items()}
+    with again.open() as stream:
+        assert evaluator.evaluate(pytrec_eval.parse_run(stream)) == evaluator.evaluate(kept)

@@ -1,0 +1,348 @@
+import json
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError, IntegrityError
+from runner.base.records import Query, Span
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.labels import append_labels, judgments, label_prefix, load_labels
+from runner.eval_set.preregistration import preregister, registered_cells
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.version import (
+    CACHE_VARIABLE,
+    CHECKOUT,
+    Workspace,
+    corpus_bytes,
+    load_corpus,
+    load_queries,
+    newest_version,
+    open_version,
+)
+from tests.support.small_set import make_version, query_rows
+
+SHA = "ab" * 32
+
+
+def label(query_id="q01", doc_id="d1", grade=2, **fields) -> Label:
+    given = {"reason": "why", "judge": "j", "model": "", "round": 1, "batch": "", "spans": [], **fields}
+    return Label(
+        query_id=query_id,
+        doc_id=doc_id,
+        grade=grade,
+        prompt_sha256=SHA,
+        evidence_sha256=SHA,
+        judged_on="2026-01-31",
+        **given,
+    )
+
+
+def edit_plan(version, *, rehearsal=False, **fields):
+    path = version.plan_path(rehearsal=rehearsal)
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **fields}))
+
+
+def edit_queries(version, rows):
+    version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}))
+
+
+def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_path):
+    workspace = Workspace(tmp_path, tmp_path / "set", tmp_path / "work", tmp_path / "cache")
+    assert open_version(workspace, SOURCES["demo"]).number == 1
+    assert not list(tmp_path.iterdir())
+    for name in ("v2", "v10", "v9-old", "version", "v"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        (tmp_path / "set" / name / "plan.yaml").touch()
+    (tmp_path / "set" / "v11").write_text("a file")
+    (tmp_path / "set" / "v12").mkdir()  # without a plan it is no version, and hides none
+    version = open_version(workspace, SOURCES["demo"])
+    assert (version.number, version.folder, version.judge_path.name) == (10, tmp_path / "set" / "v10", "judge-v10.md")
+
+
+def test_a_folder_of_versions_is_worked_on_beside_it_and_the_checkouts_own_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    elsewhere = newest_version("demo", tmp_path)
+    assert (elsewhere.folder, elsewhere.work) == (tmp_path / "v1", tmp_path / ".work" / "demo" / "v1")
+    assert elsewhere.cache == tmp_path / "cache"
+    own = CHECKOUT / "eval-sets" / "demo"
+    assert newest_version("demo", own) == newest_version("demo")
+    assert newest_version("demo").work == CHECKOUT / ".work" / "demo" / "v1"
+    for wrong in (own / "v1", own / "v1" / "plan.yaml"):
+        with pytest.raises(InputError, match="is a version or a file; give the folder that holds v1/"):
+            newest_version("demo", wrong)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for wrong in (tmp_path / ("a" * 300), tmp_path / "circle"):
+        with pytest.raises(InputError, match="cannot be used"):
+            newest_version("demo", wrong)
+
+
+def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path):
+    record, rehearsal = make_version(tmp_path), make_version(tmp_path, rehearsal=True)
+    assert record.queries_path == rehearsal.queries_path
+    assert record.corpus_path == rehearsal.corpus_path
+    assert record.labels_path == rehearsal.labels_path
+    assert rehearsal.record == record.record / "rehearsal"
+    for path in ("run_path", "chunk_run_path", "cell_path"):
+        assert getattr(rehearsal, path)("bm25 x whole_doc").is_relative_to(record.record / "rehearsal")
+    assert (record.name, rehearsal.name) == ("demo v1", "demo v1 (rehearsal)")
+
+
+def test_queries_come_in_the_order_of_the_file(version):
+    queries = load_queries(version.queries_path)
+    assert [query.query_id for query in queries] == [row["id"] for row in query_rows()]
+    first = query_rows()[0]
+    assert queries[0] == Query(first["id"], first["text"], "topic", "generated", first["source_document"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "q01"}, "the same id twice: 'q01'"),
+        ({"text": query_rows()[0]["text"]}, "the same text twice: 'loans for growers"),
+        ({"id": "q 2"}, "queries.1.id: "),
+        ({"id": "q2\n"}, "queries.1.id: "),
+        ({"id": 2}, "queries.1.id: input should be a valid string (found 2)"),
+        ({"text": ""}, "queries.1.text: "),
+        ({"text": True}, "queries.1.text: "),
+        ({"kind": ""}, "queries.1.kind: "),
+        ({"origin": "guessed"}, "queries.1.origin: "),
+        ({"grade": 3}, "queries.1.grade: extra inputs are not permitted"),
+    ],
+)
+def test_a_query_that_cannot_be_used_is_named_with_its_place(version, change, said):
+    rows = query_rows()
+    rows[1].update(change)
+    edit_queries(version, rows)
+    with pytest.raises(InputError) as caught:
+        load_queries(version.queries_path)
+    assert str(version.queries_path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_every_repeated_id_is_named_once(version):
+    edit_queries(version, query_rows() + query_rows()[:2] + query_rows()[:1])
+    with pytest.raises(InputError, match="the same id twice: 'q01', 'q02'"):
+        load_queries(version.queries_path)
+
+
+def test_the_manifest_reads_back_as_it_was_written(version):
+    header, rows = load_corpus(version.corpus_path)
+    assert (header.n_documents, header.n_read, header.source, header.quarantined) == (16, 16, "demo", [])
+    assert corpus_bytes(header, reversed(rows)) == version.corpus_path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda lines: [], "is empty"),
+        (lambda lines: lines[:-1], "16 documents expected"),
+        (lambda lines: [*lines, lines[-1]], "16 documents expected"),
+        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "out of order"),
+        (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "corpus.jsonl:4: not JSON"),
+        (lambda lines: [lines[1], *lines[1:]], "corpus.jsonl:1: "),
+        (lambda lines: [*lines[:2], lines[0], *lines[3:]], "corpus.jsonl:3: "),
+    ],
+)
+def test_a_damaged_manifest_is_named(version, edit, said):
+    lines = version.corpus_path.read_text().splitlines()
+    version.corpus_path.write_text("".join(line + "\n" for line in edit(lines)))
+    with pytest.raises(InputError) as caught:
+        load_corpus(version.corpus_path)
+    assert str(version.corpus_path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+grades = st.tuples(st.sampled_from(["q1", "q2", "q3"]), st.sampled_from("abcdef"), st.integers(0, 3))
+
+
+@given(st.lists(st.lists(grades, max_size=4), max_size=4))
+@settings(deadline=None, max_examples=30)
+def test_appending_labels_keeps_every_earlier_byte(tmp_path_factory, appends):
+    path = tmp_path_factory.mktemp("labels") / "labels.jsonl"
+    before, known = b"", {}
+    for batch in appends:
+        fresh = [label(*row) for row in batch]
+        fresh = list({one.key: one for one in fresh if one.key not in known}.values())
+        append_labels(path, fresh)
+        assert path.read_bytes().startswith(before)
+        before = path.read_bytes()
+        known |= {one.key: one for one in fresh}
+        assert load_labels(path) == tuple(known.values())
+        assert label_prefix(path).lines == len(known)
+
+
+def test_a_version_without_labels_has_none(tmp_path):
+    assert load_labels(tmp_path / "labels.jsonl") == ()
+    assert label_prefix(tmp_path / "labels.jsonl").lines == 0
+
+
+def test_labels_cut_in_the_middle_of_a_line_are_not_read(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    append_labels(path, [label()])
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="ends in the middle of a line"):
+        load_labels(path)
+
+
+def test_a_pair_may_be_labelled_by_two_judges_and_in_two_rounds_but_never_twice_by_one(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    append_labels(path, [label(), label(judge="k"), label(round=2)])
+    assert len(load_labels(path)) == 3
+    append_labels(path, [label(grade=0)])
+    with pytest.raises(InputError, match=r"labels\.jsonl:4: query q01 and d1 are labelled twice"):
+        load_labels(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("grade", 4),
+        ("grade", -1),
+        ("grade", "2"),
+        ("grade", 2.0),
+        ("grade", True),
+        ("grade", None),
+        ("judge", ""),
+        ("round", 0),
+        ("prompt_sha256", "ab"),
+        ("judged_on", "yesterday"),
+        ("spans", [[1]]),
+        ("spans", [[-1, 4]]),
+        ("mood", "good"),
+    ],
+)
+def test_a_label_of_the_wrong_shape_is_named_with_file_and_line(tmp_path, field, value):
+    path = tmp_path / "labels.jsonl"
+    append_labels(path, [label()])
+    row = {**label("q02").model_dump(), field: value}
+    path.write_text(path.read_text() + json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=rf"labels\.jsonl:2: {field}"):
+        load_labels(path)
+
+
+def test_labels_become_judgments_with_their_spans():
+    (found,) = judgments([label(grade=3, spans=[[0, 4], [9, 12]], model="m", batch="batch-0001")])
+    assert (found.query_id, found.doc_id, found.grade, found.judge) == ("q01", "d1", 3, "j")
+    assert found.spans == (Span(0, 4), Span(9, 12))
+    assert (found.model, found.batch, found.reason) == ("m", "batch-0001", "why")
+    assert (found.prompt_sha256, found.evidence_sha256, found.round) == (SHA, SHA, 1)
+
+
+def test_a_preregistration_is_written_once_and_stays_as_it_is(version):
+    frozen = preregister(version)
+    before = (version.preregistration_path.read_bytes(), version.preregistration_path.stat().st_mtime_ns)
+    assert preregister(version) == frozen
+    assert (version.preregistration_path.read_bytes(), version.preregistration_path.stat().st_mtime_ns) == before
+
+
+def test_too_few_queries_are_not_preregistered(version):
+    edit_queries(version, query_rows()[:24])
+    with pytest.raises(InputError, match="criterion 1: 24 queries; at least 25 are needed"):
+        preregister(version)
+    assert not version.preregistration_path.exists()
+
+
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_a_plan_that_breaks_a_criterion_is_not_preregistered(version, rehearsal):
+    edit_plan(version, rehearsal=rehearsal, pool_depth=3)
+    with pytest.raises(InputError, match="pool_depth: 3"):
+        preregister(version)
+    assert not version.preregistration_path.exists()
+
+
+def change_a_query(version):
+    version.queries_path.write_bytes(version.queries_path.read_bytes().replace(b"loans for", b"loan for"))
+
+
+def change_the_corpus(version):
+    version.corpus_path.write_bytes(version.corpus_path.read_bytes().replace(b'"n_read": 16', b'"n_read": 17'))
+
+
+def change_the_prompt(version):
+    version.judge_path.write_bytes(version.judge_path.read_bytes() + b" ")
+
+
+def change_the_rule(version):
+    edit_plan(version, rule={"min_gain": 0.01, "max_recall_loss": 0.02})
+
+
+def change_the_rehearsals_rule(version):
+    edit_plan(version, rehearsal=True, relevant_grade=1)
+
+
+def change_the_rehearsals_baseline(version):
+    edit_plan(version, rehearsal=True, baseline="minilm-static-384 x fixed_token_512_50")
+
+
+def change_a_judge(version):
+    judges = version.plan().judges.model_dump()
+    edit_plan(version, judges={**judges, "first": {"api": "openai", "model": "qwen3-32b"}})
+
+
+def remove_a_cell(version):
+    edit_plan(version, cells=[cell for cell in version.plan().cells if not cell.startswith("rrf")])
+
+
+def remove_the_rehearsal(version):
+    version.plan_path(rehearsal=True).unlink()
+
+
+CHANGES = {
+    change_a_query: "queries.yaml changed",
+    change_the_corpus: "corpus.jsonl changed",
+    change_the_prompt: "judge-v1.md changed",
+    change_the_rule: "the rule or the judges of the production plan changed",
+    change_a_judge: "the rule or the judges of the production plan changed",
+    change_the_rehearsals_rule: "the rule or the judges of the rehearsal plan changed",
+    change_the_rehearsals_baseline: "the baseline of the rehearsal plan changed",
+    remove_a_cell: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
+    remove_the_rehearsal: "the rehearsal plan is gone",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_a_preregistration_froze_cannot_change(version, change):
+    preregister(version)
+    before = version.preregistration_path.read_bytes()
+    change(version)
+    with pytest.raises(IntegrityError) as caught:
+        preregister(version)
+    assert CHANGES[change] in str(caught.value)
+    assert "open the next version" in str(caught.value)
+    assert sum(said in str(caught.value) for said in set(CHANGES.values())) == 1
+    assert version.preregistration_path.read_bytes() == before
+
+
+def test_every_change_is_named_at_once(version):
+    preregister(version)
+    said = [(change, said) for change, said in CHANGES.items() if change is not remove_the_rehearsal]
+    for change, _ in said:
+        change(version)
+    with pytest.raises(IntegrityError) as caught:
+        preregister(version)
+    assert all(message in str(caught.value) for _, message in said)
+
+
+def test_a_cell_that_is_added_later_is_allowed_and_not_registered(version):
+    frozen = preregister(version)
+    extra = "bm25-okapi x whole_doc"
+    edit_plan(version, cells=[*version.plan().cells, extra])
+    assert preregister(version) == frozen
+    assert extra not in registered_cells(frozen, rehearsal=False)
+    assert registered_cells(frozen, rehearsal=False) == frozenset(version.plan().cells) - {extra}
+
+
+def test_a_rehearsal_that_was_not_registered_has_no_tested_family(version):
+    remove_the_rehearsal(version)
+    frozen = preregister(version)
+    assert frozen.rehearsal is None
+    assert registered_cells(frozen, rehearsal=True) == frozenset()
+
+
+def test_a_damaged_preregistration_is_named(version):
+    preregister(version)
+    version.preregistration_path.write_bytes(version.preregistration_path.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"preregistration\.json is not JSON"):
+        preregister(version)

@@ -1,0 +1,378 @@
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from runner.base.canonical import file_sha256, json_bytes, write_atomic
+from runner.base.records import Chunk, Hit, Run, Span
+from runner.base.store import Store
+from runner.commands import main as cli
+from runner.embed.chunk_corpus import chunks_to_rows
+from runner.embed.cost.ledger import BudgetError, write_session
+from runner.embed.cost.options import RemoteOptions
+from runner.embed.stored_chunks import ROWS, STAGE, chunk_inputs, stored_chunk_tokens
+from runner.eval_set import version as eval_set
+from runner.eval_set.labels import append_labels
+from runner.eval_set.lock import write_lock
+from runner.eval_set.preregistration import preregister
+from runner.eval_set.runs import run_bytes
+from runner.eval_set.shapes.decision import Chosen, Decision
+from runner.eval_set.version import CHECKOUT
+from runner.evening.dry_run import RECORDED, describe
+from runner.evening.next_version import open_next
+from tests.embed.test_estimate import session
+from tests.eval_set.test_version import label
+from tests.support.small_set import begin, make_version, query_rows, write_plans, write_queries
+
+HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
+
+
+@pytest.fixture(name="dry_run")
+def _dry_run(tmp_path, monkeypatch, capsys):
+    """Exit code and lines of a dry run, after a check that it wrote nothing."""
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+
+    def run(*arguments):
+        before = tree(tmp_path)
+        where = f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"
+        code = cli.main(["--source=demo", "--dry-run", where, *arguments])
+        assert tree(tmp_path) == before
+        said = capsys.readouterr()
+        assert code in (0, 1) or not said.out
+        return code, said.out.splitlines(), said.err
+
+    return run
+
+
+def tree(folder):
+    return {path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in folder.rglob("*")}
+
+
+def decided(version):
+    decision = Decision(
+        schema_version=1,
+        source="demo",
+        version=1,
+        kind="rehearsal" if version.rehearsal else "production",
+        tier="baseline kept",
+        chosen=Chosen(
+            cell="bm25 x whole_doc",
+            standing="no candidate",
+            retrieval="bm25",
+            encoder="",
+            encoder_revision="",
+            chunker="whole_doc",
+        ),
+        baseline="minilm-l6-v2 x fixed_token_512_50",
+        candidates=[],
+        rationale="r",
+        decided_by="me",
+        reason="cheap",
+        decided_on="2026-01-31",
+        results_sha256="ab" * 32,
+    )
+    (version.record / "decision.json").write_bytes(json_bytes(decision.model_dump()))
+
+
+def run_every_cell(version):
+    """Cells whose runs find one document for the first query and nothing for the others."""
+    hits = {row["id"]: () for row in query_rows()} | {"q01": (Hit("BILLS-117hr101ih", 1.0, Span(0, 9)),)}
+    for cell in version.plan().cells:
+        write_atomic(version.run_path(cell), run_bytes(Run(cell, hits)))
+        write_atomic(version.cell_path(cell), b"{}")
+
+
+def nothing(tmp_path):
+    make_version(tmp_path)
+
+
+def plans(tmp_path):
+    write_plans(make_version(tmp_path))
+
+
+def corpus(tmp_path):
+    begin(tmp_path).queries_path.unlink()
+
+
+def few_queries(tmp_path):
+    rows = {"schema_version": 1, "queries": query_rows()[:24]}
+    begin(tmp_path).queries_path.write_text(yaml.safe_dump(rows))
+
+
+def queries(tmp_path):
+    begin(tmp_path)
+
+
+def one_cell(tmp_path):
+    version = begin(tmp_path)
+    run_every_cell(version)
+    version.cell_path("bm25 x whole_doc").unlink()
+
+
+def cells(tmp_path):
+    run_every_cell(begin(tmp_path))
+
+
+def labels(tmp_path):
+    version = begin(tmp_path)
+    run_every_cell(version)
+    judged = label("q01", "BILLS-117hr101ih")
+    append_labels(version.labels_path, [judged.model_copy(update={"prompt_sha256": file_sha256(version.judge_path)})])
+
+
+def decision_without_lock(tmp_path):
+    labels(tmp_path)
+    decided(make_version(tmp_path))
+
+
+def lock_without_decision(tmp_path):
+    labels(tmp_path)
+    write_lock(make_version(tmp_path).record)
+
+
+STATES = {
+    nothing: "undecided: no corpus is sampled yet",
+    plans: "undecided: no corpus is sampled yet",
+    corpus: "undecided: 16 documents are sampled, no queries are written yet",
+    few_queries: "undecided: 24 queries; at least 25 are needed",
+    queries: "undecided: 9 of 9 cells are not run yet",
+    one_cell: "undecided: 1 of 9 cells are not run yet",
+    cells: "undecided: 1 of 1 pairs are not judged yet",
+    labels: "undecided: everything is there; run without --dry-run",
+    decision_without_lock: "undecided: what was chosen is not locked yet; run without --dry-run",
+    lock_without_decision: "undecided: everything is there; run without --dry-run",
+}
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_the_last_line_says_what_is_missing_and_shares_no_word_with_the_other_one(tmp_path, dry_run, state):
+    state(tmp_path)
+    code, lines, _ = dry_run()
+    assert code == 1
+    assert lines[-1] == STATES[state]
+    assert not set(RECORDED.split()) & set(lines[-1].replace(";", " ").replace(":", " ").lower().split())
+    assert not any(RECORDED in line for line in lines)
+
+
+def test_the_last_line_of_a_locked_decision_is_exactly_that_it_is_recorded(tmp_path, dry_run):
+    version = begin(tmp_path)
+    decided(version)
+    write_lock(version.record)
+    code, lines, _ = dry_run()
+    assert code == 0
+    assert lines[-1] == "decision recorded"
+    assert lines[-2] == "demo v1: chosen is bm25 x whole_doc (no candidate). Decided by me: cheap."
+    assert not any("undecided" in line for line in lines)
+
+
+def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
+    version = begin(tmp_path, rehearsal=True)
+    decided(version)
+    write_lock(version.record)
+    code, lines, _ = dry_run()
+    assert code == 1
+    assert lines[-1] == "undecided: 9 of 9 cells are not run yet"
+    _, lines, _ = dry_run("--rehearse")
+    assert "never counts as a decision" in lines[-2]
+
+
+def test_the_plan_that_would_be_written_is_shown(tmp_path, dry_run):
+    _, lines, _ = dry_run()
+    plan = make_version(tmp_path).plan_path(rehearsal=False)
+    assert lines[0] == "demo v1"
+    assert lines[1] == f"plan: {plan} does not exist yet; the first run writes this one:"
+    assert '    - "minilm-l6-v2 x section_aware_bills_v1"' in lines
+
+
+def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_run):
+    begin(tmp_path)
+    _, lines, _ = dry_run()
+    assert "plan: 9 cells, pool depth 30, baseline minilm-l6-v2 x fixed_token_512_50" in lines
+    assert "  rrf(bm25,minilm-l6-v2) x section_aware_bills_v1" in lines
+    assert "cost: $0.00 (local encoders)" in lines
+    assert "encoders: minilm-l6-v2, minilm-static-384" in lines
+    assert "corpus: 16 of 16 documents, 0 quarantined" in lines
+    assert any(line.startswith("queries: 25; smallest difference") and "0.088" in line for line in lines)
+
+
+def cost_lines(version, remote, **known):
+    """What a dry run says of the cost of rented machines, after a check that it wrote nothing."""
+    before = tree(version.work.parents[1])
+    lines, _ = describe(version, None, remote, known.get("stored", lambda version, chunker, limit: None))
+    assert tree(version.work.parents[1]) == before
+    (last,) = [number for number, line in enumerate(lines) if line.startswith("cost: ")]
+    return [line for line in lines[: last + 1] if line.startswith(("cost: ", "  minilm")) and " x " not in line]
+
+
+def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path):
+    counts = {"fixed_token_512_50": 1_000_000, "whole_doc": 7}
+    *encoders, total = cost_lines(
+        begin(tmp_path), RemoteOptions(), stored=lambda version, chunker, limit: counts.get(chunker, 500_000)
+    )
+    assert [line.split(":")[0] for line in encoders] == ["  minilm-l6-v2", "  minilm-static-384"]
+    # Four chunkers, the baseline's twice, and 25 queries twice.
+    assert "tokens (counted chunks) at 100,000 tokens/s (default): " in encoders[0]
+    assert int(encoders[0].split()[1].replace(",", "")) - 3_500_000 in range(1, 5_000)
+    assert total.startswith("cost: $0.24 for embedding on L4 ($0.000235 a container-second, list price, second-hand, ")
+    assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
+
+
+def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path, monkeypatch):
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    version = begin(tmp_path)
+    assert stored_chunk_tokens(version, "whole_doc", 0) is None
+    inputs = chunk_inputs("whole_doc", file_sha256(version.corpus_path))
+    sizes = (700, 256, 10)
+    chunks = [Chunk(f"d{number}", 0, Span(0, 9), "", n_tokens) for number, n_tokens in enumerate(sizes)]
+    Store(version.cache).ensure(STAGE, inputs, lambda folder: write_atomic(folder / ROWS, chunks_to_rows(chunks)))
+    assert stored_chunk_tokens(version, "whole_doc", 0) == sum(sizes)
+    assert stored_chunk_tokens(version, "whole_doc", 256) == 256 + 256 + 10
+
+
+def test_what_would_pass_the_ceiling_is_shown_as_refused_with_what_was_spent_before(tmp_path):
+    version = begin(tmp_path)
+    write_session(version.work / "spend" / "a.json", session(usd=4.99))
+    total = cost_lines(version, RemoteOptions())[-1]
+    assert total.endswith("$4.99 spent before; over --max-usd 5.00, so it would be refused")
+
+
+def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_path):
+    version = begin(tmp_path)
+    replays = version.work.with_name("v7") / "replay" / "spend"
+    write_session(replays / "a.json", session(what="minilm-l6-v2"))
+    write_session(replays / "b.json", session(what="minilm-l6-v2", kind="weights", gpu="cpu"))
+    encoder, other, total = cost_lines(version, RemoteOptions())
+    assert "at 20,000 tokens/s (measured on 2026-05-01)" in encoder
+    assert "(default)" in other
+    assert "and $0.00082 for downloading weights; $0.00 spent before" in total
+
+
+def test_what_a_server_costs_is_not_known(tmp_path):
+    lines, _ = describe(begin(tmp_path), server="http://localhost:8080/v1/embeddings")
+    assert "cost: not known (encoders of http://localhost:8080/v1/embeddings)" in lines
+
+
+def test_a_damaged_ledger_of_another_version_is_left_out_of_rates_and_said(tmp_path, caplog):
+    version = begin(tmp_path)
+    damaged = version.work.parents[1] / "bills" / "v1" / "spend" / "a.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    assert "(default)" in cost_lines(version, RemoteOptions())[0]
+    assert str(damaged) in caplog.text
+
+
+def test_cells_that_are_run_already_cost_nothing_more(tmp_path):
+    version = begin(tmp_path)
+    baseline = cost_lines(version, RemoteOptions())
+    run_every_cell(version)
+    (again, _) = cost_lines(version, RemoteOptions())
+    assert len(baseline) == 3
+    assert "minilm-l6-v2" in again  # the baseline's second run is still to come
+
+
+def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
+    for version in (make_version(tmp_path), make_version(tmp_path)):
+        (line,) = cost_lines(version, RemoteOptions(max_usd=2.5))
+        assert line == "cost: not known before documents are sampled; --max-usd 2.50 holds in any case"
+        write_plans(version)
+
+
+def test_a_damaged_ledger_ends_a_dry_run_with_its_name(tmp_path):
+    version = begin(tmp_path)
+    (version.work / "spend").mkdir(parents=True)
+    (version.work / "spend" / "a.json").write_bytes(b"{")
+    with pytest.raises(BudgetError, match=r"a\.json"):
+        describe(version, None, RemoteOptions())
+
+
+def test_a_broken_plan_is_told_with_every_criterion(tmp_path, dry_run):
+    version = begin(tmp_path)
+    path = version.plan_path(rehearsal=False)
+    path.write_text(
+        path.read_text().replace("pool_depth: 30", "pool_depth: 1").replace("source: demo", "source: bills")
+    )
+    code, lines, errors = dry_run()
+    assert (code, lines) == (2, [])
+    assert "pool_depth: 1" in errors
+    assert "the plan is for 'bills'" in errors
+
+
+def test_a_changed_file_of_a_locked_version_exits_4(tmp_path, dry_run):
+    version = begin(tmp_path)
+    decided(version)
+    write_lock(version.record)
+    write_queries(version.folder).write_bytes(b"schema_version: 1\n")
+    code, lines, errors = dry_run()
+    assert (code, lines) == (4, [])
+    assert "queries.yaml: changed" in errors
+
+
+@pytest.mark.parametrize("view", [(), ("--rehearse",)])
+def test_a_changed_file_of_a_preregistered_version_exits_4(tmp_path, dry_run, view):
+    version = begin(tmp_path)
+    preregister(version)
+    assert dry_run(*view)[0] == 1
+    version.queries_path.write_text(version.queries_path.read_text().replace("city bus", "city tram"))
+    code, lines, errors = dry_run(*view)
+    assert (code, lines) == (4, [])
+    assert "froze demo v1" in errors
+    assert "since then queries.yaml changed (frozen" in errors
+
+
+def test_a_changed_file_of_an_open_v2_is_said_and_v1s_decision_stays(tmp_path, dry_run):
+    version = begin(tmp_path)
+    preregister(version)
+    decided(version)
+    write_lock(version.record)
+    open_next(version, today="2026-02-01")
+    following = make_version(tmp_path)
+    assert following.number == 2
+    preregister(following)
+    following.judge_path.write_text("other words")
+    code, lines, _ = dry_run()
+    assert (code, lines[0], lines[-1]) == (0, "demo v2", "decision recorded")
+    assert lines[-2].startswith("in force: demo v1: chosen is ")
+    assert lines[-3].startswith("demo v2 is open: ")
+    assert "judge-v2.md changed (frozen" in lines[-3]
+
+
+def test_a_judges_address_that_is_none_is_refused_as_the_run_refuses_it(tmp_path, dry_run):
+    begin(tmp_path)
+    code, lines, errors = dry_run("--judge", "--judge-url", "foo")
+    assert (code, lines) == (2, [])
+    assert "--judge-url is no address" in errors
+
+
+@pytest.mark.parametrize("state", ["nothing", "everything"])
+def test_a_dry_run_loads_nothing_heavy(tmp_path, state):
+    if state == "everything":
+        version = begin(tmp_path)
+        decided(version)
+        write_lock(version.record)
+    loaded = modules("--source=demo", "--dry-run", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}")
+    assert "runner.evening.dry_run" in loaded
+    assert not set(HEAVY) & loaded
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("labels", "--help"), ("render", "--help"), ("verify", "--help")])
+def test_help_loads_nothing_heavy(arguments):
+    loaded = modules(*arguments)
+    assert "runner.commands.main" in loaded
+    assert not set(HEAVY) & loaded
+
+
+def modules(*arguments):
+    """Names of the modules that a command line has loaded by its end, top-level names and dotted ones."""
+    program = (
+        "import sys\n"
+        "from runner.commands.main import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "finally:\n"
+        "    print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())

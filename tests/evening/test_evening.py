@@ -1,0 +1,332 @@
+"""The evening from nothing to a locked decision: every state, every exit, in order."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.decide.decide import Choice
+from runner.embed.backends import LocalBackend
+from runner.eval_set.labels import load_labels
+from runner.eval_set.lock import verify_lock
+from runner.eval_set.version import Version
+from runner.evening.evening import Evening
+from runner.evening.exploration import Exploration
+from runner.judge.answers import import_answers
+from runner.judge.prep_labels import REPEATS
+from tests.support.evening_process import CHOICE, few_draws_in_plans, run
+from tests.support.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
+
+
+@pytest.fixture(autouse=True)
+def few_draws() -> Iterator[None]:
+    """New plans draw little: what is claimed here is not what the figures are."""
+    with few_draws_in_plans():
+        yield
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "corpus")
+
+
+@pytest.fixture
+def decided(decided_evening: Path, tmp_path: Path) -> Version:
+    """A version of its own with a locked decision."""
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
+    kind = Exploration if "cells" in more else Evening
+    return kind(version, corpus, backend=LocalBackend(fake_encoders), **more)
+
+
+def judged(version: Version, only: slice = slice(None)) -> None:
+    for path in answers(version)[only]:
+        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+
+
+def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
+    bills = make_version(tmp_path)
+    with pytest.raises(
+        Outstanding, match=r"no queries yet.*queries\.yaml.*then run: bin/per-source-eval\.py --source=demo"
+    ):
+        evening(bills, corpus, options="--source=demo").run()
+    assert (bills.folder / "plan.yaml").exists()
+    assert (bills.folder / "rehearsal" / "plan.yaml").exists()
+    assert (bills.folder / "corpus.jsonl").exists()
+    assert len(list((bills.work / "reading").glob("*.md"))) == 16
+    assert not bills.preregistration_path.exists()
+
+    write_queries(bills.folder)
+    with pytest.raises(
+        Outstanding, match=r"(?s)pairs are to be judged.*labels import --source=demo .*--judge=NAME"
+    ) as stopped:
+        evening(bills).run()
+    assert bills.preregistration_path.exists()
+    example = next(line for line in str(stopped.value).splitlines() if line.startswith("  {"))
+    assert set(json.loads(example)) == {"batch", "query_id", "doc_id", "grade", "reason"}
+
+    judged(bills, slice(0, 1))
+    with pytest.raises(Outstanding, match=r"A provisional page with \d+ pairs unjudged: "):
+        evening(bills).run()
+    provisional = bills.work / "provisional" / "results.html"
+    assert b"provisional" in provisional.read_bytes().lower()
+    assert not (bills.record / "results.json").exists()
+
+    judged(bills)
+    with pytest.raises(Outstanding, match=r"then choose: .*--choose 'CELL' --reason 'WHY' --by NAME"):
+        evening(bills).run()
+    assert not (bills.record / "decision.json").exists()
+    answer = evening(bills, choice=CHOICE).run()
+    assert "chosen is bm25 x whole_doc (confirmed)" in answer
+    assert str(bills.record / "results.html") in answer
+    assert verify_lock(bills.record)
+    assert evening(bills).run() == answer
+
+
+def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    for _ in range(2):
+        with pytest.raises(Outstanding):
+            evening(version, corpus).run()
+    batches = sorted(version.judging.glob("batch-*.jsonl"))
+    rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
+    assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows) - REPEATS * (len(batches) - 1)
+    assert all(len(path.read_text().splitlines()) <= 100 for path in batches)
+    assert not re.search("minilm|bm25|rrf|fixed_token|section_aware", "".join(path.read_text() for path in batches))
+
+
+def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    rows = yaml.safe_load(version.queries_path.read_text())
+    for row in rows["queries"][:9]:
+        row["stratum"] = "north"
+    version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
+    with pytest.raises(Outstanding, match="to be judged"):
+        evening(version, corpus).run()
+    judged(version)
+    assert "chosen is" in evening(version, choice=CHOICE).run()
+
+
+def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided_evening, tmp_path):
+    from runner.report.rerender import write_page
+
+    pages = []
+    run(tmp_path)
+    versions = [make_version(folder) for folder in (decided_evening, tmp_path)]
+    receipt = versions[0].record / "receipt.json"
+    for number, version in enumerate(versions):
+        pages.append(write_page(version, receipt, tmp_path / f"{number}.html").read_bytes())
+    first, second = (version.record for version in versions)
+    assert (first / "results.json").read_bytes() == (second / "results.json").read_bytes()
+    assert pages[0] == pages[1]
+
+
+def test_a_decision_without_its_lock_is_completed_by_the_next_run(decided):
+    version = decided
+    locked = (version.record / "lock.json").read_bytes()
+    (version.record / "lock.json").unlink()
+    evening(version).run()
+    assert (version.record / "lock.json").read_bytes() == locked
+
+
+def test_a_decision_over_other_results_is_not_locked(decided):
+    version = decided
+    (version.record / "lock.json").unlink()
+    with (version.record / "results.json").open("a") as stream:
+        stream.write(" ")
+    with pytest.raises(IntegrityError, match=r"results\.json is not what the files beside it make"):
+        evening(version).run()
+
+
+def test_a_recorded_decision_is_final(decided):
+    with pytest.raises(InputError, match="That is final"):
+        evening(decided, choice=Choice("minilm-l6-v2 x fixed_token_512_50", "I prefer it", "me")).run()
+
+
+def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(decided):
+    version = decided
+    target = version.labels_path
+    content = bytearray(target.read_bytes())
+    content[len(content) // 2] ^= 1
+    target.write_bytes(bytes(content))
+    for attempt in (evening(version), evening(version, cells=["bm25 x recursive_v1"])):
+        with pytest.raises(IntegrityError, match=r"labels\.jsonl: changed"):
+            attempt.run()
+
+
+def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided):
+    version = decided
+    before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
+    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1-bare"]).run()
+    assert "nothing is decided" in answer
+    assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
+    [results] = version.work.glob("explorations/*/results.json")
+    timed = json.loads(results.with_name("receipt.json").read_text())["cells"]
+    assert set(timed) <= {row["cell"] for row in json.loads(results.read_text())["cells"]} | {"aa"}
+    rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
+    assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
+    assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
+    assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
+    assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
+
+
+def test_an_exploration_needs_a_frozen_set(tmp_path, corpus):
+    with pytest.raises(InputError, match="not preregistered yet"):
+        evening(make_version(tmp_path), corpus, cells=["bm25 x recursive_v1"]).run()
+
+
+def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
+    version = make_version(tmp_path, rehearsal=True)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    judged(version)
+    answer = evening(version, choice=CHOICE).run()
+    assert "never counts as a decision" in answer
+    assert "REHEARSAL" in (version.folder / "rehearsal" / "results.html").read_text().upper()
+    assert not (version.folder / "results.json").exists()
+    assert verify_lock(version.folder) is None
+    assert verify_lock(version.folder / "rehearsal")
+
+
+def test_a_query_blind_corpus_gets_no_decision(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    for path in answers(version):
+        rows = [json.loads(line) | {"grade": 1} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        import_answers(version, path, judge="same", model="", judged_on="2026-01-31")
+    with pytest.raises(NegativeVerdict, match="null gate"):
+        evening(version, choice=CHOICE).run()
+    assert not (version.record / "decision.json").exists()
+
+
+def test_labels_survive_as_bytes_when_more_are_imported(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    judged(version, slice(0, 1))
+    before = version.labels_path.read_bytes()
+    judged(version)
+    assert version.labels_path.read_bytes().startswith(before)
+    assert len({label.key for label in load_labels(version.labels_path)}) == len(load_labels(version.labels_path))
+
+
+def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):
+    version = decided
+    cell, other = "bm25 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
+    kinds = (Version.run_path, Version.chunk_run_path, Version.cell_path)
+    whole = {kind: kind(version, cell).read_bytes() for kind in kinds}
+    (version.record / "lock.json").unlink()
+
+    version.chunk_run_path(cell).write_bytes(whole[Version.chunk_run_path] + b"x\n")
+    with pytest.raises(IntegrityError, match=r"chunks\.tsv is not the run of bm25 x whole_doc"):
+        evening(version).run()
+
+    (version.record / "decision.json").unlink()
+    for kind in kinds:
+        kind(version, cell).write_bytes(kind(version, other).read_bytes())
+    with pytest.raises(IntegrityError, match="is not the run of bm25 x whole_doc"):
+        evening(version, choice=CHOICE).run()
+
+    for kind, content in whole.items():
+        kind(version, cell).write_bytes(content)
+    assert "chosen is" in evening(version, choice=CHOICE).run()
+
+
+def test_the_noise_floor_of_another_baseline_is_made_again(tmp_path, corpus):
+    version = make_version(tmp_path)
+    write_queries(version.folder)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    before = version.cell_path("aa").read_bytes()
+    facts = json.loads(before) | {"cell": "minilm-static-384 x fixed_token_512_50"}
+    version.cell_path("aa").write_bytes(json.dumps(facts).encode())
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    assert version.cell_path("aa").read_bytes() == before
+
+
+def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_path, monkeypatch):
+    asked = []
+
+    def fetch(source, folder, request, say):
+        asked.append((source, request.size, request.seed, request.cache))
+        write_corpus(folder)
+
+    monkeypatch.setattr("samplers.feeds.fetch.fetch", fetch)
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding, match="a corpus of 16 documents and no queries yet"):
+        evening(version, live=True).run()
+    with pytest.raises(Outstanding, match="no queries yet"):
+        evening(version, live=True).run()
+    sample = version.plan(rehearsal=False).sample
+    assert asked == [("demo", sample.size, sample.seed, version.cache)]
+    assert (version.work / "live").is_dir()
+
+
+def test_a_report_on_the_corpus_is_kept_beside_the_archive(tmp_path, corpus):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    report = json.loads((version.work / "readiness.json").read_bytes())
+    assert (report["documents"], report["quarantined"]) == (16, [])
+    assert report["near_duplicate_clusters"] == 0
+
+
+def test_without_documents_every_way_to_them_is_named(tmp_path):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding, match=r"a folder, a ZIP or the substrate's database.*--live"):
+        Evening(replace(version, source=replace(version.source, corpus=""))).run()
+
+
+def test_a_source_that_takes_a_chunker_over_says_so_in_plan_results_page_and_decision(tmp_path):
+    version = make_version(tmp_path)
+    reusing = replace(version, source=replace(version.source, reuses="us_code"))
+    corpus = write_corpus(tmp_path / "corpus")
+    write_queries(reusing.folder)
+    with pytest.raises(Outstanding):
+        evening(reusing, corpus).run()
+    judged(reusing)
+    evening(reusing, choice=CHOICE).run()
+    expected = {"chunker": "section_aware_bills_v1", "source": "us_code", "result": "not yet evaluated"}
+    assert reusing.plan().reuse.model_dump() == expected
+    assert json.loads((reusing.folder / "results.json").read_bytes())["plan"]["reuse"] == expected
+    assert json.loads((reusing.folder / "decision.json").read_bytes())["reuse"] == expected
+    page = (reusing.folder / "results.html").read_text(encoding="utf-8")
+    assert "was written for us_code and is taken over without code of its own" in page
+
+
+@pytest.mark.parametrize("place", ["nowhere", "empty", "file.txt"])
+def test_a_mistyped_path_opens_no_version(tmp_path, place):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").write_text("no corpus")
+    version = make_version(tmp_path)
+    with pytest.raises(InputError):
+        evening(version, tmp_path / place).run()
+    assert not version.plan_path(rehearsal=False).exists()
+    assert not version.folder.exists() or list(version.folder.iterdir()) == []
+
+
+def test_a_sample_that_the_plan_no_longer_asks_for_is_told_before_anybody_writes_queries(tmp_path, corpus):
+    version = make_version(tmp_path)
+    with pytest.raises(Outstanding):
+        evening(version, corpus).run()
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("seed: 2026}", "seed: 7}", 1))
+    with pytest.raises(InputError, match=r"asks for a sample of 500 \(seed 7\), .* is one of 500 \(seed 2026\)"):
+        evening(version, corpus).run()

@@ -1,0 +1,118 @@
+"""What a contributor relies on: an exploration shows the code as it is now, and computes only what it must."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chunkers import registry
+from runner.embed import stored_chunks
+from runner.embed.backends import LocalBackend
+from runner.evening.exploration import Exploration
+from runner.retrieve import make_runs as cell_runs
+from tests.support.small_set import SmallEncoder, make_version
+
+BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+
+
+@pytest.fixture(name="decided", scope="module")
+def _decided(decided_evening):
+    return decided_evening
+
+
+@pytest.fixture(name="version")
+def _version(decided, tmp_path):
+    """A decided version in a fresh checkout: its archive is there, its cache is not."""
+    version = make_version(tmp_path)
+    shutil.copytree(make_version(decided).folder.parent, version.folder.parent)
+    return version
+
+
+class Counted:
+    """Encoders that say which of them was asked to embed how many texts."""
+
+    def __init__(self):
+        self.texts = {}
+
+    def __call__(self, name):
+        counted = self.texts
+
+        class Counting(SmallEncoder):
+            def encode(self, texts, side):
+                counted[name] = counted.get(name, 0) + len(texts)
+                return super().encode(texts, side)
+
+        return Counting(name)
+
+
+def explore(version, *cells, encoders):
+    answer = Exploration(version, cells=cells, backend=LocalBackend(encoders)).run()
+    results = Path(answer.rpartition(": ")[2]).with_name("results.json")
+    return {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
+
+
+def test_sparse_cells_embed_nothing_where_the_record_holds_the_baseline(version):
+    encoders = Counted()
+    rows = explore(version, "bm25-okapi x recursive_v1", encoders=encoders)
+    assert set(rows) == {"bm25-okapi x recursive_v1", BASELINE}
+    assert encoders.texts == {}
+    assert not (version.cache / "vectors").exists()
+    assert not list(version.work.glob("explorations/*/runs/aa.tsv"))
+
+
+def test_a_dense_cell_embeds_with_its_own_encoder_alone_and_makes_no_a_a_run(version):
+    encoders = Counted()
+    explore(version, "minilm-static-384 x recursive_v1", encoders=encoders)
+    assert set(encoders.texts) == {"minilm-static-384"}
+    made = sorted(path.name for path in version.work.glob("explorations/*/runs/*") if ".chunks." not in path.name)
+    assert made == ["minilm-l6-v2-x-fixed_token_512_50.tsv", "minilm-static-384-x-recursive_v1.tsv"]
+    keys = [json.loads(path.read_text())["inputs"] for path in version.cache.glob("vectors/*/manifest.json")]
+    assert {key["order"] for key in keys} == {"forward"}
+    before = dict(encoders.texts)
+    explore(version, "minilm-static-384 x recursive_v1", encoders=encoders)
+    assert encoders.texts == before, "the second time everything comes from the cache"
+
+
+def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypatch):
+    cell = "bm25 x recursive_v1"
+    first = explore(version, cell, encoders=Counted())
+
+    def first_third(document):
+        chunks = registry.CHUNKERS["whole_doc"](document)
+        return [replace(c, span=replace(c.span, end=c.span.start + len(document.text) // 3)) for c in chunks]
+
+    # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
+    monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", first_third)
+    for module in (cell_runs, stored_chunks):
+        monkeypatch.setattr(module, "chunkers_sha256", lambda: "0" * 64)
+    second = explore(version, cell, encoders=Counted())
+    assert second[cell]["scores"] != first[cell]["scores"]
+    assert second[cell]["provenance"]["chunks"] != first[cell]["provenance"]["chunks"]
+    own = [{name: value for name, value in made[BASELINE].items() if name != "pool"} for made in (first, second)]
+    assert own[0] == own[1], "what lies in the record is compared with, not made again"
+
+
+def test_the_digest_of_the_chunkers_moves_with_any_of_their_files(tmp_path, monkeypatch):
+    folder = tmp_path / "chunkers"
+    shutil.copytree(Path(registry.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(registry, "__file__", str(folder / "registry.py"))
+    digests = {stored_chunks.chunkers_sha256.__wrapped__()}
+    for path in sorted(folder.glob("*.py")):
+        path.write_text(path.read_text() + "\n# a change\n")
+        digests.add(stored_chunks.chunkers_sha256.__wrapped__())
+    assert len(digests) == 1 + len(list(folder.glob("*.py")))
+
+
+def test_spaces_around_a_cell_name_the_same_cell(version):
+    rows = explore(version, " bm25 x whole_doc", "bm25 x whole_doc ", encoders=Counted())
+    assert set(rows) == {"bm25 x whole_doc", BASELINE}
+    assert len(list(version.work.glob("explorations/*"))) == 1
+
+
+def test_a_preregistered_cell_explored_alone_is_never_confirmed(version):
+    row = explore(version, "bm25 x whole_doc", encoders=Counted())["bm25 x whole_doc"]
+    assert (row["role"], row["test"]["p_adjusted"], row["confirmed"]) == ("exploratory", None, False)
+    assert row["test"]["p"] < 0.05
+    assert any("adjusted over the preregistered family" in said for said in row["short_of"])

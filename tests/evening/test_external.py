@@ -1,0 +1,374 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+import pytrec_eval
+import yaml
+
+from runner.base.canonical import slug
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.base.records import SCORE_UNIT, parse_cell
+from runner.base.schema import checked
+from runner.commands import main as cli
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_queries
+from tests.conftest import called
+from tests.support.small_collection import (
+    CELLS,
+    documents,
+    evaluate,
+    external_version,
+    qrels,
+    write_collection,
+)
+from tests.support.small_set import QUERIES
+
+TREC_NAMES = {
+    "ndcg@10": "ndcg_cut_10",
+    "recall@10": "recall_10",
+    "recall@100": "recall_100",
+    "mrr": "recip_rank",
+}
+
+
+def results_of(version) -> Results:
+    return Results.model_validate_json((version.folder / "results.json").read_bytes())
+
+
+def trec_scores(version, cell):
+    """What trec_eval makes of the exported files."""
+    with (version.folder / "trec" / "qrels.txt").open() as stream:
+        judged = pytrec_eval.parse_qrel(stream)
+    with version.trec_path(cell).open() as stream:
+        run = pytrec_eval.parse_run(stream)
+    return pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10", "recall.10,100", "recip_rank"}).evaluate(run)
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """A collection evaluated once; tests read it."""
+    place = tmp_path_factory.mktemp("evaluated")
+    collection = write_collection(place / "collection")
+    version = external_version(place)
+    evaluate(version, collection)
+    return version, collection
+
+
+def test_every_cell_is_scored_as_trec_eval_scores_its_exported_run(evaluated):
+    version, _ = evaluated
+    results = results_of(version)
+    assert {row.cell for row in results.cells} == set(CELLS)
+    for row in results.cells:
+        expected = trec_scores(version, row.cell)
+        for place, query in enumerate(results.queries):
+            for measure, name in TREC_NAMES.items():
+                value = expected.get(query.id, {}).get(name, 0.0)
+                assert row.scores[measure].per_query[place] / SCORE_UNIT == pytest.approx(value, abs=1e-9)
+
+
+def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path):
+    version, collection = evaluated
+    again = external_version(tmp_path, cells=["bm25 x whole_doc"])
+    evaluate(again, collection, *(version.trec_path(cell) for cell in CELLS[1:]))
+    own = {row.cell: row for row in results_of(version).cells}
+    imported = {row.cell: row for row in results_of(again).cells}
+    assert set(imported) == {CELLS[0], *(f"trec:{slug(cell)}" for cell in CELLS[1:])}
+    assert imported[CELLS[0]] == own[CELLS[0]]
+    for cell in CELLS[1:]:
+        copy = imported[f"trec:{slug(cell)}"]
+        assert copy.scores == own[cell].scores
+        assert copy.differences == own[cell].differences
+        assert copy.gate.nulls == own[cell].gate.nulls
+        assert copy.single_gold == own[cell].single_gold
+        assert (copy.test, copy.guard) == (own[cell].test, own[cell].guard)
+        assert copy.provenance.imported is not None
+
+
+def test_nothing_is_decided(evaluated):
+    version, _ = evaluated
+    results = results_of(version)
+    assert results.outcome.tier == "compared"
+    assert "nothing is decided" in results.outcome.sentence
+    assert not (version.folder / "decision.json").exists()
+    assert all(row.test.p_adjusted is not None for row in results.cells if row.role == "compared")
+    assert results.preregistration_sha256 is results.judge_prompt_sha256 is None
+
+
+def test_a_second_run_changes_no_byte_of_what_is_no_measurement(evaluated):
+    version, _ = evaluated
+    files = [path for path in sorted(version.folder.rglob("*")) if path.is_file() and path.name != "receipt.json"]
+    before = {path: path.read_bytes() for path in files if path.name != "results.html"}
+    evaluate(version, None)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_archive_may_be_lost_and_the_cells_made_anew(tmp_path):
+    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
+    evaluate(version, collection)
+    before = (version.folder / "results.json").read_bytes()
+    for folder in (version.work, version.cache, version.folder / "cells"):
+        shutil.rmtree(folder)
+    evaluate(version, collection)
+    assert (version.folder / "results.json").read_bytes() == before
+
+
+def test_another_collection_is_refused_and_nothing_moves(evaluated, tmp_path):
+    version, _ = evaluated
+    before = (version.folder / "results.json").read_bytes()
+    with pytest.raises(InputError, match="corpus differ"):
+        evaluate(version, write_collection(tmp_path, rows=[*documents(), {"_id": "new", "text": "More."}]))
+    assert (version.folder / "results.json").read_bytes() == before
+
+
+def test_without_a_collection_the_command_that_gives_it_is_named(tmp_path):
+    with pytest.raises(Outstanding, match=r"--corpus-path FOLDER"):
+        evaluate(external_version(tmp_path), None)
+
+
+def test_a_sample_keeps_every_judged_document_and_says_so(tmp_path):
+    best = {query_id: dict([max(grades.items(), key=lambda pair: pair[1])]) for query_id, grades in qrels().items()}
+    judged = {doc_id for grades in best.values() for doc_id in grades}
+    assert len(judged) < 40
+    version = external_version(tmp_path, cells=CELLS[:1], size=46)
+    evaluate(version, write_collection(tmp_path / "c", judged=best))
+    results = results_of(version)
+    kept = {json.loads(line)["doc_id"] for line in (version.folder / "corpus.jsonl").read_text().splitlines()[1:]}
+    assert judged <= kept
+    assert results.corpus.documents == len(kept) == 46
+    assert any("Only 46 of 48 documents" in weakness for weakness in results.weaknesses)
+
+
+def test_a_sample_smaller_than_what_is_judged_is_refused(tmp_path):
+    with pytest.raises(InputError, match="are judged, and a sample keeps them all"):
+        evaluate(external_version(tmp_path, size=3), write_collection(tmp_path / "c"))
+
+
+def test_a_baseline_that_knows_nothing_gives_no_comparison(tmp_path):
+    """Labels that belong to other documents: the engines are no better than the nulls."""
+    ids = [row["_id"] for row in documents()]
+    judged = {f"q{place}": {ids[(place * 7) % len(ids)]: 1} for place in range(1, 26)}
+    version = external_version(tmp_path, cells=CELLS[:2])
+    with pytest.raises(NegativeVerdict, match="null gate says"):
+        evaluate(version, write_collection(tmp_path / "c", judged=judged))
+    assert results_of(version).outcome.tier == "no decision"
+
+
+def test_queries_without_an_answer_stay_in_every_mean(tmp_path):
+    judged = qrels() | {"q21": {documents()[0]["_id"]: 0}}
+    version = external_version(tmp_path, cells=CELLS[:2])
+    evaluate(version, write_collection(tmp_path / "c", judged=judged))
+    results = results_of(version)
+    place = [query.id for query in results.queries].index("q21")
+    for row in results.cells:
+        values = row.scores["ndcg@10"].per_query
+        assert values[place] == 0
+        assert row.scores["ndcg@10"].mean == pytest.approx(sum(values) / len(results.queries) / SCORE_UNIT)
+
+
+def test_two_queries_of_one_text_are_both_kept(tmp_path):
+    queries = dict.fromkeys(("q1", "q2"), "loans for growers of apples after frost")
+    queries |= {f"q{place}": f"harbor {place} dredging" for place in range(3, 26)}
+    version = external_version(tmp_path, cells=CELLS[:1])
+    judged = {query_id: {"d101-1" if query_id in ("q1", "q2") else "d102-1": 1} for query_id in queries}
+    with pytest.raises(NegativeVerdict):  # so few different needs cannot be told from a guess
+        evaluate(version, write_collection(tmp_path / "c", judged=judged, queries=queries))
+    assert len(load_queries(version.queries_path)) == 25
+
+
+class _Texts(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
+    evil = "<script>alert(1)</script> & growers of apples"
+    queries = {f"q{place}": f"{evil} {place}" for place in range(1, 26)}
+    collection = write_collection(tmp_path / "<b>bold", queries=queries, judged={q: {"d101-1": 1} for q in queries})
+    version = external_version(tmp_path, cells=CELLS[:1])
+    with pytest.raises(NegativeVerdict):
+        evaluate(version, collection)
+    page = _Texts()
+    page.feed((version.folder / "results.html").read_text())
+    assert "b" not in page.tags
+    assert page.tags.count("script") == 1, "the page's own"
+    assert any("<script>alert(1)</script>" in text for text in page.text)
+    assert any("<b>bold" in text for text in page.text)
+
+
+def test_the_page_is_reproduced_and_says_what_it_is(evaluated):
+    version, _ = evaluated
+    flags = ["--source=beir", f"--eval-set-path={version.folder.parent}"]
+    assert cli.main(["render", *flags, "--check"]) == 0
+    page = (version.folder / "results.html").read_text()
+    assert "This is a public collection" in page
+    for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):
+        assert word not in page, word
+
+
+@pytest.mark.parametrize("flag", [["--rehearse"], ["--choose", "recommended"], ["--cells", "bm25 x whole_doc"]])
+def test_flags_of_a_decision_are_refused(flag, evaluated, capsys):
+    version, _ = evaluated
+    given = ["--source=beir", f"--eval-set-path={version.folder.parent}", *flag]
+    assert called(cli.main, *given)[0] == 2
+    assert "never decided" in capsys.readouterr().err
+
+
+def test_a_run_file_belongs_to_a_collection(capsys):
+    assert called(cli.main, "--source=demo", "--trec-run", "x.run")[0] == 2
+    assert "--trec-run belongs to an external collection" in capsys.readouterr().err
+
+
+def test_without_a_folder_it_is_asked_which_collection(capsys):
+    assert cli.main(["--source=beir"]) == 2
+    assert "Which collection of beir?" in capsys.readouterr().err
+
+
+def test_a_dry_run_writes_nothing_and_is_undecided(evaluated, capsys):
+    version, _ = evaluated
+    assert cli.main(["--source=beir", f"--eval-set-path={version.folder.parent}", "--dry-run"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "undecided: a collection is compared and never decided"
+
+
+def test_the_command_evaluates_a_collection_from_its_folder(tmp_path):
+    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
+    command = [
+        sys.executable,
+        str(CHECKOUT / "bin" / "per-source-eval.py"),
+        "--source=beir",
+        "--corpus-path",
+        collection,
+    ]
+    done = subprocess.run(
+        [*command, f"--eval-set-path={version.folder.parent}"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {CACHE_VARIABLE: str(tmp_path / ".cache")},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nothing is decided" in done.stdout
+
+
+def test_the_plan_of_a_collection_needs_its_baseline_alone(tmp_path):
+    version = external_version(tmp_path, cells=["bm25 x whole_doc"])
+    assert version.plan().cells == ["bm25 x whole_doc"]
+    path = version.plan_path(rehearsal=False)
+    plan = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(plan | {"cells": ["bm25-plain x whole_doc"]}))
+    with pytest.raises(InputError, match="baseline 'bm25 x whole_doc' is not among the cells"):
+        version.plan()
+
+
+def test_an_imported_cell_cannot_be_asked_for():
+    with pytest.raises(InputError, match="is not a cell"):
+        parse_cell("trec:mine")
+
+
+def test_a_collection_that_is_refused_leaves_nothing(tmp_path):
+    collection = write_collection(tmp_path / "c")
+    (collection / "qrels.tsv").write_text("q1\ta b\t1\n")
+    folder = tmp_path / "external"
+    given = ["--source=beir", f"--corpus-path={collection}", f"--eval-set-path={folder}"]
+    assert cli.main(given) == 2
+    assert [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
+
+
+def test_ids_that_differ_by_case_alone_are_two_queries(tmp_path):
+    queries = {"q1": QUERIES[0][1], "Q1": QUERIES[1][1]}
+    version = external_version(tmp_path, cells=CELLS[:1])
+    judged = {"q1": {"d101-1": 1}, "Q1": {"d102-1": 1}}
+    with pytest.raises(NegativeVerdict):  # two queries cannot tell an engine from a guess
+        evaluate(version, write_collection(tmp_path / "c", queries=queries, judged=judged))
+    assert [query.query_id for query in load_queries(version.queries_path)] == ["q1", "Q1"]
+
+
+def test_another_sample_than_was_drawn_is_refused(tmp_path):
+    version = external_version(tmp_path, cells=CELLS[:1])
+    evaluate(version, write_collection(tmp_path / "c"))
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("size: 1000000", "size: 48"))
+    with pytest.raises(InputError, match=r"sample is 48 .* and 1000000 .* was drawn"):
+        evaluate(version, None)
+
+
+def test_no_row_of_a_collection_claims_what_a_decision_needs(evaluated):
+    for row in results_of(evaluated[0]).cells:
+        assert (row.meets_criterion_5, row.confirmed, row.short_of) == (False, False, [])
+
+
+@pytest.mark.parametrize("name", ["qrels.txt", "queries.yaml", "corpus.jsonl"])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_file_that_was_edited_or_lost_is_named_with_the_way_out(tmp_path, name, is_gone):
+    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:1])
+    evaluate(version, collection)
+    before = (version.folder / "results.json").read_bytes()
+    path = version.folder / name
+    if is_gone:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+    with pytest.raises(IntegrityError, match=rf"{name} is gone, or not what was made .* --corpus-path FOLDER"):
+        evaluate(version, collection)
+    version.collection_path.unlink()
+    evaluate(version, collection)
+    assert (version.folder / "results.json").read_bytes() == before
+
+
+def test_an_empty_document_is_named_without_a_path_of_this_machine(tmp_path):
+    rows = [*documents(), {"_id": "empty", "title": "", "text": ""}]
+    written = []
+    for name in ("a", "b"):
+        version = external_version(tmp_path / name, cells=CELLS[:1])
+        evaluate(version, write_collection(tmp_path / name / "c", rows=rows))
+        written.append((version.folder / "results.json").read_bytes())
+    assert written[0] == written[1]
+    assert b'"corpus.jsonl:49"' in written[0]
+
+
+def test_exports_of_cells_that_left_the_plan_are_removed(tmp_path):
+    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
+    evaluate(version, collection)
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace(f"- {CELLS[1]}\n", ""))
+    evaluate(version, collection)
+    assert [run.name for run in (version.folder / "trec").glob("*.run")] == [version.trec_path(CELLS[0]).name]
+
+
+def test_a_link_in_a_circle_is_one_error(tmp_path, capsys):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert cli.main(["--source=beir", f"--corpus-path={tmp_path / 'loop'}"]) == 2
+    assert "cannot be used" in capsys.readouterr().err
+
+
+def test_results_of_another_release_are_told_by_their_schema(evaluated, tmp_path):
+    version, _ = evaluated
+    old = json.loads((version.folder / "results.json").read_bytes()) | {"schema_version": 2}
+    with pytest.raises(InputError, match="is of schema version 2, and this release reads 7"):
+        checked(Results, old, "results.json")
+
+
+@pytest.mark.shared
+def test_scifact_agrees_with_reference_runs_of_bm25s(shared, tmp_path):
+    version = external_version(tmp_path, cells=CELLS[:2])
+    evaluate(version, shared / "bench" / "scifact")
+    means = {row.cell: row.scores["ndcg@10"].mean for row in results_of(version).cells}
+    assert means == pytest.approx({"bm25 x whole_doc": 0.6863, "bm25-plain x whole_doc": 0.6613}, abs=0.003)
+
+
+def test_a_terminal_gets_no_control_character_of_a_name(tmp_path, capsys):
+    version = external_version(tmp_path, cells=CELLS[:1])
+    said = evaluate(version, write_collection(tmp_path / "red\x1b[31m"))
+    assert "\x1b" not in said + capsys.readouterr().err
+    assert "red\\x1b[31m" in said

@@ -1,0 +1,190 @@
+"""The evening that judges by itself, against the same judgments through files."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from runner.base.errors import BackendError, InputError, Outstanding
+from runner.decide.decide import Choice
+from runner.embed.backends import LocalBackend
+from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.labels import load_labels
+from runner.evening.evening import Evening
+from runner.judge.answers import import_answers
+from runner.judge.models.prompt import asks_of, instructions
+from runner.judge.models.run_judges import JudgeOptions
+from tests.support import anthropic_server as api
+from tests.support.small_set import _answer, fake_encoders, make_version, write_corpus, write_plans, write_queries
+
+FIRST, SECOND = "claude-sonnet-4-6", "claude-opus-4-6"
+CHOICE = Choice("recommended", "", "a test")
+
+
+def spoken(row):
+    """What the judge says of a row, as a person's answer file has it."""
+    said = _answer(row.model_dump())
+    return {**said, "passages": [1] if said["grade"] else []}
+
+
+def second_opinion(row):
+    """One grade less than the first judge, where there is one."""
+    said = spoken(row)
+    return {**said, "grade": max(0, said["grade"] - 1)}
+
+
+class Grader:
+    """Answers the requests that judges of a version get; what is exported is read again where a request is new."""
+
+    def __init__(self, version):
+        self.version = version
+        self.answers = {}
+
+    def __call__(self, user):
+        if user not in self.answers:
+            system = instructions(self.version.judge_path)
+            for path in (*batch_files(self.version.judging), *batch_files(self.version.judging, "double")):
+                is_double = path.stem.startswith("double-")
+                rows = read_batch(path)
+                for row, ask in zip(rows, asks_of(rows, system, SECOND if is_double else FIRST), strict=True):
+                    said = second_opinion(row) if is_double else spoken(row)
+                    self.answers[ask.user] = {name: said[name] for name in ("passages", "reason", "grade")}
+        return self.answers[user]
+
+
+@pytest.fixture(name="corpus")
+def _corpus(tmp_path):
+    return write_corpus(tmp_path / "corpus")
+
+
+@pytest.fixture(name="embedded", scope="module")
+def _embedded(tmp_path_factory):
+    """A folder with a version that waits for its judges, and the cache of its chunks and vectors."""
+    folder = tmp_path_factory.mktemp("embedded")
+    version = with_plans(make_version(folder))
+    with pytest.raises(Outstanding, match="to be judged"):
+        Evening(version, write_corpus(folder / "corpus"), backend=LocalBackend(fake_encoders)).run()
+    return folder
+
+
+@pytest.fixture(name="by_file", scope="module")
+def _by_file(embedded, tmp_path_factory):
+    """A version that was judged through files, twice where its plan says so."""
+    folder = tmp_path_factory.mktemp("by-file")
+    shutil.copytree(embedded, folder, dirs_exist_ok=True)
+    version = make_version(folder)
+    for path in batch_files(version.judging):
+        give(version, path, spoken, FIRST)
+    from runner.eval_set.labels import version_labels
+    from runner.judge.second_reading import export_doubles
+
+    for path in export_doubles(version, version_labels(version), 0.1).paths:
+        give(version, path, second_opinion, SECOND)
+    return version
+
+
+def with_plans(version):
+    """The version, with queries and with plans that draw little: their figures are not what is judged here."""
+    write_plans(version)
+    write_queries(version.folder)
+    return version
+
+
+def give(version, path, said, judge):
+    answers = path.with_name(f"{path.stem}.answers.jsonl")
+    answers.write_text("".join(json.dumps(said(row)) + "\n" for row in reversed(read_batch(path))))
+    import_answers(version, answers, judge=judge, model=judge, judged_on="2026-01-31")
+
+
+def hired(version, corpus, server, **more):
+    options = JudgeOptions(url=server.url, **more)
+    return Evening(version, corpus, CHOICE, backend=LocalBackend(fake_encoders), judge=options)
+
+
+@pytest.fixture(name="opened")
+def _opened(embedded, tmp_path, monkeypatch):
+    """A version with queries and nothing else but warm caches, and the server that judges it."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", api.KEY)
+    version = with_plans(make_version(tmp_path / "models"))
+    shutil.copytree(make_version(embedded).cache, version.cache)
+    server = api.AnthropicServer(grade=Grader(version))
+    with api.served(server):
+        yield version, server
+
+
+def without_date(labels):
+    return [replace_date(label) for label in labels]
+
+
+def replace_date(label):
+    return label.model_copy(update={"judged_on": ""})
+
+
+@pytest.mark.parametrize("how", ["messages", "batches"])
+def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
+    version, server = opened
+    said = hired(version, corpus, server, how=how).run()
+    assert "chosen is" in said
+    found = load_labels(version.labels_path)
+    assert without_date(found) == without_date(load_labels(by_file.labels_path))
+    assert {label.judge for label in found} == {FIRST, SECOND}
+    results = json.loads((version.record / "results.json").read_bytes())
+    assert results["judging"]["agreement"]["read_twice"] == sum(label.judge == SECOND for label in found)
+    assert results["judging"]["others"][0]["judge"] == SECOND
+    receipt = json.loads((version.record / "receipt.json").read_bytes())
+    assert receipt["spend"]["judging_usd"] > 0
+
+
+def test_every_fault_that_passes_leaves_the_same_labels(by_file, opened, corpus):
+    version, server = opened
+    server.faults = [
+        api.rate_limited(0),
+        None,
+        api.overloaded(),
+        api.reset(),
+        api.not_json(),
+        api.prose,
+        api.off_schema,
+        api.refusal,
+        api.cut_off,
+        api.broken(),
+    ]
+    hired(version, corpus, server).run()
+    assert without_date(load_labels(version.labels_path)) == without_date(load_labels(by_file.labels_path))
+
+
+def test_a_pair_that_is_refused_for_ever_is_named_and_all_others_are_kept(opened, corpus):
+    version, server = opened
+    server.always = {"Honest Scales": api.refusal}
+    with pytest.raises(BackendError, match=r"BILLS-117hr113ih") as stopped:
+        hired(version, corpus, server).run()
+    assert api.KEY not in str(stopped.value)
+    labels = load_labels(version.labels_path)
+    assert labels
+    assert all(label.doc_id != "BILLS-117hr113ih" for label in labels)
+    server.always = {}
+    hired(version, corpus, server).run()
+    assert {label.doc_id for label in load_labels(version.labels_path)} >= {"BILLS-117hr113ih"}
+
+
+def test_a_ceiling_that_is_too_low_stops_before_anything_is_sent(opened, corpus):
+    version, server = opened
+    with pytest.raises(BackendError, match="--max-usd"):
+        hired(version, corpus, server, max_usd=0.0001).run()
+    assert not server.requests
+    assert not version.labels_path.exists()
+
+
+def test_a_plan_without_judges_says_how_to_name_them(opened, corpus):
+    version, server = opened
+    evening = hired(version, corpus, server)
+    evening.plan = version_plan(evening).model_copy(update={"judges": None})
+    with pytest.raises(InputError, match="names no judges"):
+        evening.run()
+
+
+def version_plan(evening):
+    with pytest.raises(Outstanding):
+        replace(evening, judge=None, choice=None).run()
+    return evening.version.plan()

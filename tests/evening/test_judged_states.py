@@ -1,0 +1,184 @@
+"""Judging by models in states where it must not, need not or cannot go on."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from runner.base.errors import BackendError, InputError, Outstanding
+from runner.embed.backends import LocalBackend
+from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.labels import load_labels, version_labels
+from runner.eval_set.lock import verify_version
+from runner.eval_set.version import numbered
+from runner.evening.evening import Evening
+from runner.evening.next_version import open_next
+from runner.judge.answers import import_answers
+from runner.judge.models.estimate import judging_lines
+from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.prep_labels import export_batches
+from runner.judge.second_reading import export_doubles
+from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
+from tests.evening.test_judged_evening import _corpus as _corpus
+from tests.evening.test_judged_evening import _embedded as _embedded
+from tests.evening.test_judged_evening import _opened as _opened
+from tests.support import anthropic_server as api
+from tests.support.small_judging import answer, everything
+from tests.support.small_set import fake_encoders
+
+
+def by_file(version, corpus, choice=None):
+    return Evening(version, corpus, choice, backend=LocalBackend(fake_encoders))
+
+
+def give(version, path, said, judge, model=""):
+    answers = path.with_name(f"{path.stem}.answers.jsonl")
+    answers.write_text("".join(json.dumps(said(row)) + "\n" for row in read_batch(path)))
+    return import_answers(version, answers, judge=judge, model=model, judged_on="2026-01-31")
+
+
+def judged(version, corpus, judge=FIRST, model=FIRST):
+    """Every pair of the version's pool graded by file."""
+    with pytest.raises(Outstanding, match="to be judged"):
+        by_file(version, corpus).run()
+    for path in batch_files(version.judging):
+        give(version, path, spoken, judge, model)
+
+
+def read_twice(version):
+    for path in export_doubles(version, version_labels(version), 0.1).paths:
+        give(version, path, second_opinion, SECOND, SECOND)
+
+
+def rehearsal_of(version):
+    return replace(version, record=version.folder / "rehearsal", rehearsal=True)
+
+
+def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus):
+    version, server = opened
+    judged(version, corpus, "a person", "")
+    by_file(version, corpus, CHOICE).run()
+    before = version.labels_path.read_bytes()
+    hired(rehearsal_of(version), corpus, server).run()
+    assert version.labels_path.read_bytes() == before
+    assert not server.requests
+    verify_version(version)
+
+
+def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_so(opened, corpus):
+    version, server = opened
+    judged(version, corpus, "a person", "")
+    by_file(version, corpus, CHOICE).run()
+    evening = hired(rehearsal_of(version), corpus, server)
+    labels = version_labels(version)[:-1]
+    version.labels_path.write_bytes(b"".join(version.labels_path.read_bytes().splitlines(keepends=True)[:-1]))
+    (version.folder / "lock.json").unlink()
+    with pytest.raises(InputError, match="its labels are final"):
+        evening.run()
+    assert version_labels(version) == labels
+
+
+def test_a_rehearsal_decided_but_not_locked_keeps_the_record_from_judging(opened, corpus):
+    version, server = opened
+    rehearsal = rehearsal_of(version)
+    judged(rehearsal, corpus, "a person", "")
+    by_file(rehearsal, corpus, CHOICE).run()
+    (rehearsal.record / "lock.json").unlink()
+    before = version.labels_path.read_bytes()
+    with pytest.raises(InputError, match=r"decided but not locked\. Run it with --rehearse first"):
+        hired(version, corpus, server).run()
+    assert version.labels_path.read_bytes() == before
+    assert by_file(rehearsal, corpus, CHOICE).run()
+
+
+def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(opened, corpus):
+    version, server = opened
+    judged(version, corpus)
+    read_twice(version)
+    shutil.rmtree(version.judging)
+    assert "chosen is" in hired(version, corpus, server).run()
+    assert not server.requests
+
+
+def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(opened, corpus):
+    version, server = opened
+    judged(version, corpus)
+    read_twice(version)
+    by_file(version, corpus, CHOICE).run()
+    open_next(version, today="2026-02-01")
+    assert "chosen is" in hired(numbered(version, 2), corpus, server).run()
+    assert not server.requests
+
+
+def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened, corpus):
+    version, server = opened
+    judged(version, corpus)
+    (path,) = export_doubles(version, version_labels(version), 0.1).paths
+    server.always = {read_batch(path)[0].title.split(": ")[-1]: api.refusal}
+    with pytest.raises(BackendError, match="labels import"):
+        hired(version, corpus, server).run()
+    done = {(label.query_id, label.doc_id) for label in load_labels(version.labels_path) if label.judge == SECOND}
+    left = [row for row in read_batch(path) if (row.query_id, row.doc_id) not in done]
+    answers = version.judging / "double-0001.answers.jsonl"
+    answers.write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in left))
+    import_answers(version, answers, judge="a person", model="", judged_on="2026-01-31")
+    asked = len(server.requests)
+    assert "chosen is" in hired(version, corpus, server).run()
+    assert len(server.requests) == asked
+
+
+def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus):
+    version, _ = opened
+    judged(version, corpus, "a person", "")
+    assert by_file(version, corpus, CHOICE).run()
+
+
+def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus):
+    version, _ = opened
+    judged(version, corpus, "a person", "")
+    (path,) = export_doubles(version, version_labels(version), 0.1).paths
+    row = read_batch(path)[0]
+    answers = version.judging / "one.jsonl"
+    answers.write_text(json.dumps({**second_opinion(row), "batch": row.batch}) + "\n")
+    import_answers(version, answers, judge=SECOND, model=SECOND, judged_on="2026-01-31")
+    assert by_file(version, corpus, CHOICE).run()
+
+
+def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus):
+    version, _ = opened
+    judged(version, corpus)
+    with pytest.raises(Outstanding, match=r"second judge for 10% .* 40 of 40 such pairs"):
+        by_file(version, corpus, CHOICE).run()
+    read_twice(version)
+    assert by_file(version, corpus, CHOICE).run()
+
+
+def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus):
+    version, server = opened
+    judged(version, corpus)
+    lines = judging_lines(version, version.plan(), JudgeOptions(url=server.url))
+    assert f"{FIRST}, 0 pairs" in lines[0]
+    assert f"{SECOND}, 40 pairs" in lines[1]
+    read_twice(version)
+    assert f"{SECOND}, 0 pairs" in judging_lines(version, version.plan(), JudgeOptions(url=server.url))[1]
+
+
+def test_an_export_that_was_killed_goes_on_as_if_it_had_not_been(version):
+    missing, queries, documents = everything(version)
+    whole = {path.name: path.read_bytes() for path in export_batches(version, missing, queries, documents)}
+    for path in batch_files(version.judging)[1:]:
+        path.unlink()
+    assert {p.name: p.read_bytes() for p in export_batches(version, missing, queries, documents)} == whole
+
+
+def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version):
+    missing, queries, documents = everything(version)
+    first, second, *_ = export_batches(version, missing, queries, documents)
+    rows = [answer(row.query_id, row.doc_id, 2) for row in read_batch(second)]
+    path = second.with_name(f"{second.stem}.answers.jsonl")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    added = import_answers(version, path, judge="j", model="m", judged_on="2026-01-31")
+    first.unlink()
+    again = import_answers(version, path, judge="j", model="m", judged_on="2026-01-31")
+    assert (again.added, again.known) == (0, added.added)

@@ -1,0 +1,161 @@
+"""A run that dies at any moment is finished by the next one, with the same bytes."""
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.base.canonical import file_sha256
+from runner.eval_set.lock import verify_lock
+from tests.support.evening_process import run, run_counting, run_until
+from tests.support.forked import processes
+from tests.support.small_set import make_version
+
+KILLS = 10
+KILLED = -signal.SIGKILL
+
+
+def start(target, *arguments):
+    process = processes.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def exit_codes(started):
+    for process in started:
+        process.join(timeout=120)
+    return [process.exitcode for process in started]
+
+
+@pytest.fixture(name="undisturbed", scope="module")
+def _undisturbed(tmp_path_factory):
+    """The folder of a run that nobody killed, the number of its steps, and the seconds it took."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    total = tmp_path_factory.mktemp("total") / "steps"
+    assert exit_codes([start(time.sleep, 0)]) == [0]
+    began = time.perf_counter()
+    assert exit_codes([start(run_counting, folder, total)]) == [0]
+    return folder, int(total.read_text()), time.perf_counter() - began
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def record(folder):
+    """The version's files by name, but for those that a clock has a part in, and for what lock and git ignore."""
+    with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
+    found = files(make_version(folder).folder).items()
+    return {name: path.read_bytes() for name, path in found if name not in with_clock and path.name[0] != "."}
+
+
+def state(folder):
+    """What a killed run left of work and record: names of temporary files are left to chance."""
+    found = files(make_version(folder).folder.parent) | files(make_version(folder).cache)
+    return frozenset((".tmp" if ".tmp-" in name else name, file_sha256(path)) for name, path in found.items())
+
+
+def test_ten_runs_killed_at_ten_moments_of_their_lives_are_finished_with_the_same_bytes(tmp_path, undisturbed):
+    whole, steps, _ = undisturbed
+    moments = [steps * (2 * n + 1) // (2 * KILLS) for n in range(KILLS)]
+    folders = [tmp_path / str(moment) for moment in moments]
+    killed = [start(run_until, folder, moment) for folder, moment in zip(folders, moments, strict=True)]
+    assert exit_codes(killed) == [KILLED] * KILLS
+    states = [state(folder) for folder in folders]
+    assert len(set(states)) == KILLS
+    reached = [{name.rpartition("/")[2] for name, _ in found} for found in states]
+    for name in ("corpus.jsonl", "aa.tsv", "labels.jsonl", "results.json"):
+        assert name not in reached[0]
+        assert name in reached[-1]
+    assert not any(verify_lock(make_version(folder).record) for folder in folders)
+    assert exit_codes([start(run, folder) for folder in folders]) == [0] * KILLS
+    for folder in folders:
+        assert record(folder) == record(whole)
+        assert verify_lock(make_version(folder).record)
+
+
+def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_path, undisturbed):
+    whole, _, seconds = undisturbed
+    generator = random.Random(20)
+    for _ in range(KILLS):
+        process = start(run, tmp_path)
+        # Ten of the longest waits are less than half of a run, so that even a machine grown faster is not done.
+        process.join(timeout=generator.uniform(seconds / 60, seconds / 25))
+        process.kill()
+        assert exit_codes([process]) == [KILLED]
+    assert not verify_lock(make_version(tmp_path).record)
+    run(tmp_path)
+    assert record(tmp_path) == record(whole)
+    assert verify_lock(make_version(tmp_path).record)
+
+
+FILES = (
+    "plan.yaml",
+    "corpus.tar.zst",
+    "corpus.jsonl",
+    "preregistration.json",
+    "manifest.json",
+    "bm25-x-whole_doc.tsv",
+    "bm25-x-whole_doc.json",
+    "aa.tsv",
+    "batch-0001.jsonl",
+    "labels.jsonl",
+    "results.json",
+    "receipt.json",
+    "results.html",
+    "decision.json",
+    "lock.json",
+)
+
+
+@pytest.fixture(name="moments", scope="module")
+def _moments(tmp_path_factory):
+    """A folder by file name: what lies on the disk just before the first file of that name is put in its place."""
+    folder, kept = tmp_path_factory.mktemp("alive"), tmp_path_factory.mktemp("moments")
+
+    def keep(name: str) -> None:
+        if name in FILES and not (kept / name).exists():
+            shutil.copytree(folder, kept / name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        _before_any_file_appears(patch, keep)
+        run(folder)
+    return kept
+
+
+def _before_any_file_appears(monkeypatch: pytest.MonkeyPatch, call: Callable[[str], None]) -> None:
+    """`call` with the name of each file just before it is renamed or linked to its place."""
+    replace, link = Path.replace, os.link
+
+    def told_replace(self: Path, target: Path) -> Path:
+        call(Path(target).name)
+        return replace(self, target)
+
+    def told_link(source: str, target: str, **more: bool) -> None:
+        call(Path(target).name)
+        link(source, target, **more)
+
+    monkeypatch.setattr(Path, "replace", told_replace)
+    monkeypatch.setattr("os.link", told_link)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, moments, name):
+    whole, _, _ = undisturbed
+    assert len(list(moments.rglob(name))) >= 1
+    shutil.copytree(moments / name, tmp_path, dirs_exist_ok=True)
+    assert not verify_lock(make_version(tmp_path).record)
+    run(tmp_path)
+    assert record(tmp_path) == record(whole)
+    assert verify_lock(make_version(tmp_path).record)
+
+
+def test_two_runs_at_once_do_not_hurt_each_other(tmp_path, undisturbed):
+    whole, _, _ = undisturbed
+    assert exit_codes([start(run, tmp_path) for _ in range(2)]) == [0, 0]
+    assert record(tmp_path) == record(whole)

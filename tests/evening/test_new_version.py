@@ -1,0 +1,707 @@
+"""From a decided or frozen version to the next one: what is carried, what stays in force, what is set side by side."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runner.base.canonical import file_sha256, json_bytes, read_json
+from runner.base.errors import InputError, IntegrityError, Outstanding
+from runner.decide.bulk_gate import HARD_ABOVE, bulk_gate
+from runner.decide.policy import adopt_baseline
+from runner.decide.previous_version import comparison_lines, previous_version
+from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
+from runner.embed.backends import LocalBackend
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.history import abandoned, earlier, opened
+from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.lock import verify_lock, verify_version, write_lock
+from runner.eval_set.plan import read_plan
+from runner.eval_set.preregistration import preregister
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
+from runner.evening.dry_run import RECORDED, describe
+from runner.evening.evening import Evening
+from runner.evening.exploration import Exploration
+from runner.evening.new_version import begin_version
+from runner.evening.next_version import abandon, next_plan_text, open_next
+from runner.judge.carried_labels import NOTHING, carry_labels
+from tests.eval_set.test_version import label
+from tests.support.evening_process import CHOICE, run
+from tests.support.small_set import fake_encoders, make_version, unscored, write_plans
+
+NEW_CELL = "minilm-static-384 x speaker_turn_v1"
+"""Brings pairs into the pool that no other cell did."""
+
+BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+TODAY = "2026-03-01"
+
+
+@pytest.fixture(name="decided", scope="module")
+def _decided(tmp_path_factory):
+    """A folder whose v1 is decided, with a pool that is not yet every pair."""
+    folder = tmp_path_factory.mktemp("decided")
+    version = make_version(folder)
+    write_plans(version)
+    edit(version.plan_path(rehearsal=False), "pool_depth: 30", "pool_depth: 10")
+    run(folder)
+    return folder
+
+
+@pytest.fixture(name="v1")
+def _v1(decided, tmp_path):
+    """The decided v1 in a folder of its own."""
+    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+@pytest.fixture(name="second", scope="module")
+def _second(decided, tmp_path_factory):
+    """A folder whose v1 is decided and whose v2, with a cell more and one query in other words, is decided too."""
+    folder = tmp_path_factory.mktemp("second")
+    shutil.copytree(decided, folder, dirs_exist_ok=True)
+    open_next(make_version(folder), cells=[NEW_CELL], today=TODAY)
+    edit(make_version(folder).queries_path, "city bus at night every half hour", "a bus that runs at night")
+    run(folder)
+    return folder
+
+
+@pytest.fixture(name="v2")
+def _v2(second, tmp_path):
+    """The decided v2 in a folder of its own, beside v1."""
+    shutil.copytree(second, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def frozen(version):
+    """The version preregistered, with labels of two judges and of two rounds; none of it decided."""
+    preregister(version)
+    prompt = file_sha256(version.judge_path)
+    made = [
+        label("q01", "BILLS-117hr101ih", 3, judge="a", batch="batch-0001"),
+        label("q01", "BILLS-117hr102ih", 0, judge="a", batch="batch-0001"),
+        label("q02", "BILLS-117hr102ih", 2, judge="a", batch="batch-0002"),
+        label("q01", "BILLS-117hr101ih", 2, judge="a", batch="batch-0002", round=2),
+        label("q02", "BILLS-117hr102ih", 1, judge="b", batch="double-0001", model="m"),
+    ]
+    append_labels(version.labels_path, [one.model_copy(update={"prompt_sha256": prompt}) for one in made])
+    return version
+
+
+def last_line(version):
+    lines, recorded = describe(version)
+    assert recorded == (lines[-1] == RECORDED)
+    return lines[-1]
+
+
+def plan_of(version):
+    return read_plan(version.plan_path(rehearsal=False))
+
+
+def results_of(version):
+    return Results.model_validate(read_json(version.record / "results.json"))
+
+
+def replace_corpus(version, change):
+    """The manifest with its rows as `change` makes them."""
+    header, rows = load_corpus(version.corpus_path)
+    changed = change(list(rows))
+    version.corpus_path.write_bytes(
+        corpus_bytes(header.model_copy(update={"n_documents": len(changed)}), changed),
+    )
+
+
+def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):
+    Exploration(v1, cells=[NEW_CELL], backend=LocalBackend(fake_encoders)).run()
+    said = open_next(v1, cells=[NEW_CELL], reason="it won an exploration", by="A. Person", today=TODAY)
+    assert said.startswith("demo v2 is open, from demo v1: 10 cells (1 of them new), 16 documents, 25 queries.")
+    assert "add queries that no exploration has seen" in said
+    version = make_version(tmp_path)
+    assert version.number == 2
+
+    with pytest.raises(Outstanding, match="pairs are to be judged"):
+        Evening(version, backend=LocalBackend(fake_encoders)).run()
+    before, carried = load_labels(v1.labels_path), load_labels(version.labels_path)
+    assert carried == before
+    known = {(one.query_id, one.doc_id) for one in before}
+    batches = list(version.judging.glob("batch-*.jsonl"))
+    assert not {path.stem for path in batches} & {one.batch for one in before}
+    rows = [json.loads(line) for path in batches for line in path.read_text(encoding="utf-8").splitlines()]
+    fresh = {(row["query_id"], row["doc_id"]) for row in rows}
+    assert fresh
+    assert not fresh & known
+
+    assert "chosen is" in run(tmp_path)
+    assert verify_lock(version.folder)
+    labels = load_labels(version.labels_path)
+    assert labels[: len(before)] == before
+    assert {(one.query_id, one.doc_id) for one in labels} == known | fresh
+    roles = {row.cell: row.role for row in results_of(version).cells}
+    assert roles[NEW_CELL] == "preregistered"
+    assert verify_lock(v1.folder)
+    assert last_line(version) == RECORDED
+
+
+def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_number(v1, tmp_path):
+    path = v1.plan_path(rehearsal=True)
+    edit(path, "version: 1", "version: 1  # of the rehearsal")
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    for kept in ("queries.yaml", "corpus.jsonl"):
+        assert (version.folder / kept).read_bytes() == (v1.folder / kept).read_bytes()
+    assert version.judge_path.read_bytes() == v1.judge_path.read_bytes()
+    assert (version.work / "corpus.tar.zst").read_bytes() == (v1.work / "corpus.tar.zst").read_bytes()
+    for rehearsal in (False, True):
+        text = v1.plan_path(rehearsal=rehearsal).read_text().replace("version: 1", "version: 2")
+        assert version.plan_path(rehearsal=rehearsal).read_text() == text
+    known = opened(version)
+    assert (known.previous, known.previous_root_sha256) == (1, verify_lock(v1.folder).root_sha256)
+    assert sorted(path.name for path in version.folder.iterdir()) == [
+        *("corpus.jsonl", "judge-v2.md", "opened.json", "plan.yaml", "queries.yaml", "rehearsal")
+    ]
+
+
+def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    version.corpus_path.unlink()
+    (tmp_path / "corpus" / "BILLS-117hr101ih.xml").unlink()
+    rows = yaml.safe_load(version.queries_path.read_text())
+    with pytest.raises(Outstanding, match="pairs are to be judged"):
+        Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders)).run()
+    assert len(load_corpus(version.corpus_path)[1]) == 15
+    assert yaml.safe_load(version.queries_path.read_text()) == rows
+    left = {one.doc_id for one in load_labels(v1.labels_path)} - {
+        one.doc_id for one in load_labels(version.labels_path)
+    }
+    assert left == {"BILLS-117hr101ih"}
+
+
+def test_an_archive_that_is_not_here_is_told_and_the_documents_are_asked_for(v1, tmp_path):
+    (v1.work / "corpus.tar.zst").unlink()
+    elsewhere = replace(v1, source=replace(v1.source, corpus=""))
+    assert "archive is not here" in open_next(elsewhere, today=TODAY)
+    version = make_version(tmp_path)
+    edit(version.queries_path, "city bus", "bus")  # for runs that the cache does not have
+    with pytest.raises(InputError, match="with --corpus-path"):
+        Evening(replace(version, source=elsewhere.source), backend=LocalBackend(fake_encoders)).run()
+
+
+def test_cells_go_into_the_plan_in_view(v1, tmp_path):
+    open_next(replace(v1, record=v1.folder / "rehearsal", rehearsal=True), cells=[NEW_CELL], today=TODAY)
+    version = make_version(tmp_path)
+    assert NEW_CELL not in plan_of(version).cells
+    assert read_plan(version.plan_path(rehearsal=True)).cells[-1] == NEW_CELL
+
+
+def test_a_plan_that_the_catalog_has_moved_on_from_is_carried_and_its_faults_are_told(v1):
+    moved = replace(v1, source=replace(v1.source, baseline="minilm-l6-v2 x recursive_v1"))
+    assert "criterion 2: the production baseline of demo" in open_next(moved, today=TODAY)
+
+
+PLAN_FORMS = {
+    "plain": lambda text: text,
+    "comments": lambda text: text.replace("cells:\n", "cells:  # these\n  # first\n", 1).replace(
+        "\nsample:", "\n  # after the last\n\nsample:", 1
+    ),
+    "no indent": lambda text: text.replace('  - "', '- "'),
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "one line": lambda text: yaml.safe_dump(yaml.safe_load(text), default_flow_style=True, width=10**6),
+}
+
+
+@pytest.mark.parametrize("form", PLAN_FORMS)
+def test_a_plan_is_carried_in_whatever_form_it_was_written(version, form):
+    path = version.plan_path(rehearsal=False)
+    path.write_bytes(PLAN_FORMS[form](path.read_text()).encode())
+    before, text = read_plan(path), path.read_bytes().decode()
+    carried = next_plan_text(path, 2, [NEW_CELL])
+    path.write_bytes(carried.encode())
+    assert read_plan(path) == before.model_copy(update={"version": 2, "cells": [*before.cells, NEW_CELL]})
+    if form != "one line":
+        rest = carried.replace(f'- "{NEW_CELL}"', "").replace("\nversion: 2", "\nversion: 1").split()
+        assert rest == text.split()
+
+
+def test_a_cell_that_the_plan_has_or_that_does_not_exist_opens_nothing(v1):
+    for cells, message in (
+        ([BASELINE], "has 'minilm-l6-v2 x fixed_token_512_50' already"),
+        (["no-such-model x whole_doc"], "no-such-model"),
+        (["nonsense"], "nonsense"),
+    ):
+        with pytest.raises(InputError, match=message):
+            open_next(v1, cells=cells, today=TODAY)
+        assert not v1.folder.with_name("v2").exists()
+
+
+def test_what_may_still_be_edited_needs_no_next_version(version):
+    with pytest.raises(InputError, match=r"not frozen yet, so no next one is needed: edit it in"):
+        open_next(version, today=TODAY)
+
+
+def test_nothing_is_opened_from_nothing_or_from_a_collection(tmp_path):
+    with pytest.raises(InputError, match="has not begun"):
+        open_next(make_version(tmp_path), today=TODAY)
+    with pytest.raises(InputError, match="compared and never frozen"):
+        open_next(newest_version("beir", tmp_path / "beir"), today=TODAY)
+    with pytest.raises(InputError, match="v2 has not begun"):
+        open_next(newest_version("crs_reports", tmp_path / "crs"), today=TODAY)
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_beside_a_decision_one_version_at_a_time_is_open(v1, tmp_path, is_frozen):
+    open_next(v1, today=TODAY)
+    if is_frozen:
+        preregister(make_version(tmp_path))
+    with pytest.raises(InputError, match=r"(?s)v2 stands open beside demo v1.*finish it.*--abandon"):
+        open_next(make_version(tmp_path), today=TODAY)
+    with pytest.raises(InputError, match="v2 stands open beside"):
+        open_next(v1, today=TODAY)  # of a process that looked before the other one had opened v2
+
+
+def test_a_decision_without_its_lock_is_completed_first(v1):
+    (v1.folder / "lock.json").unlink()
+    with pytest.raises(InputError, match="decided and not locked yet"):
+        open_next(v1, today=TODAY)
+
+
+def test_a_frozen_version_is_opened_from_as_it_was_frozen(version):
+    frozen(version)
+    edit(version.queries_path, "city bus", "bus")
+    with pytest.raises(IntegrityError, match=r"queries\.yaml changed.*restore that first"):
+        open_next(version, today=TODAY)
+
+
+@pytest.mark.parametrize("place", ["eval-sets/demo/v2/notes.txt", "eval-sets/demo/.work/demo/v2/judging/batch-0001"])
+def test_files_where_the_next_version_goes_are_not_written_over(v1, tmp_path, place):
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).touch()
+    with pytest.raises(InputError, match=r"though demo v2 is no version\. Move it away"):
+        open_next(v1, today=TODAY)
+
+
+class Died(BaseException):
+    """What a kill is to the process that dies: nothing may catch it."""
+
+
+def dies_at(patch, step):
+    """The process dies just before it would put its file or folder number `step` in place."""
+    left = [step]
+
+    def dying(original):
+        def place(self, target):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Died
+            return original(self, target)
+
+        return place
+
+    for name in ("replace", "rename"):
+        patch.setattr(Path, name, dying(getattr(Path, name)))
+
+
+def test_dying_while_v2_is_opened_leaves_v1_in_force_and_the_next_attempt_whole(v1, tmp_path):
+    for step in range(1, 50):
+        with pytest.MonkeyPatch.context() as patch:
+            dies_at(patch, step)
+            try:
+                open_next(v1, cells=[NEW_CELL], today=TODAY)
+                break
+            except Died:
+                pass
+        assert make_version(tmp_path).number == 1
+        assert last_line(make_version(tmp_path)) == RECORDED
+    assert step > 8
+    version = make_version(tmp_path)
+    assert plan_of(version).cells[-1] == NEW_CELL
+    assert not list(version.folder.parent.glob(".tmp-*"))
+    assert earlier(version).number == 1
+
+
+def test_dying_before_the_labels_are_carried_costs_nothing(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        dies_at(patch, 2)
+        preregister(version)
+        with pytest.raises(Died):
+            carry_labels(version)
+    assert not version.labels_path.exists()
+    first = carry_labels(version)
+    assert (first.carried, first.left) == (len(load_labels(v1.labels_path)), {})
+    whole = version.labels_path.read_bytes()
+    assert whole == v1.labels_path.read_bytes()
+    assert carry_labels(version) == NOTHING
+    assert version.labels_path.read_bytes() == whole
+
+
+def test_labels_of_every_judge_and_round_are_carried_as_they_are(version, tmp_path):
+    frozen(version)
+    open_next(version, today=TODAY)
+    following = make_version(tmp_path)
+    assert carry_labels(following) == NOTHING, "not before it is preregistered"
+    preregister(following)
+    assert carry_labels(following).sentence == "5 of 5 labels of demo v1 carried"
+    assert following.labels_path.read_bytes() == version.labels_path.read_bytes()
+    assert opened(following).previous_root_sha256 is None
+
+
+def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path):
+    frozen(version)
+    open_next(version, today=TODAY)
+    following = make_version(tmp_path)
+    edit(following.queries_path, "dredging of a harbor channel", "deepening of a harbor channel")
+    other = {"sha256": "0" * 64}
+    replace_corpus(following, lambda rows: [rows[0].model_copy(update=other), *rows[1:]])
+    preregister(following)
+    carried = carry_labels(following)
+    assert carried.sentence == (
+        "1 of 5 labels of demo v1 carried; 4 left: 2 whose document changed, 2 whose query changed"
+    )
+    (kept,) = load_labels(following.labels_path)
+    assert (kept.query_id, kept.doc_id) == ("q01", "BILLS-117hr102ih")
+
+
+def test_labels_of_queries_and_documents_that_are_gone_are_left(version, tmp_path):
+    frozen(version)
+    open_next(version, today=TODAY)
+    following = make_version(tmp_path)
+    edit(following.queries_path, "id: q01", "id: q99")
+    replace_corpus(following, lambda rows: [row for row in rows if row.doc_id != "BILLS-117hr102ih"])
+    preregister(following)
+    carried = carry_labels(following)
+    assert carried.left == {"whose query is gone": 3, "whose document is gone": 2}
+    assert not following.labels_path.exists()
+
+
+def test_another_wording_of_the_prompt_carries_no_label(version, tmp_path):
+    frozen(version)
+    open_next(version, today=TODAY)
+    following = make_version(tmp_path)
+    following.judge_path.write_text("Grade otherwise.\n")
+    preregister(following)
+    assert carry_labels(following).left == {"whose judge prompt changed": 5}
+    assert not following.labels_path.exists()
+
+
+def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    preregister(version)
+    edit(v1.labels_path, '"grade": 0', '"grade": 3')
+    with pytest.raises(IntegrityError, match=r"labels\.jsonl: changed"):
+        carry_labels(version)
+    (v1.folder / "lock.json").unlink()
+    with pytest.raises(IntegrityError, match=r"is not locked any more\. Restore it"):
+        carry_labels(version)
+
+
+def test_a_version_that_names_a_predecessor_that_is_gone_is_not_scored_in_silence(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    shutil.rmtree(v1.folder)
+    with pytest.raises(IntegrityError, match=r"opened from v1, and .* is no version"):
+        earlier(version)
+
+
+def test_a_version_that_was_begun_by_hand_has_no_predecessor(v1, tmp_path):
+    version = replace(v1, number=2, folder=v1.folder.with_name("v2"), record=v1.folder.with_name("v2"))
+    begin_version(version)
+    assert earlier(make_version(tmp_path)) is None
+    assert carry_labels(make_version(tmp_path)) == NOTHING
+
+
+def test_while_v2_is_open_v1s_decision_is_in_force_everywhere(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    lines, recorded = describe(version)
+    assert recorded
+    assert lines[0] == "demo v2"
+    assert lines[-3] == "demo v2 is open: 9 of 9 cells are not run yet"
+    assert lines[-2].startswith("in force: demo v1: chosen is ")
+    assert lines[-1] == "decision recorded"
+    assert not any("undecided" in line for line in lines)
+
+    found = standing(version)
+    assert (found.version.number, found.state, found.beside) == (1, "decided", "v2 is open")
+    assert found.live == found.decision.chosen.cell
+    assert next_to_evaluate([replace(found, source=replace(found.source, policy="evaluate"))]) is None
+    assert bulk_gate(found, HARD_ABOVE + 1).startswith("open: demo v1: chosen is ")
+    assert version_in_force(version) == v1
+    sibling = sibling_result(replace(SOURCES["public_laws"], reuses="demo"), lambda name: version)
+    assert sibling.startswith("demo v1: chosen is ")
+
+
+def test_once_v2_is_decided_it_is_what_determiners_see(v2):
+    lines, recorded = describe(v2)
+    assert recorded
+    assert lines[-2].startswith("demo v2: chosen is ")
+    assert not any("in force" in line for line in lines)
+    found = standing(v2)
+    assert (found.version.number, found.decision.version, found.beside) == (2, 2, "")
+
+
+def test_a_choice_in_v2_that_is_not_locked_yet_leaves_v1_in_force(v2):
+    (v2.folder / "lock.json").unlink()
+    lines, recorded = describe(v2)
+    assert recorded
+    assert "demo v2 is open: what was chosen is not locked yet; run without --dry-run" in lines
+    assert lines[-2].startswith("in force: demo v1")
+
+
+def test_a_slip_in_the_open_version_does_not_take_v1s_decision_away(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    edit(make_version(tmp_path).plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 1")
+    lines, recorded = describe(make_version(tmp_path))
+    assert recorded
+    assert any("pool_depth: 1; at least 10" in line for line in lines)
+    assert lines[-1] == RECORDED
+
+
+def test_a_rehearsal_of_the_open_version_counts_no_decision_of_v1(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    assert last_line(make_version(tmp_path, rehearsal=True)) == "undecided: 9 of 9 cells are not run yet"
+    assert version_in_force(make_version(tmp_path, rehearsal=True)) is None
+
+
+def test_a_v1_that_was_edited_while_v2_is_open_is_an_integrity_error(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    edit(v1.folder / "decision.json", '"decided_by": "test"', '"decided_by": "me"')
+    for look in (describe, standing, version_in_force):
+        with pytest.raises(IntegrityError, match=r"decision\.json: changed"):
+            look(make_version(tmp_path))
+
+
+def test_a_version_that_was_given_up_is_passed_over_and_its_number_is_not_used_again(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    said = abandon(make_version(tmp_path), reason="too few queries", by="A. Person", today=TODAY)
+    assert said.startswith("demo v2 is given up by A. Person: too few queries. Demo v1 stays in force.")
+    version = make_version(tmp_path)
+    assert version == v1
+    lines, recorded = describe(version)
+    assert recorded
+    assert f"v2 abandoned on {TODAY}: {version.folder.with_name('v2') / 'abandoned.json'}" in lines
+    assert standing(version).beside == "v2 abandoned"
+    assert "demo v3 is open, from demo v1" in open_next(version, today=TODAY)
+    third = make_version(tmp_path)
+    assert (third.number, earlier(third).number, plan_of(third).version) == (3, 1, 3)
+    assert standing(third).beside == "v2 abandoned, v3 is open"
+
+
+def test_the_only_version_given_up_leaves_a_new_one_to_begin_or_to_open_from_it(version, tmp_path):
+    abandon(frozen(version), reason="the judge drifted", by="A. Person", today=TODAY)
+    following = make_version(tmp_path)
+    assert following.number == 2
+    assert last_line(following) == "undecided: no corpus is sampled yet"
+    assert not any("drifted" in line for line in describe(following)[0])
+    assert standing(following).beside == "v1 abandoned"
+    assert "demo v2 is open, from demo v1: 9 cells, 16 documents, 25 queries." in open_next(following, today=TODAY)
+    assert abandoned(earlier(make_version(tmp_path))).reason == "the judge drifted"
+
+
+def test_what_is_decided_or_not_begun_or_given_up_already_is_not_given_up(v1, tmp_path):
+    with pytest.raises(InputError, match="a decision is final"):
+        abandon(v1, reason="r", by="b", today=TODAY)
+    with pytest.raises(InputError, match="nothing to give up"):
+        abandon(make_version(tmp_path / "empty"), reason="r", by="b", today=TODAY)
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    with pytest.raises(InputError, match="needs --reason TEXT and --by NAME"):
+        abandon(version, reason=" ", by="b", today=TODAY)
+    abandon(version, reason="r", by="b", today=TODAY)
+    with pytest.raises(InputError, match="given up already"):
+        abandon(version, reason="r", by="b", today=TODAY)
+
+
+def test_a_file_that_says_given_up_beside_a_decision_opens_and_hides_nothing(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    abandon(make_version(tmp_path), reason="r", by="b", today=TODAY)
+    shutil.copyfile(v1.folder.with_name("v2") / "abandoned.json", v1.folder / "abandoned.json")
+    version = make_version(tmp_path)
+    assert version.number == 1
+    with pytest.raises(IntegrityError, match=r"decided and abandoned\.json says"):
+        verify_version(version)
+
+
+def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp_path):
+    version = newest_version("gao_reports", tmp_path)
+    adopt_baseline(version, "A. Person", "", today=TODAY)
+    said = open_next(newest_version("gao_reports", tmp_path), today=TODAY)
+    assert said.startswith("gao_reports v2 is open, from gao_reports v1: 11 cells.")
+    following = newest_version("gao_reports", tmp_path)
+    assert (following.number, following.plan().version) == (2, 2)
+    assert following.judge_path.read_bytes() == (following.checkout / "templates" / "judge.md").read_bytes()
+    found = standing(following)
+    assert (found.state, found.beside) == ("baseline by policy", "v2 is open")
+    lines, recorded = describe(following)
+    assert recorded
+    assert "gao_reports v2 is open: no corpus is sampled yet" in lines
+
+
+def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
+    found = results_of(v2).previous
+    assert (found.version, found.decision.tier) == (1, "confirmed")
+    assert found.decision.results_sha256 == file_sha256(v1.folder / "results.json")
+    assert found.queries.model_dump() == {"common": 24, "changed": ["q03"], "new": [], "gone": []}
+    assert found.documents.model_dump() == {"common": 16, "changed": 0, "new": 0, "gone": 0}
+    n_kept = sum(one.query_id != "q03" for one in load_labels(v1.labels_path))
+    assert found.labels.carried == n_kept
+    assert found.labels.carried + found.labels.new == len(load_labels(v2.labels_path))
+    assert (found.settings, found.cells_new, found.cells_gone) == ([], [NEW_CELL], [])
+    assert not found.prompt_changed
+    assert [row.cell for row in found.cells] == [row.cell for row in results_of(v2).cells if row.cell != NEW_CELL]
+
+
+def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_words(v1, v2):
+    old, new = results_of(v1), results_of(v2)
+    place = [query.id for query in new.queries].index("q03")
+    for row in new.previous.cells:
+        assert not row.comparable
+        then, now = (next(cell for cell in made.cells if cell.cell == row.cell) for made in (old, new))
+        for measure, beside in row.scores.items():
+            assert (beside.before.mean, beside.now.mean) == (then.scores[measure].mean, now.scores[measure].mean)
+            pairs = zip(then.scores[measure].per_query, now.scores[measure].per_query, strict=True)
+            moved = [after - before for at, (before, after) in enumerate(pairs) if at != place]
+            assert beside.movement.n_queries == 24
+            assert beside.movement.mean == pytest.approx(sum(moved) / 24e9, abs=1e-12)
+            assert beside.movement.wins == sum(one > 0 for one in moved)
+
+
+def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, tmp_path):
+    open_next(v1, today=TODAY)
+    version = make_version(tmp_path)
+    edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 12")
+    run(tmp_path)
+    found = results_of(version).previous
+    assert found.settings == ["pool_depth"]
+    assert all(row.comparable and row.same_run for row in found.cells)
+    assert {row.scores["ndcg@10"].movement.n_queries for row in found.cells} == {25}
+
+
+def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2):
+    whole = results_of(v2)
+    v2.judge_path.write_text("Grade otherwise.\n")
+    otherwise = whole.model_copy(update={"judge_prompt_sha256": file_sha256(v2.judge_path)})
+    found = previous_version(v2, otherwise)
+    assert found.prompt_changed
+    assert not any(row.comparable for row in found.cells)
+    replace_corpus(v2, lambda rows: rows[:-1])
+    found = previous_version(v2, otherwise)
+    assert found.documents.gone == 1
+    assert all(beside.movement is None for row in found.cells for beside in row.scores.values())
+
+
+def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1, v2):
+    whole = results_of(v2)
+    strict = whole.model_copy(update={"plan": whole.plan.model_copy(update={"relevant_grade": 3})})
+    found = previous_version(v2, strict)
+    assert found.settings == ["relevant_grade"]
+    for row in found.cells:
+        assert row.scores["ndcg@10"].movement is not None
+        assert row.scores["recall@10"].movement is None
+
+
+def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
+    whole = results_of(v2)
+    assert previous_version(v2, whole) == whole.previous
+    before = (v2.folder / "results.json").read_bytes()
+    for name in ("lock.json", "decision.json", "results.json", "results.html", "receipt.json"):
+        (v2.folder / name).unlink()
+    Evening(v2, choice=CHOICE, backend=LocalBackend(fake_encoders)).run()
+    assert (v2.folder / "results.json").read_bytes() == before
+
+
+def test_results_that_are_not_what_v1_was_locked_with_are_compared_with_nothing(v1, v2):
+    whole = results_of(v2)
+    first = earlier(v2)
+    edit(first.folder / "results.json", '"tier": "confirmed"', '"tier": "candidate"')
+    with pytest.raises(IntegrityError, match=r"results\.json: changed"):
+        previous_version(v2, whole)
+
+
+def test_results_of_another_release_are_read_as_far_as_they_go(v2):
+    whole, first = results_of(v2), earlier(v2)
+    path = first.folder / "results.json"
+    fields = read_json(path)
+    path.write_bytes(json_bytes({**fields, "schema_version": 1, "scale": None, "something": 1}))
+    relock(first, v2)
+    found = previous_version(v2, whole)
+    assert [row.cell for row in found.cells] == [row.cell for row in whole.previous.cells]
+    path.write_bytes(json_bytes({**fields, "cells": "none"}))
+    relock(first, v2)
+    with pytest.raises(InputError, match=r"results\.json cannot be set beside demo's next: cells"):
+        previous_version(v2, whole)
+
+
+def relock(first, following):
+    """A new lock over the first version, and the following one opened from it."""
+    (first.folder / "lock.json").unlink()
+    edit(following.folder / "opened.json", opened(following).previous_root_sha256, write_lock(first.folder).root_sha256)
+
+
+def test_an_exploration_on_v2_is_compared_with_no_version(v2):
+    assert previous_version(v2, results_of(v2).model_copy(update={"kind": "exploration"})) is None
+
+
+def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_scores(v1, second, tmp_path):
+    scored = results_of(make_version(second))
+    open_next(unscored(v1), today=TODAY)
+    found = previous_version(make_version(tmp_path), scored)
+    assert (found.decision, found.cells, found.queries.common) == (None, [], 25)
+    assert comparison_lines(found)[0] == "beside v1, which was never decided"
+
+
+def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
+    found = results_of(v2).previous
+    lines = comparison_lines(found)
+    assert lines[0].startswith("beside v1, which chose ")
+    assert "queries: 24 the same, 1 changed, 0 new, 0 gone" in lines
+    assert f"cells that are new: {NEW_CELL}" in lines
+    row = found.cells[0]
+    (line,) = [line for line in lines if line.startswith(f"{row.cell} ")]
+    for beside in row.scores.values():
+        assert f"{beside.before.mean:.4f}" in line
+        assert f"{beside.movement.mean:+.4f} ({beside.movement.low:+.4f} to {beside.movement.high:+.4f})" in line
+    assert lines[-1].startswith("Not comparable: ")
+
+
+def test_the_command_line_opens_gives_up_and_answers_determiners(v1, command):
+    code, out, _ = command("--new-version", "--cells", NEW_CELL, "--reason", "it won", "--by", "A. Person")
+    assert (code, out.startswith("demo v2 is open, from demo v1: 10 cells (1 of them new)")) == (0, True)
+    code, out, _ = command("--dry-run")
+    assert (code, out.splitlines()[-1]) == (0, "decision recorded")
+    code, out, _ = command("--bulk-gate=1000000")
+    assert (code, out.startswith("open: demo v1: chosen is ")) == (0, True)
+    code, out, _ = command("--abandon", "--reason", "no", "--by", "A. Person")
+    assert (code, out.startswith("demo v2 is given up by A. Person: no.")) == (0, True)
+    code, out, _ = command("--dry-run")
+    assert (code, "v2 abandoned on " in out, out.splitlines()[-1]) == (0, True, "decision recorded")
+    assert command("--abandon", "--reason", "no", "--by", "A. Person")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--abandon",),
+        ("--abandon", "--reason=r"),
+        ("--abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
+        ("--new-version", "--abandon", "--reason=r", "--by=b"),
+        ("--new-version", "--dry-run"),
+        ("--new-version", "--choose=recommended"),
+        ("--new-version", "--corpus-path=x"),
+    ],
+)
+def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tmp_path):
+    code, out, _ = command(*flags)
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "eval-sets").exists()

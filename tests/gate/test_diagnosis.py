@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+
+from runner.base.records import Run
+from runner.gate.diagnosis import diagnosis
+from tests.support.graded_sets import DOCS, graded, oracle, run_of, verdict
+
+
+def said_of(run, qrels, **settings):
+    return diagnosis(run, verdict(run, qrels, **settings))
+
+
+def lists(run):
+    return {query_id: [hit.doc_id for hit in hits] for query_id, hits in run.hits.items()}
+
+
+def test_of_a_run_that_passes_nothing_is_said():
+    qrels = graded(25)
+    assert said_of(oracle(qrels), qrels) == ""
+
+
+def test_an_encoder_that_returns_one_vector_is_named():
+    qrels = graded(25)
+    said = said_of(run_of(dict.fromkeys(qrels, DOCS[::-1][:100])), qrels)
+    assert said.startswith(
+        "every query gets the same 10 documents: the retriever ignores the query; the run fails perm"
+    )
+
+
+def test_a_retriever_that_ignores_most_queries_is_named_with_their_number():
+    qrels = graded(25)
+    found = lists(oracle(qrels))
+    run = run_of({q: DOCS[90:100] if i < 24 else found[q] for i, q in enumerate(qrels)})
+    assert said_of(run, qrels).startswith(
+        "24 of 25 queries get the same 10 documents: there the retriever ignores the query; the run fails permuted qre"
+    )
+
+
+def test_half_of_the_queries_with_one_list_are_named_even_where_the_others_carry_the_run_through_the_gate():
+    qrels = graded(24)
+    found = lists(oracle(qrels))
+    run = run_of({q: DOCS[90:100] if i < 12 else found[q] for i, q in enumerate(qrels)})
+    assert verdict(run, qrels).verdict == "pass"
+    assert said_of(run, qrels) == "12 of 24 queries get the same 10 documents: there the retriever ignores the query."
+    run = run_of({q: DOCS[90:100] if i < 11 else found[q] for i, q in enumerate(qrels)})
+    assert said_of(run, qrels) == ""
+
+
+def test_a_run_without_a_hit_is_named():
+    qrels = graded(25)
+    said = said_of(run_of({q: [] for q in qrels}), qrels)
+    assert said.startswith("every query gets no document at all: nothing was retrieved; ")
+
+
+def test_labels_of_other_queries_are_named():
+    qrels = graded(25)
+    names = list(qrels)
+    shifted = {q: qrels[names[(i + 7) % 25]] for i, q in enumerate(names)}
+    said = said_of(oracle(shifted), qrels)
+    assert said.startswith(
+        "rankings fit other queries' judgments as well as their own: labels may belong to other queries, "
+        "or the run to other queries' text; the run fails permuted qrels (p "
+    )
+
+
+def test_a_list_for_each_stratum_fits_other_queries_of_it_as_well_not_better():
+    strata = {f"q{i:02}": "abc"[i % 3] for i in range(30)}
+    rng = np.random.default_rng(6)
+    parts = {"a": DOCS[:10], "b": DOCS[40:50], "c": DOCS[80:90]}
+    qrels = {
+        q: dict.fromkeys(rng.choice(parts[stratum], 4, replace=False).tolist(), 3) for q, stratum in strata.items()
+    }
+    run = run_of({q: parts[stratum] for q, stratum in strata.items()})
+    gate = verdict(run, qrels, strata)
+    assert (gate.nulls[0].p, gate.nulls[0].delta) == (1, pytest.approx(0))
+    assert diagnosis(run, gate).startswith("rankings fit other queries' judgments as well as their own: labels may ")
+
+
+def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_chance():
+    qrels = {q: grades | {DOCS[199]: 1} for q, grades in graded(25).items()}
+    run = run_of({q: [DOCS[(i + 7) % 25], *DOCS[60:66], DOCS[199]] for i, q in enumerate(qrels)})
+    gate = verdict(run, qrels)
+    assert gate.nulls[4].p > 0.95
+    assert diagnosis(run, gate).startswith("rankings fit other queries' judgments as well as their own: labels may ")
+
+
+def test_rankings_turned_upside_down_are_named_whether_cut_before_or_after():
+    qrels = graded(25)
+    best_first = oracle(qrels)
+    run = Run("cell", {q: tuple(reversed(hits)) for q, hits in best_first.hits.items()})
+    assert said_of(run, qrels).startswith(
+        "the first ten documents in random order do better than in the run's own: scores may be sorted worst first; "
+    )
+    worst = run_of({q: sorted(DOCS[:60], key=lambda d: grades.get(d, 0)) for q, grades in qrels.items()})
+    assert said_of(worst, qrels).startswith(
+        "no query gets a relevant document among its first ten: scores may be sorted worst first, or "
+    )
+
+
+def test_a_real_but_small_effect_is_not_called_none():
+    qrels = graded(25)
+    said = said_of(oracle(qrels), qrels, tau=0.99)
+    assert said.startswith("rankings fit other queries' judgments almost as well as their own: ")
+
+
+def test_every_failed_null_is_listed_with_its_figures():
+    qrels, rng = graded(25), np.random.default_rng(1)
+    run = run_of({q: rng.choice(DOCS, 10, replace=False).tolist() for q in qrels})
+    gate = verdict(run, qrels)
+    failed = [null for null in gate.nulls if null.verdict == "fail"]
+    assert len(failed) > 1
+    for null in failed:
+        assert f"{null.name} (p {null.p:.4f}, delta {null.delta:+.4f})" in diagnosis(run, gate)
+
+
+def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():
+    qrels = graded(3)
+    assert said_of(oracle(qrels), qrels) == (
+        "no outcome could have reached p 0.05 against permuted qrels (at best p 0.1667), most retrieved (at best p "
+        "0.1250), length sorted (at best p 0.1250): too few draws, or too few queries whose judgments differ."
+    )
+
+
+def test_a_short_list_is_named_by_its_length():
+    qrels = graded(25)
+    assert said_of(run_of(dict.fromkeys(qrels, DOCS[:3])), qrels).startswith("every query gets the same 3 documents")
+    assert said_of(run_of(dict.fromkeys(qrels, DOCS[:1])), qrels).startswith("every query gets the same document:")
+
+
+def test_a_run_that_finds_nothing_is_not_said_to_fit_other_queries_better():
+    qrels = graded(25)
+    strangers = run_of({query_id: [d for d in DOCS if d not in grades][:10] for query_id, grades in qrels.items()})
+    assert said_of(strangers, qrels).startswith("no query gets a relevant document among its first ten")

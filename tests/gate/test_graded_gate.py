@@ -1,0 +1,365 @@
+import json
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.records import Run
+from runner.gate.graded_gate import DOTS, GradedGate, Spread, graded_gate
+from runner.score.score import score
+from tests.support.graded_sets import (
+    CHUNKS,
+    DOCS,
+    LENGTHS,
+    SETTINGS,
+    gate_of,
+    graded,
+    in_one_stratum,
+    oracle,
+    run_of,
+    verdict,
+    verdicts,
+)
+
+NULLS = ["permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10"]
+LONGEST = sorted(DOCS, key=lambda d: (-LENGTHS[d], d))[:10]
+
+
+def ndcg(run, qrels):
+    return list(score(run, list(qrels), qrels, 2).values["ndcg@10"])
+
+
+def test_an_oracle_passes_all_five_nulls():
+    qrels = graded(25)
+    found = verdict(oracle(qrels), qrels)
+    assert found.verdict == "pass"
+    assert [null.name for null in found.nulls] == NULLS
+    assert found.real == 1
+    assert all(null.p == pytest.approx(1 / 501) for null in found.nulls)
+    assert all(null.delta > 0.8 for null in found.nulls[:4])
+
+
+@given(st.integers(0, 10_000))
+def test_the_real_score_is_the_one_that_the_page_shows(seed):
+    qrels, rng = graded(6, seed), np.random.default_rng(seed)
+    qrels["q00"] = {DOCS[0]: -1, DOCS[1]: 0}
+    del qrels["q03"][min(qrels["q03"])]
+    run = run_of({q: rng.choice(DOCS, rng.integers(0, 40), replace=False).tolist() for q in qrels})
+    found = verdict(run, qrels, draws=20)
+    assert found.real == pytest.approx(sum(ndcg(run, qrels)) / 6 / 1e9, abs=1e-12)
+
+
+def popular_list(n_queries=30):
+    """A list that ignores the query, in a set where it holds much of what is relevant."""
+    qrels = graded(n_queries)
+    for query_id in list(qrels)[:20]:
+        qrels[query_id] |= {DOCS[150]: 3, DOCS[151]: 3}
+    return run_of(dict.fromkeys(qrels, DOCS[150:160])), qrels, None
+
+
+def stratum_lists():
+    """Another such list in each of two strata."""
+    strata = {f"q{i:02}": "house" if i % 2 else "senate" for i in range(30)}
+    lists = {"house": DOCS[:10], "senate": DOCS[100:110]}
+    rng = np.random.default_rng(6)
+    qrels = {q: dict.fromkeys(rng.choice(lists[strata[q]], 4, replace=False).tolist(), 3) for q in strata}
+    return run_of({q: lists[strata[q]] for q in strata}), qrels, strata
+
+
+def crowded_by_what_it_retrieves():
+    """Each query's own document second, after one of five that are relevant to all and better together."""
+    qrels = {f"q{i:02}": {DOCS[i]: 3} | dict.fromkeys(DOCS[180:185], 3) for i in range(30)}
+    return run_of({q: [DOCS[180 + i % 5], DOCS[i], DOCS[60]] for i, q in enumerate(qrels)}), qrels, None
+
+
+def beaten_by_the_longest():
+    """Each query's own document alone, where the five longest are relevant to all."""
+    qrels = {f"q{i:02}": {DOCS[i]: 3} | dict.fromkeys(LONGEST[:5], 3) for i in range(30)}
+    return run_of({q: [DOCS[i], DOCS[60], DOCS[61]] for i, q in enumerate(qrels)}), qrels, None
+
+
+def right_ten_worst_first():
+    qrels = graded(30)
+    run = oracle(qrels)
+    return Run("cell", {q: tuple(reversed(hits)) for q, hits in run.hits.items()}), qrels, None
+
+
+@pytest.mark.parametrize(
+    ("cheater", "failed"),
+    [
+        (popular_list, {"permuted qrels", "most retrieved"}),
+        (stratum_lists, {"permuted qrels", "shuffled top 10"}),
+        (crowded_by_what_it_retrieves, {"most retrieved"}),
+        (beaten_by_the_longest, {"length sorted"}),
+        (right_ten_worst_first, {"shuffled top 10"}),
+    ],
+)
+def test_each_null_catches_its_cheater(cheater, failed):
+    run, qrels, strata = cheater()
+    found = verdict(run, qrels, strata)
+    assert {name for name, said in verdicts(found).items() if said != "pass"} == failed
+    assert found.verdict == "fail"
+
+
+def test_retrieval_worse_than_chance_fails_random_retrieval():
+    qrels = {f"q{i:02}": {DOCS[i % 10]: 3} for i in range(30)}
+    run = run_of({q: [d for d in DOCS[:10] if d not in grades] + list(grades) for q, grades in qrels.items()})
+    lengths = dict.fromkeys(DOCS[:10], 100)
+    found = gate_of(qrels, lengths=lengths).judge(run, dict.fromkeys(lengths, 3))
+    assert found.nulls[1].verdict == "fail"
+    assert found.nulls[1].mean > found.real
+
+
+def test_only_permuting_within_strata_sees_that_a_cheater_knows_the_stratum():
+    run, qrels, strata = stratum_lists()
+    assert verdicts(verdict(run, qrels, strata))["permuted qrels"] == "fail"
+    assert verdicts(verdict(run, qrels))["permuted qrels"] == "pass"
+
+
+def test_retrieval_with_the_labels_of_other_queries_fails():
+    qrels = graded(25)
+    names = list(qrels)
+    shifted = {q: qrels[names[(i + 1) % len(names)]] for i, q in enumerate(names)}
+    assert verdict(oracle(shifted), qrels).verdict == "fail"
+
+
+def passes(make_run, n_gates=150):
+    """By null, how many of so many runs have p <= alpha; and how many pass the whole gate, tau set aside."""
+    qrels, small, whole = graded(12), np.zeros(5, int), 0
+    for seed in range(n_gates):
+        found = verdict(make_run(qrels, np.random.default_rng(seed)), qrels, seed=seed, draws=99, tau=0.0)
+        small += [null.p <= 0.05 for null in found.nulls]
+        whole += found.verdict == "pass"
+    return dict(zip(NULLS, small.tolist(), strict=True)), whole
+
+
+def by_chunks(qrels, rng):
+    weights = np.array(list(CHUNKS.values())) / sum(CHUNKS.values())
+    return run_of({q: rng.choice(DOCS, 10, replace=False, p=weights).tolist() for q in qrels})
+
+
+def by_popularity(qrels, rng):
+    weights = np.array([sum(grades.get(d, 0) for grades in qrels.values()) for d in DOCS])
+    return run_of({q: rng.choice(DOCS, 10, replace=False, p=weights / weights.sum()).tolist() for q in qrels})
+
+
+# Of 150 tests of a true null at 0.05, more than 17 or none have p <= alpha with a probability below 0.001 each.
+def test_random_retrieval_passes_its_null_as_often_as_alpha_and_the_gate_no_more_often():
+    small, whole = passes(by_chunks)
+    assert 1 <= small["permuted qrels"] <= 17
+    assert 1 <= small["random retrieval"] <= 17
+    assert whole <= 17
+
+
+def test_documents_drawn_by_their_grades_beat_random_retrieval_but_pass_the_gate_no_more_often_than_alpha():
+    small, whole = passes(by_popularity)
+    assert small["random retrieval"] > 60
+    assert 1 <= small["permuted qrels"] <= 17
+    assert whole <= 17
+
+
+def test_the_right_documents_in_random_order_pass_the_shuffled_null_as_often_as_alpha():
+    def unordered(qrels, rng):
+        return run_of({q: rng.permutation(sorted(grades)).tolist() for q, grades in qrels.items()})
+
+    small, _ = passes(unordered)
+    assert 1 <= small["shuffled top 10"] <= 17
+    assert small["permuted qrels"] == 150
+
+
+def test_p_of_permuted_qrels_is_the_share_of_all_permutations():
+    qrels = {f"q{i}": {DOCS[i]: 3, DOCS[i + 1]: 1} for i in range(6)}
+    run = run_of({f"q{i}": [DOCS[i + 1], DOCS[9], DOCS[(i * 5) % 6]] for i in range(6)})
+    real, names = sum(ndcg(run, qrels)), list(qrels)
+    totals = [
+        sum(ndcg(run, dict(zip(names, (qrels[name] for name in order), strict=True)))) for order in permutations(names)
+    ]
+    found = verdict(run, qrels, draws=20_000).nulls[0]
+    assert found.p == pytest.approx(sum(total >= real for total in totals) / 720, abs=0.012)
+    assert found.mean == pytest.approx(sum(totals) / 720 / 6e9, abs=0.005)
+
+
+def test_p_of_a_constant_list_is_the_share_of_all_sign_flips():
+    qrels = {f"q{i}": {DOCS[i]: 3, LONGEST[i % 4]: 2} for i in range(8)}
+    run = run_of({f"q{i}": [DOCS[i]] if i % 2 else [DOCS[60], LONGEST[i % 4]] for i in range(8)})
+    constant = ndcg(run_of(dict.fromkeys(qrels, LONGEST)), qrels)
+    differences = np.array(ndcg(run, qrels)) - constant
+    flipped = np.array(list(product([1, -1], repeat=8))) @ differences
+    found = verdict(run, qrels, draws=20_000).nulls[3]
+    assert 0.02 < found.p < 0.3
+    assert found.p == pytest.approx((flipped >= differences.sum()).mean(), abs=0.012)
+
+
+def test_a_constant_list_is_one_system_without_spread():
+    run, qrels, _ = crowded_by_what_it_retrieves()
+    most = [DOCS[60], *DOCS[180:185], *DOCS[:4]]
+    for null, documents in zip(verdict(run, qrels).nulls[2:4], (most, LONGEST), strict=True):
+        mean = sum(ndcg(run_of(dict.fromkeys(qrels, documents)), qrels)) / len(qrels) / 1e9
+        assert null.mean == pytest.approx(mean)
+        assert (null.sd, null.low, null.median, null.high) == (0, null.mean, null.mean, null.mean)
+
+
+@pytest.mark.parametrize(("draws", "part"), [(DOTS, 1), (2_000, 50)])
+def test_each_dot_is_a_draw_from_its_own_fortieth_of_them(draws, part):
+    totals = np.random.default_rng(3).permutation(10**7 * np.arange(draws))
+    found = gate_of(graded(25), draws=draws)._drawn("permuted qrels", np.full(25, 10**9), totals, 0.0, 0.05)
+    ordered = np.sort(totals) / 25e9
+    assert len(found.dots) == DOTS
+    for dot, own in zip(found.dots, ordered.reshape(DOTS, part), strict=True):
+        assert own[0] <= dot <= own[-1]
+        assert dot in own
+
+
+def test_a_constant_list_has_no_dots_and_every_other_null_has_its_own():
+    qrels = graded(25)
+    for null in verdict(oracle(qrels), qrels).nulls:
+        if null.name in ("most retrieved", "length sorted"):
+            assert null.dots == []
+        else:
+            assert null.dots == sorted(null.dots)
+            assert null.low - 1e-12 <= null.dots[1] <= null.median <= null.dots[-2] <= null.high + 1e-12
+
+
+def test_fewer_draws_than_dots_stand_for_several_dots_each():
+    qrels = graded(25)
+    found = verdict(oracle(qrels), qrels, draws=20).nulls[0]
+    assert found.dots[::2] == found.dots[1::2]
+    assert len(set(found.dots)) == 20
+
+
+def test_an_effect_below_tau_fails_however_small_its_p():
+    qrels = graded(25)
+    found = verdict(oracle(qrels), qrels, tau=0.99)
+    assert found.nulls[0].p < 0.01
+    assert found.nulls[0].verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("at_least_as_good", "mean", "passed"),
+    [(5003, 0.0, True), (5006, 0.0, False), (0, 0.95004, True), (0, 0.95006, False)],
+)
+def test_alpha_and_tau_are_compared_at_the_four_places_of_the_page(at_least_as_good, mean, passed):
+    gate = gate_of(graded(25), draws=99_999)
+    perfect = np.full(25, 10**9)
+    found = gate._result(
+        "permuted qrels", perfect, Spread(mean, 0.0, mean, mean, mean, []), at_least_as_good, 0.0, 0.05
+    )
+    assert (found.verdict == "pass") is passed
+
+
+def test_tau_is_not_asked_of_the_order_of_the_top_ten():
+    qrels = graded(25)
+    found = verdict(oracle(qrels), qrels, tau=0.5)
+    assert found.nulls[4].delta < 0.5
+    assert found.verdict == "pass"
+
+
+def test_three_queries_are_insufficient_and_so_are_too_few_draws():
+    qrels = graded(3)
+    found = verdict(oracle(qrels), qrels)
+    assert list(verdicts(found).values()) == ["insufficient", "pass", "insufficient", "insufficient", "pass"]
+    assert [null.smallest_p for null in found.nulls] == pytest.approx([1 / 6, 1 / 501, 1 / 8, 1 / 8, 1 / 501])
+    assert found.verdict == "insufficient"
+    qrels = graded(25)
+    assert set(verdicts(verdict(oracle(qrels), qrels, draws=18)).values()) == {"insufficient"}
+    assert verdict(oracle(qrels), qrels, draws=19).verdict == "pass"
+
+
+def test_no_draws_put_p_below_the_least_that_it_can_be():
+    qrels = graded(2)
+    for seed in range(20):
+        assert all(null.p >= null.smallest_p for null in verdict(oracle(qrels), qrels, seed=seed, draws=19).nulls)
+
+
+def test_a_constant_list_that_answers_all_but_four_queries_ideally_is_insufficient():
+    qrels = {f"q{i:02}": {LONGEST[0]: 3} for i in range(20)} | {f"r{i}": {DOCS[i]: 3} for i in range(4)}
+    found = verdict(oracle(qrels), qrels).nulls[3]
+    assert (found.verdict, found.smallest_p) == ("insufficient", 1 / 16)
+
+
+def test_top_tens_without_grades_to_reorder_are_insufficient_and_stand_against_nothing():
+    qrels = {f"q{i:02}": dict.fromkeys(DOCS[i : i + 10], 1) for i in range(25)}
+    whole = verdict(oracle(qrels), qrels)
+    found = whole.nulls[4]
+    assert (found.verdict, found.smallest_p) == ("insufficient", 1)
+    assert whole.verdict == "pass"
+    qrels["q00"][DOCS[0]] = qrels["q01"][DOCS[1]] = 2
+    found = verdict(oracle(qrels), qrels).nulls[4]
+    assert (found.verdict, found.smallest_p) == ("pass", 1 / 100)
+
+
+def test_queries_that_share_one_qrels_are_insufficient():
+    qrels = {f"q{i}": {DOCS[3]: 3} for i in range(25)}
+    found = verdict(oracle(qrels), qrels)
+    assert (found.nulls[0].verdict, found.nulls[0].smallest_p) == ("insufficient", 1)
+
+
+def test_judgments_without_a_relevant_document_are_insufficient():
+    qrels = {q: dict.fromkeys(grades, 0) for q, grades in graded(25).items()}
+    found = verdict(oracle(qrels), qrels)
+    assert (found.verdict, found.real) == ("insufficient", 0)
+
+
+def test_a_run_that_retrieves_nothing_fails():
+    qrels = graded(25)
+    found = verdict(run_of({q: [] for q in qrels}), qrels)
+    assert (found.verdict, found.real) == ("fail", 0)
+    assert all(null.p == 1 for null in found.nulls)
+
+
+def test_a_prepared_gate_says_of_every_run_what_a_gate_of_its_own_says():
+    qrels = graded(12)
+    gate = gate_of(qrels)
+    even = dict.fromkeys(CHUNKS, 1)
+    for run in (oracle(qrels), by_chunks(qrels, np.random.default_rng(1))):
+        for chunks in (CHUNKS, even):
+            own = graded_gate(run, list(qrels), qrels, in_one_stratum(qrels), chunks, LENGTHS, **SETTINGS)
+            assert gate.judge(run, chunks) == own
+    assert gate.judge(run, even).nulls[1] != gate.judge(run, CHUNKS).nulls[1]
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.05, 0.1])
+def test_passing_is_judged_alike_with_and_without_the_figures(tau):
+    qrels = graded(15)
+    gate, passed = gate_of(qrels, tau=tau), []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        run = run_of({q: [d for d in sorted(grades) if rng.random() < 0.1 * (seed % 3)] for q, grades in qrels.items()})
+        mean, passes = gate.trial(gate.table.rankings(run), CHUNKS)
+        found = gate.judge(run, CHUNKS)
+        passed.append(passes)
+        assert (mean, passes) == (found.real, found.verdict == "pass")
+    assert 0 < sum(passed) < 40
+
+
+def test_a_run_that_scores_less_than_tau_is_refused_without_a_draw(monkeypatch):
+    qrels = graded(15)
+    gate = gate_of(qrels, tau=0.5)
+    monkeypatch.setattr(GradedGate, "_nulls", lambda *_: pytest.fail("a null was looked at"))
+    run = run_of({q: sorted(grades)[:1] if q < "q05" else [] for q, grades in qrels.items()})
+    mean, passes = gate.trial(gate.table.rankings(run), CHUNKS)
+    assert 0 < mean < 0.5
+    assert not passes
+
+
+def test_wrong_arguments_are_named():
+    qrels = graded(5)
+    with pytest.raises(ValueError, match="got 0 queries and 500 draws"):
+        gate_of({})
+    with pytest.raises(ValueError, match="got 5 queries and 0 draws"):
+        gate_of(qrels, draws=0)
+    with pytest.raises(ValueError, match="no document of the corpus has a chunk"):
+        gate_of(qrels).judge(oracle(qrels), {})
+    with pytest.raises(ValueError, match="'unknown' is not in the corpus"):
+        gate_of(qrels).judge(oracle(qrels), {"unknown": 3})
+
+
+def test_the_same_seed_gives_the_same_verdict_and_json_takes_it():
+    qrels = graded(25)
+    first, second = verdict(oracle(qrels), qrels), verdict(oracle(qrels), qrels)
+    assert first == second
+    assert first != verdict(oracle(qrels), qrels, seed=2)
+    row = json.loads(json.dumps(first.model_dump(), allow_nan=False))
+    assert (row["verdict"], row["nulls"][0]["name"], row["draws"]) == ("pass", "permuted qrels", 500)

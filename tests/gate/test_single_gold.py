@@ -1,0 +1,615 @@
+"""The single-gold gate: exact laws against enumeration, p-values, verdicts, strata, and what is refused."""
+
+import doctest
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.gate.single_gold import gate as gate_module
+from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold.samples import random_places
+from runner.gate.single_gold.verdict import holm_levels
+
+NULLS = "ABCD"
+POOL = list("abcdef")
+MEASURES = ["ndcg@2", "recall@2", "mrr@3"]
+
+
+@st.composite
+def tiny_benches(draw):
+    """(rows, golds, relevances, strata) of at most four queries over a pool of six ids."""
+    n = draw(st.integers(1, 4))
+    rows = draw(st.lists(st.lists(st.sampled_from(POOL), unique=True, max_size=4), min_size=n, max_size=n))
+    golds = draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+    rel = draw(st.lists(st.sampled_from([0, 1, 3]), min_size=n, max_size=n))
+    strata = draw(st.one_of(st.none(), st.lists(st.sampled_from("xy"), min_size=n, max_size=n)))
+    return rows, golds, rel, strata
+
+
+def value(row, gold, rel, name):
+    measure, cutoff = name.split("@")
+    head = row[: int(cutoff)]
+    if gold not in head or (measure == "ndcg" and rel == 0):
+        return 0.0
+    rank = head.index(gold) + 1
+    return {"ndcg": 1 / math.log2(rank + 1), "recall": 1.0, "mrr": 1 / rank}[measure]
+
+
+def enumerated(rows, golds, rel, name, null, k):
+    """Every total of a null over one stratum, with its probability."""
+    n, labels = len(rows), sorted(set(golds))
+    if null == "C":
+        lists = list(itertools.permutations(POOL, k))
+        scores = [[value(drawn, gold, r, name) for drawn in lists] for gold, r in zip(golds, rel, strict=True)]
+        laws = [distribution(row, [1 / len(lists)] * len(lists)) for row in scores]
+        return convolved(laws)
+    if null == "A":
+        ways = [dict(zip(labels, order, strict=True)) for order in itertools.permutations(labels)]
+        assigned = [([way[gold] for gold in golds], 1 / len(ways)) for way in ways]
+    else:
+        chance = {label: 1 / len(labels) if null == "B" else golds.count(label) / n for label in labels}
+        assigned = [
+            (list(way), math.prod(chance[label] for label in way)) for way in itertools.product(labels, repeat=n)
+        ]
+    totals = [
+        sum(value(row, gold, r, name) for row, gold, r in zip(rows, way, rel, strict=True)) for way, _ in assigned
+    ]
+    return distribution(totals, [chance for _, chance in assigned])
+
+
+def distribution(totals, chances):
+    law = {}
+    for total, chance in zip(totals, chances, strict=True):
+        law[round(total, 9)] = law.get(round(total, 9), 0.0) + chance
+    return law
+
+
+def convolved(laws):
+    whole = {0.0: 1.0}
+    for law in laws:
+        pairs = [(a + b, p * q) for a, p in whole.items() for b, q in law.items()]
+        whole = distribution([total for total, _ in pairs], [chance for _, chance in pairs])
+    return whole
+
+
+def null_law(bench, name, null):
+    """The law of the null's total over the bench, strata apart."""
+    rows, golds, rel, strata = bench
+    strata = strata or ["all"] * len(rows)
+    k = int(name.split("@")[1])
+    laws = []
+    for stratum in sorted(set(strata)):
+        kept = [i for i, found in enumerate(strata) if found == stratum]
+        laws.append(
+            enumerated([rows[i] for i in kept], [golds[i] for i in kept], [rel[i] for i in kept], name, null, k)
+        )
+    return convolved(laws)
+
+
+def gate(bench, name, **more):
+    rows, golds, rel, strata = bench
+    return four_null_gate(rows, golds, rel, name, item_pool=POOL, strata=strata, **more)
+
+
+@given(tiny_benches(), st.sampled_from(MEASURES))
+@settings(max_examples=60)
+def test_expectations_and_variances_are_those_of_every_draw_there_is(bench, name):
+    found, n = gate(bench, name, draw=False), len(bench[0])
+    for null in NULLS:
+        law = null_law(bench, name, null)
+        mean = sum(total * chance for total, chance in law.items())
+        variance = sum((total - mean) ** 2 * chance for total, chance in law.items())
+        assert found["null_means"][null] * n == pytest.approx(mean, abs=1e-8)
+        assert (found["null_sds"][null] * n) ** 2 == pytest.approx(variance, abs=1e-7)
+
+
+@given(tiny_benches(), st.sampled_from(MEASURES))
+@settings(max_examples=40)
+def test_neither_p_nor_its_floor_claims_more_than_enumeration_allows(bench, name):
+    drawn, bound = gate(bench, name, n_trials=400), gate(bench, name, draw=False)
+    total = drawn["real_mean"] * len(bench[0])
+    for null in NULLS:
+        law = null_law(bench, name, null)
+        exact = sum(chance for reached, chance in law.items() if reached >= total - 1e-7)
+        assert bound["p_values"][null] >= exact - 1e-9
+        assert drawn["smallest_p"][null] <= max(1 / 401, exact) + 1e-9
+        error = 5.5 * math.sqrt(max(exact * (1 - exact), 0) / 400)
+        assert abs(drawn["p_values"][null] - max(exact, 1 / 401)) <= error + 0.01
+        for found in (drawn, bound):
+            assert 0 < found["smallest_p"][null] <= found["p_values"][null] + 1e-9 <= 1 + 1e-9
+
+
+def engine(n, *, share, n_labels=12, n_pool=60, depth=6, seed=0):
+    """A bench with skewed golds whose engine has the gold among its first places for a share of the queries."""
+    rng = np.random.default_rng(seed)
+    pool = [f"d{i}" for i in range(n_pool)]
+    weights = 1 / np.arange(1, n_labels + 1)
+    golds = [pool[i] for i in rng.choice(n_labels, n, p=weights / weights.sum())]
+    rows = []
+    for gold in golds:
+        row = [pool[i] for i in rng.choice(n_pool, depth, replace=False)]
+        if rng.random() < share:
+            row = [gold, *[item for item in row if item != gold]][:depth]
+        rows.append(row)
+    return rows, golds, pool
+
+
+def hit(retrieved, gold, rel):
+    return 1.0 if gold in retrieved[:5] else 0.0
+
+
+def test_a_good_engine_passes_by_name_by_function_and_without_draws():
+    rows, golds, pool = engine(80, share=0.8)
+    for metric, more in (("recall@5", {}), (hit, {}), ("recall@5", {"draw": False})):
+        found = four_null_gate(rows, golds, [1] * 80, metric, item_pool=pool, **more)
+        assert found["verdict"] == "pass", found["reasons"]
+        assert found["reasons"] == []
+        assert found["passes"] == dict.fromkeys(NULLS, True)
+        assert found["k"] == 5
+    assert found["n_trials"] == 0
+
+
+@pytest.mark.parametrize("share", [0.3, 0.02])
+def test_a_name_and_a_function_of_the_same_measure_agree(share):
+    rows, golds, pool = engine(100, share=share)
+    named = four_null_gate(rows, golds, [1] * 100, "recall@5", item_pool=pool, n_trials=600)
+    sampled = four_null_gate(rows, golds, [1] * 100, hit, item_pool=pool, n_trials=600)
+    assert (named["expected"], sampled["expected"]) == ("exact", "sampled")
+    assert named["real_mean"] == sampled["real_mean"]
+    for null in NULLS:
+        sd = named["null_sds"][null]
+        assert abs(named["null_means"][null] - sampled["null_means"][null]) <= 5 * sd / math.sqrt(600)
+        assert sampled["null_sds"][null] == pytest.approx(sd, rel=0.2)
+        assert named["p_values"][null] == pytest.approx(sampled["p_values"][null], abs=0.12)
+        assert named["intervals"][null] == pytest.approx(sampled["intervals"][null], abs=0.01)
+
+
+def test_intervals_cover_the_delta_of_a_large_bench():
+    rows, golds, pool = engine(4000, share=0.4, seed=9)
+    large = four_null_gate(rows, golds, [1] * 4000, "recall@5", item_pool=pool, draw=False)
+    covered = 0
+    for seed in range(200):
+        rows, golds, pool = engine(60, share=0.4, seed=1000 + seed)
+        found = four_null_gate(rows, golds, [1] * 60, "recall@5", item_pool=pool, draw=False)
+        low, high = found["intervals"]["C"]
+        covered += low <= large["deltas"]["C"] <= high
+    assert 180 <= covered <= 199
+
+
+@given(st.permutations(range(12)), st.sampled_from(["recall@5", "ndcg@5", hit]))
+@settings(max_examples=15)
+def test_renaming_every_id_changes_nothing(order, metric):
+    rows, golds, pool = engine(30, share=0.2, n_pool=12, n_labels=6)
+    names = {item: ("é", number) if number % 2 else number for item, number in zip(pool, order, strict=True)}
+    renamed = [[names[item] for item in row] for row in rows], [names[gold] for gold in golds]
+    before = four_null_gate(rows, golds, [1] * 30, metric, item_pool=pool)
+    after = four_null_gate(*renamed, [1] * 30, metric, item_pool=[names[item] for item in pool])
+    assert after == before
+
+
+@given(st.integers(0, 2**40))
+@settings(max_examples=20)
+def test_a_seed_moves_p_alone_where_expectations_are_exact(seed):
+    rows, golds, pool = engine(40, share=0.1)
+    first = four_null_gate(rows, golds, [1] * 40, "ndcg@5", item_pool=pool)
+    other = four_null_gate(rows, golds, [1] * 40, "ndcg@5", item_pool=pool, seed=seed)
+    for field in ("real_mean", "null_means", "null_sds", "deltas", "intervals", "smallest_p"):
+        assert first[field] == other[field]
+    again = four_null_gate(rows, golds, [1] * 40, "ndcg@5", item_pool=pool, seed=seed)
+    assert again == other
+
+
+def test_a_function_is_called_once_a_pair_of_query_and_label():
+    rows, golds, pool = engine(30, share=0.5, n_labels=5)
+    calls = []
+
+    def counted(retrieved, gold, rel):
+        calls.append((tuple(retrieved), gold))
+        return hit(retrieved, gold, rel)
+
+    four_null_gate(rows, golds, [1] * 30, counted, item_pool=pool, n_trials=40)
+    own = [call for call in calls if list(call[0]) in rows]
+    assert len(own) == len(set(own)) <= 30 * 5
+    assert len(calls) - len(own) <= 30 * 40 + 30  # random lists, and rows cut to k
+
+
+@given(st.integers(1, 9), st.integers(0, 12), st.integers(0, 10**6))
+@settings(max_examples=30)
+def test_random_places_are_different_and_below_the_pool_s_size(k, more, seed):
+    places = random_places(k + more, 50, k, np.random.default_rng(seed))
+    assert places.shape == (50, k)
+    assert places.min() >= 0
+    assert places.max() < k + more
+    assert (np.diff(np.sort(places, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(("n_pool", "k"), [(4, 2), (9, 2), (13, 3)])
+def test_every_ordered_choice_of_places_is_equally_likely(n_pool, k):
+    n_choices = math.perm(n_pool, k)
+    rows = 400 * n_choices
+    places = random_places(n_pool, rows, k, np.random.default_rng(5))
+    counts = np.unique(places @ (n_pool ** np.arange(k)), return_counts=True)[1]
+    assert len(counts) == n_choices
+    chi_squared = ((counts - 400) ** 2 / 400).sum()
+    assert abs(chi_squared - (n_choices - 1)) < 5 * math.sqrt(2 * (n_choices - 1))
+
+
+def test_one_gold_label_is_insufficient_whatever_was_retrieved():
+    for rows in ([["a", "b"]] * 8, [["b", "a"]] * 8):
+        found = four_null_gate(rows, ["a"] * 8, [1] * 8, "mrr@2", item_pool=range_pool())
+        assert found["verdict"] == "insufficient"
+        assert found["smallest_p"] | {"C": 1.0} == dict.fromkeys(NULLS, 1.0)
+        assert found["reasons"][0] == "null A: no two different gold labels, so exchanging labels changes nothing"
+        assert found["verdicts"] == {"A": "insufficient", "B": "insufficient", "C": "pass", "D": "insufficient"}
+
+
+def test_rubbish_fails_even_where_three_nulls_cannot_decide():
+    found = four_null_gate([["b", "c"]] * 8, ["a"] * 8, [1] * 8, "recall@2", item_pool=POOL)
+    assert found["verdict"] == found["verdicts"]["C"] == "fail"
+    strata = four_null_gate([["b", "c"]] * 8, ["a"] * 8, [1] * 8, "recall@2", item_pool=POOL, strata=["x"] * 8)
+    assert strata["verdict"] == "fail"
+    assert strata["strata"]["x"]["verdict"] == "insufficient"
+
+
+def test_three_queries_decide_nothing_and_five_do():
+    for n, verdict in ((3, "insufficient"), (5, "pass")):
+        found = four_null_gate(
+            [[x] for x in POOL[:n]], POOL[:n], [1] * n, "recall@1", item_pool=range_pool(), n_trials=2000
+        )
+        assert found["verdict"] == verdict
+    assert found["smallest_p"]["A"] == pytest.approx(1 / math.factorial(5))
+
+
+def range_pool():
+    return [*POOL, *range(100)]
+
+
+def test_too_few_trials_are_named_with_the_number_that_would_do():
+    rows, golds, pool = engine(80, share=0.9)
+    found = four_null_gate(rows, golds, [1] * 80, "recall@5", item_pool=pool, n_trials=18)
+    assert found["verdict"] == "insufficient"
+    assert "n_trials=20 or more" in found["reasons"][0]
+    assert four_null_gate(rows, golds, [1] * 80, "recall@5", item_pool=pool, n_trials=20)["verdict"] == "pass"
+
+
+def test_a_tau_that_no_engine_reaches_is_insufficient_not_a_fail():
+    golds = ["a"] * 96 + [1, 2, 3, 4, 5, 6]
+    found = four_null_gate([[gold] for gold in golds], golds, [1] * 102, "recall@1", item_pool=range_pool(), tau=0.2)
+    assert found["verdict"] == found["verdicts"]["D"] == "insufficient"
+    assert found["reasons"] == ["null D: a perfect engine would beat it by 0.11361 only, less than tau 0.2"]
+
+
+def test_two_labels_cannot_be_exchanged_often_enough():
+    golds = ["a", "b"] * 50
+    found = four_null_gate([[gold] for gold in golds], golds, [1] * 100, "recall@1", item_pool=range_pool())
+    assert found["verdicts"] == {"A": "insufficient", "B": "pass", "C": "pass", "D": "pass"}
+    assert pytest.approx(found["smallest_p"]["A"]) == 0.5
+
+
+@pytest.mark.parametrize("n_labels", [4, 5])
+def test_a_perfect_engine_over_few_labels_never_fails_and_passes_with_more_draws(n_labels):
+    golds = POOL[:n_labels] * 10
+    rows = [[gold] for gold in golds]
+    verdicts = set()
+    for seed in range(40):
+        found = four_null_gate(rows, golds, [1] * len(golds), "recall@1", item_pool=range_pool(), seed=seed)
+        verdicts.add(found["verdict"])
+    assert "fail" not in verdicts
+    found = four_null_gate(rows, golds, [1] * len(golds), "recall@1", item_pool=range_pool(), n_trials=3000)
+    assert found["verdict"] == "pass"
+
+
+def test_a_list_as_long_as_the_pool_cannot_be_told_from_random_ones():
+    golds = POOL * 5
+    rows = [[gold, *[item for item in POOL if item != gold]] for gold in golds]
+    found = four_null_gate(rows, golds, [1] * 30, "recall@6", item_pool=POOL)
+    assert found["verdicts"]["C"] == "insufficient"
+    assert "null C: drawing random lists cannot change any score" in found["reasons"]
+    sampled = four_null_gate(rows, golds, [1] * 30, lambda row, gold, _: float(gold in row), item_pool=POOL, k=6)
+    assert sampled["verdicts"]["C"] == "insufficient"
+
+
+def test_a_bound_alone_fails_nobody_whose_delta_is_large_enough():
+    rows, golds, pool = engine(20, share=0.25, seed=4)
+    drawn = four_null_gate(rows, golds, [1] * 20, "recall@5", item_pool=pool, n_trials=2000)
+    bound = four_null_gate(rows, golds, [1] * 20, "recall@5", item_pool=pool, draw=False)
+    for null in NULLS:
+        assert bound["deltas"][null] == drawn["deltas"][null] >= 0.05
+        assert drawn["p_values"][null] <= 0.05 < bound["p_values"][null]
+    assert bound["verdict"] == "insufficient"
+    assert "draws would settle it" in bound["reasons"][0]
+
+
+def test_a_p_near_alpha_is_said_to_hang_on_the_seed_and_a_clear_one_is_not():
+    rows, golds, pool = engine(20, share=0.15, seed=27)
+    verdicts = set()
+    for seed in range(30):
+        found = four_null_gate(rows, golds, [1] * 20, "recall@5", item_pool=pool, seed=seed)
+        verdicts.add(found["verdict"])
+        assert any("another seed may decide otherwise" in warning for warning in found["warnings"])
+    assert verdicts == {"pass", "fail"}
+    rows, golds, pool = engine(80, share=0.9)
+    clear = four_null_gate(rows, golds, [1] * 80, "recall@5", item_pool=pool)
+    assert not any("seed" in warning for warning in clear["warnings"])
+
+
+def popular(strata, golds, depth=5):
+    """A cheater's rows: whatever was asked, the labels that its stratum asks for most."""
+    lists = {}
+    for name in set(strata):
+        own = [gold for gold, stratum in zip(golds, strata, strict=True) if stratum == name]
+        lists[name] = sorted(set(own), key=lambda label: (-own.count(label), label))[:depth]
+    return [lists[name] for name in strata]
+
+
+def stratified_bench(sizes, shares, seed):
+    """Strata with labels of their own; the engine finds the gold for a share of each stratum's queries."""
+    rng = np.random.default_rng(seed)
+    pool = [f"{name}{i}" for name in sizes for i in range(40)]
+    rows, golds, strata = [], [], []
+    for name, size in sizes.items():
+        weights = 1 / np.arange(1, 31)
+        for number in rng.choice(30, size, p=weights / weights.sum()):
+            gold = f"{name}{number}"
+            row = [f"{name}{i}" for i in rng.choice(40, 5, replace=False)]
+            if rng.random() < shares[name]:
+                row = [gold, *[item for item in row if item != gold]][:5]
+            rows.append(row)
+            golds.append(gold)
+            strata.append(name)
+    return rows, golds, strata, pool
+
+
+SIZES = {"bills": 40, "code": 40, "hearings": 40, "reports": 8}
+
+
+def test_a_cheater_that_knows_the_stratum_passes_pooled_nulls_and_fails_stratified_ones():
+    _, golds, strata, pool = stratified_bench(SIZES, dict.fromkeys(SIZES, 0), 1)
+    rows = popular(strata, golds)
+    assert four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool)["verdict"] == "pass"
+    found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=200)
+    assert found["verdict"] == "fail"
+    assert abs(found["deltas"]["D"]) < 1e-9
+    assert found["strata"]["bills"]["verdict"] == "fail"
+
+
+def test_a_good_engine_with_one_weak_small_stratum_passes_and_the_stratum_shows():
+    passed, named = 0, 0
+    for seed in range(60):
+        shares = dict.fromkeys(SIZES, 0.6) | {"reports": 0.0}
+        rows, golds, strata, pool = stratified_bench(SIZES, shares, seed)
+        found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=199)
+        passed += found["verdict"] == "pass"
+        named += found["strata"]["reports"]["verdict"] != "pass"
+        assert all(found["strata"][name]["verdict"] == "pass" for name in ("bills", "code", "hearings"))
+    assert passed == 60
+    assert named >= 57
+
+
+def test_a_stratum_that_can_decide_and_fails_is_a_warning():
+    shares = dict.fromkeys(SIZES, 0.7) | {"bills": 0.0}
+    rows, golds, strata, pool = stratified_bench(SIZES, shares, 5)
+    found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=200)
+    assert found["verdict"] == "pass"
+    assert found["strata"]["bills"]["verdict"] == "fail"
+    assert any(warning.startswith("stratum 'bills' does not pass by itself: null A") for warning in found["warnings"])
+
+
+def test_strata_add_up_and_are_listed_by_name_even_where_they_cannot_decide():
+    rows, golds, strata, pool = stratified_bench(SIZES | {"single": 1}, dict.fromkeys([*SIZES, "single"], 0.6), 2)
+    n = len(rows)
+    for metric in ("recall@5", hit):
+        found = four_null_gate(rows, golds, [1] * n, metric, item_pool=pool, strata=strata, n_trials=200)
+        assert list(found["strata"]) == sorted([*SIZES, "single"])
+        assert found["strata"]["single"]["verdict"] == "insufficient"
+        assert sum(stratum["n_queries"] for stratum in found["strata"].values()) == n
+        for null in NULLS:
+            total = sum(stratum["n_queries"] * stratum["deltas"][null] for stratum in found["strata"].values())
+            assert total / n == pytest.approx(found["deltas"][null])
+        json.dumps(found, allow_nan=False)
+
+
+def test_one_stratum_is_no_strata():
+    rows, golds, pool = engine(40, share=0.4)
+    for metric in ("ndcg@5", hit):
+        plain = four_null_gate(rows, golds, [1] * 40, metric, item_pool=pool)
+        whole = four_null_gate(rows, golds, [1] * 40, metric, item_pool=pool, strata=["all"] * 40)
+        assert whole["strata"].pop("all")["verdict"] == whole["verdict"]
+        assert whole == plain
+
+
+def test_strata_that_draws_cannot_resolve_are_insufficient_and_say_how_many_would_do():
+    rows, golds, strata, pool = stratified_bench(SIZES, dict.fromkeys(SIZES, 0.7), 3)
+    found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata)
+    assert found["verdict"] == "pass"
+    assert found["strata"]["bills"]["verdict"] == "insufficient"
+    assert "n_trials=79 or more" in found["strata"]["bills"]["reasons"][0]
+
+
+def test_holm_tests_the_least_p_hardest_and_stops_at_the_first_that_misses():
+    assert holm_levels([], 0.05) == []
+    assert holm_levels([0.03, 0.01, 0.02], 0.06) == pytest.approx([0.06, 0.02, 0.03])
+    assert holm_levels([0.05, 0.01, 0.04], 0.06) == pytest.approx([0.03, 0.02, 0.03])
+    assert holm_levels([0.5, 0.5], 0.05) == [0.025, 0.025]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_levels_reject_what_the_step_down_rule_rejects(p_values):
+    levels = holm_levels(p_values, 0.05)
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    rejected = 0
+    while rejected < len(order) and p_values[order[rejected]] <= 0.05 / (len(order) - rejected) + 1e-9:
+        rejected += 1
+    assert {i for i in order if p_values[i] <= levels[i] + 1e-9} == set(order[:rejected])
+
+
+WRONG = {
+    "metric_fn must be a name": {"metric_fn": 5},
+    "unknown metric 'map'": {"metric_fn": "map@5"},
+    "metric must be 'name@K'": {"metric_fn": "ndcg"},
+    "k=3 differs from the cutoff of recall@2": {"k": 3},
+    "k must be a positive integer, got True": {"k": True, "metric_fn": hit},
+    "k must be a positive integer, got '2'": {"k": "2"},
+    "n_trials must be a positive integer, got True": {"n_trials": True},
+    "tau must be in \\[0, 1\\], got high": {"tau": "high"},
+    "seed must be a non-negative integer, got True": {"seed": True},
+    "alpha must be between 0 and 1, got 0": {"alpha": 0},
+    "alpha must be between 0 and 1, got nan": {"alpha": math.nan},
+    "the gold of query 1 is a list, which cannot be an id": {"gold_list": ["a", ["b"]]},
+    "the gold of query 0 is nan, which equals no id": {"gold_list": [math.nan, "b"]},
+    "item_pool holds something that cannot be an id": {"item_pool": [["a"], "b"]},
+    "item_pool is a string": {"item_pool": "abcdef"},
+    "1 gold label\\(s\\) not present in item_pool: \\['b'\\]": {"item_pool": ["a", 1, 2]},
+    "2 gold label\\(s\\) not present in item_pool: \\[1, 'b'\\]": {"item_pool": ["a", 3], "gold_list": [1, "b"]},
+    "retrieved_lists\\[1\\] is str 'b'": {"retrieved_lists": [["a"], "b"]},
+    "retrieved_lists\\[0\\] is set": {"retrieved_lists": [{"a"}, ["b"]]},
+    "retrieved_lists\\[0\\] is NoneType": {"retrieved_lists": [None, ["b"]]},
+    "retrieved_lists\\[0\\] holds something that cannot be an id": {"retrieved_lists": [[{}], ["b"]]},
+    "rel_list\\[0\\] is dict .* for graded_gate": {"rel_list": [{"a": 3}, 1]},
+    "rel_list\\[1\\] is float nan": {"rel_list": [1, math.nan]},
+    "rel_list\\[1\\] is int 1000": {"rel_list": [1, 10**400]},
+    "rel_list\\[1\\] is str '3'": {"rel_list": [1, "3"]},
+    "strata must name the stratum of each of the 2 queries": {"strata": ["x"]},
+    "strata must name": {"strata": "xy"},
+    "strata\\[1\\] is NoneType": {"strata": ["x", None]},
+    "strata\\[0\\] is str ''": {"strata": ["", "x"]},
+    "draw=False needs exact variances": {"draw": False, "metric_fn": hit},
+    "metric_fn gave nan for query 0": {"metric_fn": lambda *_: math.nan},
+    "metric_fn gave None for query 0": {"metric_fn": lambda *_: None},
+    "metric_fn gave '1' for query 0": {"metric_fn": lambda *_: "1"},
+    "metric_fn gave inf for query 1": {"metric_fn": lambda _row, gold, _rel: math.inf if gold == "b" else 1},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_cannot_be_tested_is_refused_by_name(message):
+    arguments = {
+        "retrieved_lists": [["a", "c"], ["b", "d"]],
+        "gold_list": ["a", "b"],
+        "rel_list": [3, 3],
+        "metric_fn": "recall@2",
+        "item_pool": list("abcdefgh"),
+    } | WRONG[message]
+    lists = [arguments.pop(key) for key in ("retrieved_lists", "gold_list", "rel_list", "metric_fn")]
+    with pytest.raises(ValueError, match=message):
+        four_null_gate(*lists, **arguments)
+
+
+def test_rows_may_be_tuples_arrays_or_other_sequences_and_scores_any_real_number():
+    golds = np.array([0, 1, 2, 3])
+    rows = [(0, 5), np.array([1, 5]), range(2, 4), [3, 5]]
+    plain = four_null_gate([[0, 5], [1, 5], [2, 3], [3, 5]], [0, 1, 2, 3], [1] * 4, "ndcg@2", item_pool=list(range(6)))
+    assert four_null_gate(rows, golds, np.ones(4), "ndcg@2", item_pool=np.arange(6)) == plain
+    for number in (True, 1, np.float32(1), np.True_, 1.0):
+        found = four_null_gate(rows, golds, [1] * 4, lambda *_, n=number: n, item_pool=range(6), n_trials=5)
+        assert found["real_mean"] == 1.0
+
+
+def test_a_pool_given_as_a_set_is_drawn_from_in_one_order():
+    rows, golds, pool = engine(20, share=0.3)
+    in_order = four_null_gate(rows, golds, [1] * 20, hit, item_pool=sorted(pool))
+    assert four_null_gate(rows, golds, [1] * 20, hit, item_pool=frozenset(pool)) == in_order
+
+
+def test_empty_rows_stay_in_the_mean_and_are_counted():
+    found = four_null_gate([["a"], [], []], ["a", "b", "c"], [1] * 3, "recall@1", item_pool=POOL)
+    assert found["real_mean"] == pytest.approx(1 / 3)
+    assert any(warning.startswith("2 row(s) are empty") for warning in found["warnings"])
+
+
+def test_an_engine_that_finds_nothing_at_all_fails():
+    for metric in ("recall@5", "ndcg@5", hit):
+        found = four_null_gate([[]] * 20, POOL * 3 + ["a", "b"], [1] * 20, metric, item_pool=range_pool())
+        assert found["verdict"] == "fail"
+        assert found["real_mean"] == 0
+
+
+def test_numbers_of_another_width_are_not_another_type():
+    golds = np.arange(10)
+    found = four_null_gate([[int(gold) + 10] for gold in golds], golds, [1] * 10, "recall@1", item_pool=range(30))
+    assert found["verdict"] == "fail"
+
+
+def test_queries_without_relevance_score_nothing_and_limit_what_can_be_shown():
+    rows, golds = [["a"], ["b"], ["c"]], ["a", "b", "c"]
+    found = four_null_gate(rows, golds, [1, 0, -1], "ndcg@1", item_pool=POOL)
+    assert found["real_mean"] == pytest.approx(1 / 3)
+    assert found["smallest_p"]["B"] == pytest.approx(1 / 3)
+    nothing = four_null_gate(rows, golds, [0, 0, 0], "ndcg@1", item_pool=POOL)
+    assert nothing["verdict"] == "insufficient"
+    assert four_null_gate(rows, golds, [0, 0, 0], "recall@1", item_pool=POOL)["real_mean"] == 1
+
+
+def test_deep_rows_beyond_the_cutoff_change_nothing():
+    rows, golds, pool = engine(30, share=0.5)
+    deep = [[*row[:5], *[item for item in pool if item not in row]] for row in rows]
+    cut = [row[:5] for row in rows]
+    assert four_null_gate(deep, golds, [1] * 30, "ndcg@5", item_pool=pool) == four_null_gate(
+        cut, golds, [1] * 30, "ndcg@5", item_pool=pool
+    )
+
+
+def test_the_docstring_s_example_runs():
+    assert doctest.testmod(gate_module).failed == 0
+    assert doctest.testmod(gate_module).attempted == 3
+
+
+def reciprocal_rank(retrieved, gold, rel):
+    return 1 / (1 + retrieved.index(gold))
+
+
+@pytest.mark.parametrize("times", [5, 11, 13])
+@pytest.mark.parametrize("metric", ["ndcg@6", "mrr@6", reciprocal_rank])
+def test_draws_that_equal_the_real_score_but_for_rounding_are_ties(metric, times):
+    n = 6 * times
+    found = four_null_gate([list("fbdace")] * n, POOL * times, [3] * n, metric, item_pool=POOL, k=6)
+    assert found["p_values"]["A"] == 1.0
+    assert found["deltas"]["A"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["recall@1", "mrr@3", "ndcg@2", "recall@4"])
+def test_a_perfect_engine_s_bound_is_the_least_there_is(name):
+    golds = list(range(9))
+    found = four_null_gate([[gold] for gold in golds], golds, [1] * 9, name, item_pool=range(40), draw=False)
+    for null in NULLS:
+        assert found["p_values"][null] == pytest.approx(found["smallest_p"][null], rel=1e-9)
+
+
+def test_a_function_that_scores_misses_evenly_is_not_taken_for_one_that_ignores_lists():
+    golds = list(range(20))
+    found = four_null_gate(
+        [[gold] for gold in golds],
+        golds,
+        [1] * 20,
+        lambda row, gold, _: 1.0 if gold in row else 0.1,
+        item_pool=range(100_000),
+        k=1,
+    )
+    assert found["verdict"] == "pass"
+    assert found["null_sds"]["C"] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_place_freed_by_a_repeat_is_taken_by_what_stands_below_the_cutoff():
+    rows = [["x", "x", gold] for gold in POOL]
+    found = four_null_gate(rows, POOL, [1] * 6, "mrr@2", item_pool=[*POOL, "x"])
+    assert found["real_mean"] == 0.5
+
+
+def test_strata_that_cannot_decide_cost_the_others_no_level():
+    rows, golds, pool = engine(60, share=0.9)
+    lone = [f"lone{i}" for i in range(5)]
+    found = four_null_gate(
+        [*rows, *[[gold] for gold in lone]],
+        [*golds, *lone],
+        [1] * 65,
+        "recall@5",
+        item_pool=[*pool, *lone],
+        strata=["many"] * 60 + lone,
+    )
+    assert found["strata"].pop("many")["verdict"] == "pass"
+    assert {stratum["verdict"] for stratum in found["strata"].values()} == {"insufficient"}

@@ -1,0 +1,245 @@
+"""The single-gold gate against falsify-eval 0.2.0: its recorded vectors, and itself on made-up benches."""
+
+import json
+import math
+
+import falsify_eval
+import numpy as np
+import pytest
+from falsify_eval.mcp_server import METRICS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.gate.single_gold.gate import four_null_gate
+
+NULLS = "ABCD"
+KEYS = {"real_mean", "null_means", "deltas", "passes", "gate_passes", "tau", "n_trials", "warnings"}
+
+# Verdicts that differ on purpose, each with the reason.
+OTHER_VERDICT = {
+    "single_class_tau0": "one gold label: exchanging it changes nothing, so A, B and D cannot decide; theirs passes",
+    "N1": "one query: nothing can be shown; theirs fails it",
+}
+# nDCG values that differ on purpose.
+OTHER_VALUE = {
+    "x g g g g": ("an id that is repeated counts once, at its first place", 3 / math.log2(3) / 3),
+    "g a b c d": ("a negative relevance is not relevant, as in trec_eval; theirs scores 2.58", 0.0),
+}
+
+
+@pytest.fixture(scope="module")
+def vectors(shared):
+    return json.loads((shared / "vectors" / "parity.json").read_text(encoding="utf-8"))
+
+
+def theirs(name):
+    measure, k = name.split("@")
+    return lambda retrieved, gold, rel: METRICS[measure](retrieved, gold, rel, int(k))
+
+
+def ours(case, metric, **more):
+    given_ = case["input"]
+    settings_ = {"item_pool": given_["pool"], "k": given_["k"], "tau": given_["tau"], "seed": given_["seed"]}
+    return four_null_gate(given_["retrieved"], given_["gold"], given_["rel"], metric, **(settings_ | more))
+
+
+@pytest.mark.shared
+def test_real_means_agree_exactly_and_expectations_to_the_twelfth_place(vectors):
+    assert len(vectors["gate"]) == 15
+    for case in vectors["gate"]:
+        found = ours(case, case["input"]["metric"])
+        assert found["real_mean"] == case["output"]["real_mean"], case["name"]
+        for null in NULLS:
+            recorded = case["output"]["n_trials_large"][null]
+            assert abs(found["null_means"][null] - recorded["expected_null_mean_exact"]) <= 1e-12, case["name"]
+            assert abs(found["deltas"][null] - recorded["expected_delta_exact"]) <= 1e-12, case["name"]
+
+
+@pytest.mark.shared
+def test_null_means_of_a_function_lie_within_four_standard_errors(vectors):
+    n_trials = 150
+    for case in vectors["gate"]:
+        found = ours(case, theirs(case["input"]["metric"]), n_trials=n_trials)
+        assert found["real_mean"] == case["output"]["real_mean"], case["name"]
+        for null in NULLS:
+            recorded = case["output"]["n_trials_large"][null]
+            error = abs(found["null_means"][null] - recorded["expected_null_mean_exact"])
+            assert error <= 4 * recorded["trial_sd"] / math.sqrt(n_trials) + 1e-12, (case["name"], null)
+
+
+@pytest.mark.shared
+def test_the_standard_deviations_are_those_of_recorded_trials(vectors):
+    for case in vectors["gate"]:
+        found = ours(case, case["input"]["metric"])
+        for null in NULLS:
+            recorded = case["output"]["n_trials_large"][null]["trial_sd"]
+            assert found["null_sds"][null] == pytest.approx(recorded, rel=0.08, abs=1e-12), (case["name"], null)
+
+
+@pytest.mark.shared
+def test_verdicts_agree_but_where_a_reason_is_named(vectors):
+    for case in vectors["gate"]:
+        for n_trials in (50, 400):
+            found = ours(case, case["input"]["metric"], n_trials=n_trials)
+            if case["name"] in OTHER_VERDICT:
+                assert found["verdict"] == "insufficient", OTHER_VERDICT[case["name"]]
+            else:
+                assert found["gate_passes"] == case["output"]["n_trials_50"]["gate_passes"], case["name"]
+
+
+@pytest.mark.shared
+def test_each_null_is_passed_by_delta_and_p_where_theirs_asks_for_delta_alone(vectors):
+    stricter = []
+    for case in vectors["gate"]:
+        found, recorded = ours(case, case["input"]["metric"]), case["output"]["n_trials_50"]["passes"]
+        for null in NULLS:
+            if found["passes"][null] != recorded[null]:
+                stricter.append((case["name"], null))
+                assert recorded[null]
+                assert found["deltas"][null] >= case["input"]["tau"]
+                assert found["p_values"][null] > 0.05 or case["name"] in OTHER_VERDICT
+    assert stricter
+
+
+@pytest.mark.shared
+def test_single_values_agree_but_where_a_reason_is_named(vectors):
+    assert len(vectors["metrics"]) == 15
+    differences = 0
+    for case in vectors["metrics"]:
+        found = four_null_gate(
+            [case["retrieved"]],
+            [case["gold"]],
+            [case["rel"]],
+            f"{case['metric']}@{case['k']}",
+            item_pool=list("abcdgwxyz"),
+        )
+        reason, value = OTHER_VALUE.get(" ".join(case["retrieved"]), ("", case["out"]))
+        differs = case["metric"] == "ndcg" and bool(reason)
+        differences += differs
+        assert found["real_mean"] == (value if differs else case["out"]), (case, reason)
+    assert differences == len(OTHER_VALUE)
+
+
+def bench(n_queries, n_labels, n_pool, depth, share, seed):
+    """Skewed golds; the engine has the gold at a random place for about `share` of the queries."""
+    rng = np.random.default_rng(seed)
+    pool = [f"d{i}" for i in range(n_pool)]
+    weights = 1 / np.arange(1, n_labels + 1)
+    gold = [pool[i] for i in rng.choice(n_labels, n_queries, p=weights / weights.sum())]
+    rows = []
+    for label in gold:
+        row = [pool[i] for i in rng.choice(n_pool, depth, replace=False)]
+        if label not in row and rng.random() < share:
+            row[int(rng.integers(depth))] = label
+        rows.append(row)
+    return rows, gold, pool
+
+
+@given(st.integers(2, 30), st.integers(2, 8), st.sampled_from(["ndcg@4", "recall@3", "mrr@5"]), st.integers(0, 10**6))
+@settings(max_examples=15)
+def test_their_null_means_scatter_around_our_expectations_with_our_standard_deviations(n, n_labels, name, seed):
+    rows, gold, pool = bench(n, n_labels, 15, 6, 0.5, seed)
+    found = four_null_gate(rows, gold, [3] * n, name, item_pool=pool)
+    n_trials = 60
+    reference = falsify_eval.four_null_gate(
+        rows, gold, [3] * n, theirs(name), item_pool=pool, k=found["k"], n_trials=n_trials, seed=seed
+    )
+    assert found["real_mean"] == reference["real_mean"]
+    assert reference.keys() <= found.keys()
+    for null in NULLS:
+        error = abs(float(reference["null_means"][null]) - found["null_means"][null])
+        assert error <= 5.5 * found["null_sds"][null] / math.sqrt(n_trials) + 1e-12, null
+
+
+def test_draws_of_a_function_have_the_distribution_of_theirs():
+    rows, gold, pool = bench(60, 9, 15, 6, 0.4, 1)
+    rel, n_trials = [3] * 60, 400
+    from runner.gate.single_gold.bench import checked_inputs
+    from runner.gate.single_gold.outcome import Progress
+    from runner.gate.single_gold.samples import sampled_outcomes
+
+    metric = theirs("ndcg@5")
+    inputs = checked_inputs(
+        rows, gold, rel, metric, item_pool=pool, k=5, n_trials=n_trials, tau=0.05, seed=0, alpha=0.05, strata=None
+    )
+    draws = sampled_outcomes(inputs, metric, Progress(60, shown=False), np.random.default_rng(3))[""].draws / 60
+    reference = [
+        falsify_eval.null_a_permuted(rows, gold, rel, metric, n_trials=n_trials),
+        falsify_eval.null_b_uniform(rows, gold, rel, metric, n_trials=n_trials),
+        falsify_eval.null_c_random_retrieval(gold, rel, metric, k=5, item_pool=pool, n_trials=n_trials),
+        falsify_eval.null_d_marginal_matched(rows, gold, rel, metric, n_trials=n_trials),
+    ]
+    for null, own, their in zip(NULLS, draws, reference, strict=True):
+        assert distance(own, their) < 1.95 * math.sqrt(2 / n_trials), null  # Kolmogorov and Smirnov at .001
+
+
+def distance(left, right):
+    both = np.sort(np.concatenate([left, right]) + 1e-12)
+    shares = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (left, right)]
+    return np.abs(shares[0] - shares[1]).max()
+
+
+def test_the_result_has_their_keys_in_plain_types():
+    rows, gold, pool = bench(40, 8, 15, 6, 0.9, 2)
+    for metric in ("ndcg@5", theirs("ndcg@5")):
+        found = four_null_gate(rows, gold, [3] * 40, metric, item_pool=pool, k=5)
+        assert found.keys() >= KEYS
+        assert "stage_seconds" not in found
+        assert json.loads(json.dumps(found, allow_nan=False)) == found
+        assert all(type(value) is bool for value in [*found["passes"].values(), found["gate_passes"]])
+        assert all(type(value) is float for value in [*found["deltas"].values(), found["real_mean"]])
+
+
+def test_progress_goes_to_stderr_and_the_seconds_have_their_names(capsys):
+    rows, gold, pool = bench(40, 8, 15, 6, 0.9, 2)
+    reference = falsify_eval.four_null_gate(
+        rows, gold, [3] * 40, theirs("ndcg@5"), item_pool=pool, n_trials=2, progress=True
+    )
+    capsys.readouterr()
+    for metric in ("ndcg@5", theirs("ndcg@5")):
+        found = four_null_gate(rows, gold, [3] * 40, metric, item_pool=pool, n_trials=2, progress=True)
+        assert found["stage_seconds"].keys() == reference["stage_seconds"].keys()
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "40 of 40 queries" in said.err
+
+
+REFUSED = {
+    "lengths": ({"retrieved_lists": [["a"]]}, True),
+    "no query": ({"retrieved_lists": [], "gold_list": [], "rel_list": []}, True),
+    "k": ({"k": 0}, True),
+    "n_trials": ({"n_trials": 0}, True),
+    "n_trials of another type": ({"n_trials": 5.0}, True),
+    "tau": ({"tau": 1.5}, True),
+    "tau NaN": ({"tau": math.nan}, True),
+    "seed": ({"seed": -1}, True),
+    "empty pool": ({"item_pool": []}, True),
+    "k above pool": ({"k": 9}, True),
+    "golds missing": ({"item_pool": list("xyzuvw")}, True),
+    "k before n_trials": ({"k": -1, "n_trials": -1}, True),
+    "lengths before k": ({"rel_list": [], "k": 0}, True),
+    "tau before seed": ({"tau": -1, "seed": -1}, True),
+    "pool missing": ({"item_pool": None}, False),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_they_refuse_is_refused_in_their_order_and_words(name):
+    change, same_words = REFUSED[name]
+    arguments = {
+        "retrieved_lists": [["a", "x"], ["b", "y"]],
+        "gold_list": ["a", "b"],
+        "rel_list": [3, 3],
+        "metric_fn": theirs("recall@2"),
+        "item_pool": list("abcdxyz"),
+        "k": 2,
+    } | change
+    lists = [arguments.pop(key) for key in ("retrieved_lists", "gold_list", "rel_list", "metric_fn")]
+    with pytest.raises(ValueError) as reference:
+        falsify_eval.four_null_gate(*lists, **arguments)
+    with pytest.raises(ValueError) as refusal:
+        four_null_gate(*lists, **arguments)
+    if same_words:
+        assert str(refusal.value) == str(reference.value)
+    else:  # theirs goes on to speak of its own earlier versions
+        assert str(refusal.value).startswith("null_c_random_retrieval requires item_pool")

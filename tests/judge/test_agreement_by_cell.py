@@ -1,0 +1,196 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from runner.base.records import Hit, Run, Span
+from runner.judge.agreement.by_cell import cell_confusions, favours
+from runner.judge.agreement.double_graded import Double
+from tests.judge.test_agreement_world import (
+    BASELINE,
+    EQUAL,
+    UNEQUAL,
+    favouring,
+    harsh,
+    read,
+    read_twice,
+    world,
+)
+
+
+def double(doc_id, first, second, query_id="q1"):
+    return Double(query_id, doc_id, first, second, "a", "b", "", "", "double-0001")
+
+
+def run(cell, *doc_ids, query_id="q1"):
+    return Run(cell, {query_id: tuple(Hit(doc_id, 1.0, Span(0, 1)) for doc_id in doc_ids)})
+
+
+def runs(**found):
+    return {cell: run(cell, *doc_ids) for cell, doc_ids in found.items()}
+
+
+def judged(seed, first, second, qualities, share):
+    """The test's rows for an invented eval set whose judges read by these functions of (generator, world)."""
+    generator = np.random.default_rng(seed)
+    pool = world(generator, qualities)
+    twice = read_twice(generator, pool, first(generator, pool), second(generator, pool), share)
+    return favours(twice, pool.runs, BASELINE, alpha=0.05, seed=seed, draws=499)
+
+
+def fair(generator, pool):
+    return read(generator, pool.worth)
+
+
+def strict(generator, pool):
+    return harsh(generator, pool.worth)
+
+
+def significant(p):
+    return p is not None and p <= 0.05
+
+
+def alarms(first, second, qualities, share, runs):
+    """In how many of the runs some cell, and the baseline, is found to be favoured."""
+    rows = [judged(seed, first, second, qualities, share) for seed in range(runs)]
+    return [sum(any(significant(getattr(r, p)) for r in found) for found in rows) for p in P_VALUES]
+
+
+P_VALUES = ("p_for_cell", "p_for_baseline")
+
+
+@pytest.mark.parametrize("qualities", [EQUAL, UNEQUAL], ids=["equal cells", "unequal cells"])
+@pytest.mark.parametrize("second", [fair, strict], ids=["equal judges", "a harsher second judge"])
+def test_judges_who_err_at_random_are_not_found_to_favour_a_cell(second, qualities):
+    # 30 runs at .05: more than 5 alarms come three times in a thousand.
+    assert max(alarms(fair, second, qualities, 0.3, 30)) <= 5
+
+
+def test_a_judge_who_favours_one_cell_is_found_and_no_other_cell_blamed():
+    def biased(generator, pool):
+        return favouring(generator, pool, 1)
+
+    found = [judged(seed, biased, fair, EQUAL, 0.3) for seed in range(20)]
+    assert sum(significant(rows[0].p_for_cell) for rows in found) >= 15
+    assert sum(significant(row.p_for_cell) for rows in found for row in rows[1:]) <= 2
+    assert sum(any(significant(row.p_for_baseline) for row in rows) for rows in found) <= 4
+
+
+def test_a_judge_who_favours_the_baseline_is_found_on_the_other_side():
+    def biased(generator, pool):
+        return favouring(generator, pool, 0)
+
+    for seed in range(3):
+        rows = judged(seed, biased, fair, EQUAL, 0.3)
+        assert any(significant(row.p_for_baseline) for row in rows)
+        assert not any(significant(row.p_for_cell) for row in rows)
+
+
+def test_a_judge_who_favours_one_cell_is_found_where_nobody_errs_otherwise():
+    def exact(_, pool):
+        return pool.worth
+
+    def biased(_, pool):
+        return np.clip(pool.worth + pool.found[1], 0, 3)
+
+    assert significant(judged(1, biased, exact, EQUAL, 0.3)[0].p_for_cell)
+
+
+SMALL = [
+    double("d1", 2, 0),
+    double("d2", 1, 0),
+    double("d3", 1, 1),
+    double("d4", 0, 1),
+    double("d5", 0, 2),
+    double("d6", 2, 1),
+    double("d7", 2, 2),
+    double("d8", 1, 2),
+    double("d9", 0, 0),
+]
+
+
+def test_p_is_the_share_of_all_exchanges_within_bands():
+    found = runs(base=["d5", "d4", "d7", "d9"], one=["d1", "d2", "d6", "d9"])
+    (row,) = favours(SMALL, found, "base", alpha=0.4, seed=1, draws=20_000)
+    bands = [[0, 1, 2, 3, 4], [5, 6, 7]]
+    weight = {0: 3, 1: 3, 5: 3, 3: -3, 4: -3, 6: -3}
+    values = [pair.first - pair.second for pair in SMALL]
+
+    def total(order):
+        return sum(weight.get(place, 0) * values[pair] for place, pair in order)
+
+    observed = total([(place, place) for band in bands for place in band])
+    totals = [
+        total([*zip(bands[0], low, strict=True), *zip(bands[1], high, strict=True)])
+        for low in permutations(bands[0])
+        for high in permutations(bands[1])
+    ]
+    assert row.p_for_cell == pytest.approx(np.mean(np.array(totals) >= observed), abs=0.01)
+    assert row.p_for_baseline == pytest.approx(np.mean(np.array(totals) <= observed), abs=0.01)
+    assert row.contrast == pytest.approx((observed - np.mean(totals)) / 9)
+    assert (row.mean_cell, row.mean_baseline) == (4 / 3, -1)
+    assert (row.n_cell, row.n_baseline) == (3, 3)
+
+
+def test_with_the_judges_exchanged_the_contrast_is_the_other_way_round():
+    found = runs(base=["d5", "d4", "d7", "d9"], one=["d1", "d2", "d6", "d9"])
+    swapped = [double(pair.doc_id, pair.second, pair.first) for pair in SMALL]
+    (one,), (other,) = (favours(pairs, found, "base", alpha=0.4, seed=1) for pairs in (SMALL, swapped))
+    assert one.contrast == pytest.approx(-other.contrast)
+    assert one.p_for_cell == pytest.approx(other.p_for_baseline, abs=0.02)
+
+
+def test_a_difference_is_significant_exactly_where_it_passes_what_is_needed():
+    for seed in range(6):
+        rows = judged(seed, lambda generator, pool: favouring(generator, pool, 1), fair, EQUAL, 0.1)
+        for row in rows:
+            if row.beyond_chance is not None and abs(row.contrast - row.beyond_chance) > 1e-9:
+                assert significant(row.p_for_cell) == (row.contrast > row.beyond_chance)
+
+
+def test_too_few_readings_give_no_p_and_say_so():
+    found = runs(base=["d1"], one=["d2"])
+    (row,) = favours([double("d1", 1, 2), double("d2", 2, 1)], found, "base", alpha=0.05, seed=1)
+    assert (row.p_for_cell, row.p_for_baseline, row.beyond_chance) == (None, None, None)
+    assert row.unknown == "so few readings with these differences could not tell a favoured side from chance"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"base": ["d1"], "one": ["d1"]}, "no pair that the cell alone has in its first ten was read twice"),
+        ({"base": ["d9"], "one": ["d1"]}, "no pair that the baseline alone has in its first ten was read twice"),
+    ],
+)
+def test_a_side_without_readings_is_named(found, said):
+    (row,) = favours([double("d1", 1, 0), double("d2", 2, 2)], runs(**found), "base", alpha=0.05, seed=1)
+    assert row.unknown == said
+    assert (row.contrast, row.p_for_cell) == (None, None)
+
+
+def test_without_a_second_reading_or_another_cell_there_is_nothing_to_say():
+    (row,) = favours([], runs(base=["d1"], one=["d2"]), "base", alpha=0.05, seed=1)
+    assert (row.n_cell, row.p_for_cell, row.mean_cell) == (0, None, None)
+    assert favours(SMALL, runs(base=["d1"]), "base", alpha=0.05, seed=1) == []
+
+
+def test_judges_who_always_agree_favour_nothing_that_could_be_shown():
+    pairs = [double(f"d{n}", n % 4, n % 4) for n in range(40)]
+    found = runs(base=[f"d{n}" for n in range(10)], one=[f"d{n}" for n in range(10, 20)])
+    (row,) = favours(pairs, found, "base", alpha=0.05, seed=1)
+    assert (row.mean_cell, row.mean_baseline, row.p_for_cell) == (0, 0, None)
+    assert row.unknown.startswith("so few readings")
+
+
+def test_the_eleventh_hit_of_a_run_counts_no_more():
+    hits = [f"d{n}" for n in range(1, 12)]
+    pairs = [double("d10", 1, 0), double("d11", 0, 1)]
+    (row,) = favours(pairs, runs(base=["x"], one=hits), "base", alpha=0.05, seed=1)
+    assert (row.n_cell, row.mean_cell) == (1, 1)
+
+
+def test_confusion_by_cell_counts_the_pairs_of_its_first_ten():
+    base, one = cell_confusions(SMALL, runs(base=["d1", "d9"], one=["d3", "d7", "d8", "elsewhere"]))
+    assert (base.cell, one.cell) == ("base", "one")
+    assert [base.confusion[2][0], base.confusion[0][0], np.sum(base.confusion)] == [1, 1, 2]
+    assert [one.confusion[1][1], one.confusion[2][2], one.confusion[1][2], np.sum(one.confusion)] == [1, 1, 1, 3]

@@ -1,0 +1,273 @@
+import json
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.base.canonical import file_sha256, json_line, sha256
+from runner.base.errors import InputError
+from runner.eval_set.batches import all_rows, batch_files
+from runner.eval_set.labels import load_labels
+from runner.eval_set.shapes.labels import BatchRow
+from runner.eval_set.version import load_corpus
+from runner.judge.answers import Imported, import_answers
+from runner.judge.prep_labels import export_batches
+from tests.support.small_judging import answer, everything, give, rows
+from tests.support.small_set import make_version
+
+
+@pytest.fixture(name="judged")
+def _judged(version):
+    """A version whose first batch waits for a judge, and a way to import an answer file."""
+    missing, queries, documents = everything(version)
+    pairs = [pair for pair in missing if pair != ("q25", "BILLS-117hr116ih")]
+    export_batches(version, {pair: missing[pair] for pair in pairs}, queries, documents)
+    return version
+
+
+def once(version):
+    """Rows of pairs that stand in one batch alone, in the order of the batches."""
+    found = list(all_rows(version.judging))
+    pairs = [(row.query_id, row.doc_id) for row in found]
+    return [row for row, pair in zip(found, pairs, strict=True) if pairs.count(pair) == 1]
+
+
+def repeat(version):
+    """The first planted repeat: its first row, and the one of a later batch."""
+    first = {}
+    for row in all_rows(version.judging):
+        if (row.query_id, row.doc_id) in first:
+            return first[row.query_id, row.doc_id], row
+        first[row.query_id, row.doc_id] = row
+    raise AssertionError("nothing is repeated")
+
+
+def test_an_answer_becomes_a_label_with_its_provenance(judged):
+    done = give(judged, answer(reason="because", spans=[[0, 10]]))
+    assert (done.added, done.known) == (1, 0)
+    (made,) = load_labels(judged.labels_path)
+    assert (made.query_id, made.doc_id, made.grade, made.reason) == ("q01", "BILLS-117hr101ih", 2, "because")
+    assert (made.judge, made.model, made.round, made.judged_on) == ("j", "m", 1, "2026-01-31")
+    assert made.prompt_sha256 == file_sha256(judged.judge_path)
+    (row,) = [
+        row
+        for row in rows(judged.judging.glob("batch-*"))
+        if (row["query_id"], row["doc_id"]) == ("q01", "BILLS-117hr101ih")
+    ]
+    assert made.evidence_sha256 == row["evidence_sha256"]
+    assert row in rows([judged.judging / f"{made.batch}.jsonl"])
+
+
+def test_a_pair_of_no_batch_is_taken_on_request_and_is_about_the_whole_document(judged):
+    with pytest.raises(InputError, match=r"answers\.jsonl:1: no batch holds query q25 .*--unbatched"):
+        give(judged, answer("q25", "BILLS-117hr116ih"))
+    give(judged, answer("q25", "BILLS-117hr116ih"), unbatched=True)
+    (made,) = load_labels(judged.labels_path)
+    (row,) = [row for row in load_corpus(judged.corpus_path)[1] if row.doc_id == "BILLS-117hr116ih"]
+    assert (made.batch, made.evidence_sha256) == ("", row.sha256)
+
+
+def test_a_line_may_name_its_own_judge_model_and_round(judged):
+    give(judged, answer(judge="k", model="n", round=2), judge="", model="m")
+    (made,) = load_labels(judged.labels_path)
+    assert (made.judge, made.model, made.round) == ("k", "n", 2)
+
+
+def test_labels_stand_in_the_order_of_the_batches_whatever_the_order_of_the_answers(judged):
+    asked = once(judged)[:8]
+    give(judged, *(answer(row.query_id, row.doc_id) for row in reversed(asked)))
+    labels = load_labels(judged.labels_path)
+    assert [(one.query_id, one.doc_id) for one in labels] == [(row.query_id, row.doc_id) for row in asked]
+
+
+def test_passages_named_by_number_become_their_characters(judged):
+    row = once(judged)[0]
+    give(judged, answer(row.query_id, row.doc_id, passages=[1, 1], spans=[[0, 3]]))
+    (made,) = load_labels(judged.labels_path)
+    assert made.spans == sorted([[0, 3], [row.evidence[0].start, row.evidence[0].end]])
+
+
+def test_a_repeated_pair_needs_its_batch_and_is_a_further_round(judged):
+    first, again = repeat(judged)
+    pair = (first.query_id, first.doc_id)
+    with pytest.raises(InputError, match=rf"stand in {first.batch}, {again.batch}: say which is answered"):
+        give(judged, answer(*pair))
+    give(judged, answer(*pair, batch=first.batch), answer(*pair, grade=1, batch=again.batch))
+    assert [(one.round, one.grade, one.batch) for one in load_labels(judged.labels_path)] == [
+        (1, 2, first.batch),
+        (2, 1, again.batch),
+    ]
+
+
+def test_a_file_named_after_a_batch_answers_that_batch(judged):
+    _, again = repeat(judged)
+    pair = (again.query_id, again.doc_id)
+    give(judged, answer(*pair), name=f"{again.batch}.answers.jsonl")
+    (made,) = load_labels(judged.labels_path)
+    assert (made.batch, made.round) == (again.batch, 2)
+
+
+OTHER = {
+    "version": ({"version": "bills v7"}, r"it answers another version \(bills v7\)"),
+    "prompt": ({"prompt_sha256": "0" * 64}, "it answers another judge prompt"),
+    "evidence": ({"evidence_sha256": "0" * 64}, "it answers another evidence"),
+    "batch": ({"batch": "batch-0099"}, "batch-0099 does not hold query"),
+    "passage": ({"passages": [99]}, "passage 99 is none of the"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_an_answer_to_something_else_is_refused_by_name(judged, name):
+    fields, said = OTHER[name]
+    row = once(judged)[0]
+    with pytest.raises(InputError, match=rf"answers\.jsonl:1: .*{said}"):
+        give(judged, answer(row.query_id, row.doc_id, **fields))
+    assert not judged.labels_path.exists()
+
+
+def test_an_answer_that_repeats_what_its_batch_says_is_taken(judged):
+    row = once(judged)[0]
+    said = {name: getattr(row, name) for name in ("batch", "version", "prompt_sha256", "evidence_sha256")}
+    assert give(judged, answer(row.query_id, row.doc_id, **said)).added == 1
+
+
+@pytest.mark.parametrize("field", ["query", "title", "doc_id", "evidence_sha256"])
+def test_a_batch_that_was_edited_after_export_is_named_with_its_line(judged, field):
+    path = batch_files(judged.judging)[0]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    fields = json.loads(lines[4])
+    fields[field] = "0" * 64 if field == "evidence_sha256" else "BILLS-117hr102ih"
+    lines[4] = json_line(fields)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    row = read_row(lines[-1])
+    with pytest.raises(InputError, match=rf"{path.name}:5: .*edited after export"):
+        give(judged, answer(row.query_id, row.doc_id))
+    assert not judged.labels_path.exists()
+
+
+def read_row(line):
+    """The row of a line."""
+    return BatchRow.model_validate_json(line)
+
+
+def test_byte_order_mark_and_crlf_are_accepted(judged):
+    assert give(judged, answer(), answer("q02"), ending="\r\n", head=b"\xef\xbb\xbf").added == 2
+    assert b"\r" not in judged.labels_path.read_bytes()
+    assert not judged.labels_path.read_bytes().startswith(b"\xef")
+
+
+def test_the_same_file_twice_adds_nothing_and_changes_no_byte(judged):
+    give(judged, answer(), answer("q02", grade=0))
+    before = judged.labels_path.read_bytes()
+    again = give(judged, answer(), answer("q02", grade=0))
+    assert again == Imported(added=0, known=2)
+    assert judged.labels_path.read_bytes() == before
+
+
+def test_an_answer_twice_in_one_file_counts_once(judged):
+    done = give(judged, answer(), answer(), answer(reason="said again"))
+    assert (done.added, done.known) == (1, 2)
+
+
+def test_a_second_file_keeps_the_bytes_of_the_first(judged):
+    give(judged, answer())
+    before = judged.labels_path.read_bytes()
+    assert give(judged, answer("q02"), name="more.jsonl").added == 1
+    assert judged.labels_path.read_bytes().startswith(before)
+
+
+def test_another_judge_or_round_may_say_otherwise(judged):
+    give(judged, answer())
+    assert give(judged, answer(grade=0, judge="k"), answer(grade=1, round=2)).added == 2
+
+
+BAD = {
+    "unknown query": (answer("q99"), "demo v1 has no query 'q99'"),
+    "unknown document": (answer(doc_id="BILLS-117hr999ih"), "demo v1 has no document 'BILLS-117hr999ih'"),
+    "grade 4": (answer(grade=4), "grade: input should be less than or equal to 3 (found 4)"),
+    "grade -1": (answer(grade=-1), "grade: input should be greater than or equal to 0 (found -1)"),
+    "grade in quotes": (answer(grade="2"), "grade: input should be a valid integer (found '2')"),
+    "grade with a point": (answer(grade=2.0), "grade: input should be a valid integer (found 2.0)"),
+    "grade true": (answer(grade=True), "grade: input should be a valid integer (found True)"),
+    "no grade": ({"query_id": "q01", "doc_id": "d"}, "grade: field required"),
+    "misspelt field": (answer(grad=2), "grad: extra inputs are not permitted (found 2)"),
+    "span past the text": (answer(spans=[[0, 10**6]]), "a supporting span lies outside BILLS-117hr101ih"),
+    "empty span": (answer(spans=[[5, 5]]), "a supporting span lies outside BILLS-117hr101ih"),
+    "half a span": (answer(spans=[[5]]), "spans.0: "),
+    "round 0": (answer(round=0), "round: "),
+    "cut line": ('{"query_id": "q01", "doc_', "not JSON"),
+    "not an object": ("[1, 2]", "a JSON object is expected, found list"),
+    "half an emoji": ('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 1, "reason": "\\ud83d"}', "not JSON"),
+    "another grade": (answer(grade=0), "have grade 2 by j already; this line says 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_nothing_of_a_file_with_a_bad_line_is_imported(judged, name):
+    bad, said = BAD[name]
+    give(judged, answer())
+    before = judged.labels_path.read_bytes()
+    with pytest.raises(InputError) as caught:
+        give(judged, answer("q02"), "", bad, answer("q03"), name="bad.jsonl")
+    assert f"{judged.work / 'bad.jsonl'}:3: " in str(caught.value)
+    assert said in str(caught.value)
+    assert judged.labels_path.read_bytes() == before
+
+
+def test_two_grades_for_one_pair_in_one_file_are_refused(judged):
+    with pytest.raises(InputError, match=r"answers\.jsonl:2: .*grade 2 by j already; this line says 3"):
+        give(judged, answer(), answer(grade=3))
+    assert not judged.labels_path.exists()
+
+
+def test_an_answer_needs_a_judge(judged):
+    with pytest.raises(InputError, match=r"answers\.jsonl:1: who judged\? Give --judge NAME"):
+        give(judged, answer(), judge="")
+    assert not judged.labels_path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf\r\n"])
+def test_a_file_without_answers_is_refused(judged, content):
+    path = judged.work / "empty.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"empty\.jsonl holds no answers"):
+        import_answers(judged, path, judge="j", model="", judged_on="2026-01-31")
+
+
+def test_damaged_labels_stop_an_import(judged):
+    give(judged, answer())
+    judged.labels_path.write_bytes(judged.labels_path.read_bytes()[:-20])
+    before = judged.labels_path.read_bytes()
+    with pytest.raises(InputError, match=r"labels\.jsonl ends in the middle of a line"):
+        give(judged, answer("q02"))
+    assert judged.labels_path.read_bytes() == before
+
+
+answer_rows = st.builds(
+    answer,
+    st.sampled_from(["q01", "q02", "q03"]),
+    st.sampled_from(["BILLS-117hr101ih", "BILLS-117hr102ih"]),
+    st.integers(0, 3),
+    reason=st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
+)
+
+
+@given(st.lists(answer_rows, min_size=1, max_size=6))
+@settings(deadline=None, max_examples=25)
+def test_an_import_is_whole_or_nothing(ready, tmp_path_factory, answers):
+    folder = tmp_path_factory.mktemp("import")
+    shutil.copytree(ready, folder, dirs_exist_ok=True)
+    version = make_version(folder)
+    agreed = {}
+    for one in answers:
+        agreed.setdefault((one["query_id"], one["doc_id"]), set()).add(one["grade"])
+    if any(len(grades) > 1 for grades in agreed.values()):
+        with pytest.raises(InputError, match="already"):
+            give(version, *answers, unbatched=True)
+        assert load_labels(version.labels_path) == ()
+    else:
+        give(version, *answers, unbatched=True)
+        made = load_labels(version.labels_path)
+        assert {(one.query_id, one.doc_id): {one.grade} for one in made} == agreed
+        assert sha256("".join(json_line(one.model_dump()) + "\n" for one in made)) == file_sha256(version.labels_path)

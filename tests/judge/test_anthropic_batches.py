@@ -1,0 +1,365 @@
+import json
+import signal
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from runner.base.errors import BackendError
+from runner.base.http_client import Patience
+from runner.embed.cost.ledger import BudgetError, Ledger
+from runner.eval_set.version import CHECKOUT
+from runner.judge.models.anthropic import batches as anthropic_batches
+from runner.judge.models.anthropic.batch_record import records
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches
+from runner.judge.models.anthropic.client import KEY_VARIABLE
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.prices import price_of
+from tests.support import anthropic_server as wire
+from tests.support.anthropic_server import KEY, MODEL, RIGHT, AnthropicServer, asks, served
+
+PRICE = price_of(MODEL).in_batches()
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+@pytest.fixture(name="server")
+def _server():
+    with served(AnthropicServer(grade=lambda user: RIGHT)) as server:
+        yield server
+
+
+@pytest.fixture(name="opened")
+def _opened(server, tmp_path):
+    """Opens the model over the same folder each time, as each run does; what was opened is closed at the end."""
+    models = []
+
+    def opened(model=MODEL, max_usd=100.0, price=PRICE):
+        meter = JudgeMeter(tmp_path / "spend", max_usd, model, price)
+        patience = Patience(sleep=lambda seconds: None)
+        folder = tmp_path / "batches"
+        made = AnthropicBatches(model, meter, folder, base_url=server.url, poll_seconds=0.01, patience=patience)
+        models.append(made)
+        return made
+
+    yield opened
+    for model in models:
+        model.__exit__(None, None, None)
+
+
+def creations(server):
+    return [request for request in server.requests if request.method == "POST"]
+
+
+def answered(model, given):
+    return {reply.key: reply for reply in model.replies(given)}
+
+
+def spent(tmp_path):
+    return sum(row.usd for row in Ledger(tmp_path / "spend").rows())
+
+
+def test_all_asks_are_one_batch_at_half_the_price(opened, server, tmp_path):
+    model = opened()
+    replies = answered(model, asks(30))
+    assert {json.loads(reply.text)["grade"] for reply in replies.values()} == {2}
+    assert len(creations(server)) == 1
+    expected = sum(price_of(MODEL).usd(reply.usage) for reply in replies.values()) / 2
+    assert model.meter.usd() == pytest.approx(expected)
+    (kept,) = records(tmp_path / "batches")
+    assert (kept.record.settled, kept.record.delivered) == (True, True)
+
+
+def test_a_request_in_a_batch_says_the_same_as_one_alone(opened, server):
+    answered(opened(), asks(1))
+    (request,) = creations(server)
+    (row,) = request.body["requests"]
+    assert request.headers["anthropic-version"] == "2023-06-01"
+    assert row["params"]["temperature"] == 0.0
+    assert row["params"]["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert row["params"]["output_config"]["format"]["type"] == "json_schema"
+    assert row["params"]["max_tokens"] == 300
+    assert len(row["custom_id"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("errored", "overloaded_error"),
+        ("expired", "expired"),
+        ("canceled", "cancelled"),
+        (wire.refusal, "refused"),
+        (wire.cut_off, "cut off"),
+        (wire.other_model, "was asked"),
+    ],
+)
+def test_a_batch_that_is_answered_in_part_keeps_that_part(opened, server, fault, words):
+    server.always = {"dues 3": fault}
+    replies = answered(opened(), asks(6))
+    assert words in replies.pop("key 3").problem
+    assert len(replies) == 5
+    assert not any(reply.problem for reply in replies.values())
+
+
+def test_an_ask_that_came_to_nothing_can_be_asked_again_in_another_batch(opened, server):
+    server.by_text = {"dues 3": ["expired", wire.refusal]}
+    model = opened()
+    assert answered(model, asks(6))["key 3"].problem
+    again = asks(6)[3:4]
+    assert answered(model, again)["key 3"].problem
+    assert answered(model, again)["key 3"].problem == ""
+    assert [len(request.body["requests"]) for request in creations(server)] == [6, 1, 1]
+
+
+def test_what_was_not_reached_costs_nothing(opened, server):
+    server.always = {"dues": "expired"}
+    model = opened()
+    answered(model, asks(6))
+    assert model.meter.usd() == model.meter.spent() == 0
+
+
+def test_results_may_come_in_any_order_and_twice(opened, server):
+    server.grade = lambda user: {**RIGHT, "reason": user}
+    server.mangle = lambda lines: [*reversed(lines), lines[2]]
+    replies = answered(opened(), asks(6))
+    assert [json.loads(replies[f"key {n}"].text)["reason"] for n in range(6)] == [f"harbor dues {n}" for n in range(6)]
+
+
+def test_lines_that_are_no_results_of_the_batch_are_refused_and_counted(opened, server, capsys):
+    def lies(lines):
+        other = {**lines[0], "custom_id": "f" * 64}
+        changed = {"custom_id": lines[1]["custom_id"], "result": {"type": "expired"}}
+        return [other, changed, *lines[:4], 3, {"custom_id": None}]
+
+    server.mangle = lies
+    model = opened()
+    replies = answered(model, asks(6))
+    problems = {key: reply.problem for key, reply in replies.items() if reply.problem}
+    assert problems == {
+        "key 1": "the batch has two different results for it",
+        "key 4": "the batch has no result for it",
+        "key 5": "the batch has no result for it",
+    }
+    assert "4 lines of message batch" in capsys.readouterr().err
+    # What it cost is not known for three of the six.
+    known = sum(PRICE.usd(reply.usage) for reply in replies.values() if not reply.problem)
+    assert model.meter.usd() == pytest.approx(known + 3 * PRICE.worst_usd(asks(1)[0]))
+
+
+def test_the_results_are_fetched_at_the_address_that_was_given(opened, server):
+    answered(opened(), asks(1))
+    assert server.requests[-1].path.endswith("/results")
+
+
+def test_a_passing_failure_of_a_look_is_looked_past(opened, server):
+    server.retrieved = [wire.overloaded(), wire.broken(), wire.reset(), wire.not_json(), None]
+    assert len(answered(opened(), asks(3))) == 3
+    assert len(creations(server)) == 1
+
+
+def test_a_batch_turned_away_by_a_busy_service_is_handed_in_again(opened, server):
+    server.turned_away = [wire.overloaded(), wire.rate_limited(3)]
+    assert len(answered(opened(), asks(3))) == 3
+    assert len(server.batches) == 1
+
+
+@pytest.mark.parametrize("said", [wire.reset(), wire.reset(6), wire.broken(), wire.not_json(), wire.as_json({})])
+def test_a_batch_whose_creation_was_not_confirmed_is_found_and_not_paid_twice(opened, server, said):
+    server.created = [said]
+    assert not any(reply.problem for reply in answered(opened(), asks(3)).values())
+    assert len(server.batches) == 1
+
+
+def test_a_batch_that_never_arrived_is_handed_in_again(opened, server):
+    server.turned_away = [wire.reset()]
+    assert len(answered(opened(), asks(3))) == 3
+    assert len(server.batches) == 1
+    assert len(creations(server)) == 2
+
+
+def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(opened, server, tmp_path):
+    other = AnthropicBatches(
+        MODEL, JudgeMeter(tmp_path / "elsewhere", 9.0, MODEL, PRICE), tmp_path / "elsewhere", base_url=server.url
+    )
+    with other:
+        answered(other, asks(3, "other words"))
+    server.turned_away = [wire.broken()]
+    replies = answered(opened(), asks(3))
+    assert not any(reply.problem for reply in replies.values())
+    assert len(server.batches) == 2
+
+
+def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, server, monkeypatch):
+    monkeypatch.setattr("runner.judge.models.anthropic.batch_service.PAGE", 2)
+    for number in range(5):
+        answered(opened(), asks(3, f"text {number}"))
+    old = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
+    for batch in list(server.batches.values())[:3]:
+        batch["created_at"] = old
+    server.turned_away = [wire.broken()]
+    answered(opened(), asks(3))
+    lists = [request for request in server.requests if "limit=2" in request.path]
+    assert len(lists) == 2
+
+
+def test_an_interrupted_wait_says_that_the_batch_goes_on_and_the_next_run_takes_it(opened, server, capsys, tmp_path):
+    server.polls = 10**9
+    model = opened()
+
+    class Interrupted:
+        def wait(self, seconds):
+            raise KeyboardInterrupt
+
+    model._never = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        list(model.replies(asks(4)))
+    assert "goes on" in capsys.readouterr().err
+    held = PRICE.worst_usd(asks(1)[0]) * 4
+    model.__exit__(None, None, None)
+    assert spent(tmp_path) == pytest.approx(held)
+    server.polls = 0
+    again = opened()
+    replies = answered(again, asks(4))
+    again.__exit__(None, None, None)
+    assert len(creations(server)) == 1
+    assert spent(tmp_path) == pytest.approx(sum(PRICE.usd(reply.usage) for reply in replies.values()))
+
+
+def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_the_others(opened, server, tmp_path):
+    server.polls = 0
+    model = opened()
+    coming = model.replies(asks(5))
+    kept = [next(coming) for _ in range(2)]
+    coming.close()
+    model.__exit__(None, None, None)
+    replies = answered(opened(), asks(8)[2:])
+    assert [len(request.body["requests"]) for request in creations(server)] == [5, 3]
+    assert {reply.key for reply in kept} | set(replies) == {f"key {number}" for number in range(8)}
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from runner.judge.models.anthropic.batches import AnthropicBatches
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.prices import price_of
+from tests.support.anthropic_server import MODEL, asks
+folder = Path(sys.argv[2])
+meter = JudgeMeter(folder / "spend", 100.0, MODEL, price_of(MODEL).in_batches())
+with AnthropicBatches(MODEL, meter, folder / "batches", base_url=sys.argv[1], poll_seconds=0.05) as model:
+    list(model.replies(asks(5)))
+"""
+
+
+@pytest.mark.parametrize("when", ["before the id is known", "while it is polled"])
+def test_a_killed_run_pays_once(opened, server, tmp_path, when):
+    server.polls = 10**9
+    until = threading.Event()
+    server.created = [wire.hang(until)] if when == "before the id is known" else []
+    there = threading.Event()
+    last = "POST" if server.created else "GET"
+    server.answering = lambda request: there.set() if request.method == last else None
+    child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(tmp_path)], cwd=CHECKOUT)
+    try:
+        assert there.wait(60)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    until.set()
+    worst = PRICE.worst_usd(asks(1)[0]) * 5
+    assert spent(tmp_path) == pytest.approx(worst)
+    server.polls = 0
+    model = opened()
+    replies = answered(model, asks(5))
+    model.__exit__(None, None, None)
+    assert not any(reply.problem for reply in replies.values())
+    assert (len(replies), len(server.batches)) == (5, 1)
+    assert spent(tmp_path) == pytest.approx(sum(PRICE.usd(reply.usage) for reply in replies.values()))
+
+
+def test_a_run_killed_before_anything_arrived_hands_in_what_it_meant_to(opened, server, tmp_path, capsys):
+    server.turned_away = [wire.reset()] * anthropic_batches.CREATE_TRIES
+    with pytest.raises(BackendError, match="not known"):
+        answered(opened(), asks(3))
+    model = opened()
+    assert len(answered(model, asks(3))) == 3
+    assert "never arrived" in capsys.readouterr().err
+    assert len(server.batches) == 1
+
+
+def test_a_batch_that_is_gone_is_a_problem_of_its_asks_and_counted_at_its_worst(opened, server):
+    server.retrieved = [wire.status(404, "no such batch", "not_found_error")]
+    model = opened()
+    replies = answered(model, asks(3))
+    assert all("is gone" in reply.problem for reply in replies.values())
+    assert model.meter.usd() == pytest.approx(3 * PRICE.worst_usd(asks(1)[0]))
+    assert not any(reply.problem for reply in answered(model, asks(3)).values())
+
+
+def test_the_ceiling_is_asked_before_a_batch_is_handed_in(opened, server):
+    with pytest.raises(BudgetError, match="may cost"):
+        answered(opened(max_usd=0.0001), asks(3))
+    assert server.requests == []
+
+
+def sizes(server):
+    return [len(request.body["requests"]) for request in creations(server)]
+
+
+def test_under_a_narrow_ceiling_batches_are_smaller(opened, server):
+    worst = PRICE.worst_usd(asks(1)[0])
+    replies = answered(opened(max_usd=worst * 150), asks(180))
+    assert not any(reply.problem for reply in replies.values())
+    assert len(replies) == sum(sizes(server)) == 180
+    assert sizes(server)[0] == 90
+
+
+def test_near_the_ceiling_no_row_of_ever_smaller_batches_is_handed_in(opened, server):
+    worst = PRICE.worst_usd(asks(1)[0])
+    given = []
+    with pytest.raises(BudgetError, match=f"the next {FEWEST_REQUESTS} requests may cost"):
+        given += opened(max_usd=worst * 70).replies(asks(400))
+    assert min(sizes(server)) >= FEWEST_REQUESTS
+    assert len(given) == sum(sizes(server)) < 400
+
+
+def test_a_ceiling_below_the_smallest_batch_sends_nothing_and_the_few_that_are_left_are_one(opened, server):
+    worst = PRICE.worst_usd(asks(1)[0])
+    with pytest.raises(BudgetError, match="the next 16 requests"):
+        answered(opened(max_usd=worst * 7), asks(16))
+    assert server.requests == []
+    assert len(answered(opened(max_usd=worst * 7), asks(6))) == 6
+    assert sizes(server) == [6]
+
+
+@pytest.mark.parametrize(
+    "fault", [wire.status(401, "no", "authentication_error"), wire.credit_exhausted(), wire.status(400)]
+)
+def test_a_batch_that_the_service_refuses_costs_nothing_and_leaves_nothing_to_look_for(opened, server, tmp_path, fault):
+    server.turned_away = [fault]
+    model = opened()
+    with pytest.raises(BackendError):
+        answered(model, asks(3))
+    assert model.meter.spent() == 0
+    assert all(kept.record.delivered for kept in records(tmp_path / "batches"))
+
+
+def test_a_damaged_record_is_named_since_it_stands_for_money(opened, server, tmp_path):
+    folder = tmp_path / "batches"
+    folder.mkdir()
+    (folder / "x.json").write_text("{")
+    with pytest.raises(BackendError, match=r"x\.json"):
+        answered(opened(), asks(1))
+    assert server.requests == []
+
+
+def test_the_key_is_in_no_record(opened, server, tmp_path, caplog):
+    server.mangle = lambda lines: [{**lines[0], "result": {"type": "expired", "echo": KEY}}]
+    (reply,) = opened().replies(asks(1))
+    files = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert KEY not in f"{reply}{files}{caplog.text}"

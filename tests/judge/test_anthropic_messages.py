@@ -1,0 +1,453 @@
+import gzip
+import json
+import logging
+import re
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.errors import BackendError, InputError
+from runner.base.http_client import Patience
+from runner.embed.cost.ledger import BudgetError, Ledger
+from runner.eval_set.version import CHECKOUT
+from runner.judge.models.anthropic.batch_results import read_results
+from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.replies import reply_of, usage_of
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.prices import price_of
+from tests.support import anthropic_server as wire
+from tests.support.anthropic_server import KEY, MODEL, RIGHT, AnthropicServer, ask, asks, served
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+@pytest.fixture(name="server")
+def _server():
+    with served(AnthropicServer(grade=lambda user: RIGHT)) as server:
+        yield server
+
+
+@pytest.fixture(name="opened")
+def _opened(server, tmp_path):
+    """Opens the model; whatever was opened is closed at the end. Waits are noted in `slept`, and not waited."""
+    models = []
+
+    def opened(model=MODEL, max_usd=100.0, slept=None, **more):
+        meter = JudgeMeter(tmp_path / "spend", max_usd, model, price_of(model))
+        patience = Patience(sleep=(slept if slept is not None else []).append)
+        models.append(AnthropicMessages(model, meter, base_url=server.url, patience=patience, **more))
+        return models[-1]
+
+    yield opened
+    for model in models:
+        model.__exit__(None, None, None)
+
+
+def answered(model, given):
+    return {reply.key: reply for reply in model.replies(given)}
+
+
+def only(model):
+    (reply,) = model.replies([ask()])
+    return reply
+
+
+def test_every_ask_has_one_reply_with_what_the_model_wrote(opened, server):
+    replies = answered(opened(), asks(20))
+    assert set(replies) == {f"key {number}" for number in range(20)}
+    assert {json.loads(reply.text)["grade"] for reply in replies.values()} == {2}
+    assert {reply.problem for reply in replies.values()} == {""}
+    assert len(server.requests) == 20
+
+
+def test_temperature_schema_limit_and_a_cached_system_text_are_really_sent(opened, server):
+    only(opened())
+    (request,) = server.requests
+    body = request.body
+    assert request.path == "/v1/messages"
+    assert (body["model"], body["max_tokens"], body["temperature"]) == (MODEL, 300, 0.0)
+    assert body["system"] == [{"type": "text", "text": "Grade the document.", "cache_control": {"type": "ephemeral"}}]
+    assert body["messages"] == [{"role": "user", "content": "harbor dues 0"}]
+    form = body["output_config"]["format"]
+    assert form["type"] == "json_schema"
+    assert form["schema"]["properties"]["grade"] == {"enum": [0, 1, 2, 3]}
+    assert form["schema"]["required"] == ["grade", "reason", "passages"]
+    # A later version of the API takes no temperature from anybody.
+    assert request.headers["anthropic-version"] == "2023-06-01"
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking", "effort", "max_tokens"),
+    [
+        ("claude-opus-4-7", None, None, 300),
+        ("claude-sonnet-5", {"type": "disabled"}, None, 300),
+        ("claude-haiku-5-5", {"type": "disabled"}, None, 300),
+        ("claude-sonnet-5-5", {"type": "between_tools"}, None, 300),
+        ("claude-opus-5-5", None, "low", 300 + 2048),
+    ],
+)
+def test_a_model_that_takes_no_temperature_is_sent_none_and_thinks_as_little_as_it_can(
+    opened, server, model, thinking, effort, max_tokens
+):
+    only(opened(model))
+    body = server.requests[0].body
+    assert "temperature" not in body
+    assert (body.get("thinking"), body["output_config"].get("effort")) == (thinking, effort)
+    assert body["max_tokens"] == max_tokens
+    assert server.requests[0].headers["anthropic-version"] == "2026-10-21"
+
+
+def test_a_dated_id_is_asked_as_its_model_is(opened, server):
+    assert only(opened("claude-haiku-4-5-20251001")).problem == ""
+    assert server.requests[0].body["temperature"] == 0.0
+
+
+def test_what_the_first_ask_puts_into_the_cache_is_there_for_all_others(opened):
+    replies = answered(opened(parallel=8), asks(9))
+    assert sum(reply.usage.cache_written > 0 for reply in replies.values()) == 1
+    assert sum(reply.usage.cache_read > 0 for reply in replies.values()) == 8
+
+
+@pytest.mark.parametrize("seconds", ["7", "Sun, 22 Nov 2026 12:00:30 GMT"])
+def test_a_rate_limit_is_waited_out_as_long_as_it_says(server, tmp_path, seconds):
+    server.faults = [wire.rate_limited(seconds)]
+    slept = []
+    patience = Patience(sleep=slept.append, now=lambda: datetime(2026, 11, 22, 12, 0, 23, tzinfo=UTC))
+    meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
+    with AnthropicMessages(MODEL, meter, base_url=server.url, patience=patience) as model:
+        assert only(model).problem == ""
+    assert slept == [7.0]
+
+
+@pytest.mark.parametrize(
+    "fault", [wire.overloaded(), wire.broken(), wire.reset(), wire.reset(5), wire.rate_limited(), wire.status(504)]
+)
+def test_a_passing_failure_is_tried_again(opened, server, fault):
+    server.faults = [fault, fault]
+    assert only(opened()).problem == ""
+    assert len(server.requests) == 3
+
+
+def test_an_answer_that_does_not_come_in_time_is_asked_for_again(opened, server):
+    until = threading.Event()
+    server.faults = [wire.hang(until)]
+    reply = only(opened(timeout=0.3))
+    until.set()
+    assert reply.problem == ""
+    assert len(server.requests) == 2
+
+
+def test_a_request_that_fails_again_and_again_is_a_reply_that_says_so(opened, server):
+    server.always = {"dues 3": wire.overloaded()}
+    replies = answered(opened(), asks(6))
+    bad = replies.pop("key 3")
+    assert "HTTP 529 (Overloaded), 5 times" in bad.problem
+    assert (bad.text, bad.final) == ("", False)
+    assert not any(reply.problem for reply in replies.values())
+
+
+def test_a_wait_beyond_two_minutes_is_not_waited(opened, server):
+    server.faults = [wire.rate_limited(500)]
+    slept = []
+    assert "asks to wait 500 seconds" in only(opened(slept=slept)).problem
+    assert slept == []
+
+
+def test_a_service_that_fails_at_everything_ends_the_session(opened, server):
+    server.always = {"dues": wire.broken()}
+    given = []
+    with pytest.raises(BackendError, match=r"5 requests in a row came to nothing.*HTTP 500"):
+        given += opened(parallel=1).replies(asks(50))
+    assert len(given) == 4
+    assert len(server.requests) == 25
+
+
+def test_nobody_at_the_address_ends_the_session_with_the_address(opened, server):
+    with served(AnthropicServer(grade=lambda user: RIGHT)) as gone:
+        url = gone.url
+    model = opened()
+    model._client.sdk.base_url = url
+    model._client.url = url
+    with pytest.raises(BackendError, match=f"{url}.*5 requests in a row"):
+        list(model.replies(asks(10)))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (wire.status(401, "invalid x-api-key", "authentication_error"), KEY_VARIABLE),
+        (wire.status(403, "not allowed", "permission_error"), KEY_VARIABLE),
+        (wire.status(404, "model: claude-nonesuch", "not_found_error"), "model id in plan.yaml"),
+        (wire.status(402, "billing", "billing_error"), "account's billing"),
+        (wire.credit_exhausted(), "account's billing"),
+        (wire.Wire(b"", 302, headers=(("Location", "http://127.0.0.1:1/"),)), "Redirects are not followed"),
+    ],
+)
+def test_what_every_request_would_meet_ends_the_session_at_once(opened, server, fault, words):
+    server.faults = [None, fault]
+    given = []
+    with pytest.raises(BackendError, match=words):
+        given += opened(parallel=1).replies(asks(9))
+    assert len(server.requests) == 2
+    assert [reply.key for reply in given] == ["key 0"]
+
+
+@pytest.mark.parametrize("fault", [wire.too_long(), wire.status(413, "too large", "request_too_large")])
+def test_a_request_that_the_service_does_not_take_is_its_own_problem_and_final(opened, server, fault):
+    server.always = {"dues 1": fault}
+    replies = answered(opened(), asks(3))
+    assert (replies["key 1"].final, "HTTP 4" in replies["key 1"].problem) == (True, True)
+    assert server.sent("dues 1") == 1
+    assert replies["key 0"].problem == replies["key 2"].problem == ""
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (wire.refusal, "refused \\(bio\\)"),
+        (wire.cut_off, "cut off"),
+        (wire.other_model, "claude-instant-1.2 answered, claude-sonnet-4-6 was asked"),
+        (wire.wrong_role, "no message of the assistant's"),
+        (wire.empty, "no text"),
+        (wire.not_json(), "not JSON"),
+        (wire.as_json([1]), "no JSON object"),
+        (wire.Wire(b'{"usage": NaN}'), "not JSON"),
+        (wire.Wire(rb'{"model": "\ud800"}'), "not JSON"),
+        (wire.Wire(b'{"usage": 1e999}'), "not JSON"),
+        (wire.Wire(b"[" * 100_000), "not JSON"),
+        (wire.Wire(b"[" * 60 + b"]" * 60), "nested too deep"),
+        (wire.Wire(gzip.compress(b"{}"), headers=(("Content-Encoding", "gzip"),)), "compressed"),
+        (wire.as_json({"type": "message", "role": "assistant", "model": MODEL, "content": 3}), "no known reason"),
+        (wire.huge(4_000_001), "more than 4,000,000 bytes"),
+    ],
+)
+def test_an_answer_that_is_none_is_a_problem_and_no_text(opened, server, fault, words):
+    server.faults = [fault]
+    reply = only(opened())
+    assert (reply.text, reply.final) == ("", False)
+    assert re.search(words, reply.problem)
+
+
+@pytest.mark.parametrize("fault", [wire.prose, wire.off_schema, wire.two_objects, wire.not_an_object])
+def test_what_the_model_wrote_is_handed_on_as_it_is(opened, server, fault):
+    server.faults = [fault]
+    reply = only(opened())
+    assert reply.problem == ""
+    assert reply.text == reply.raw["content"][-1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers", "is_same"),
+    [
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001", True),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5-20251001", True),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5-20260101", False),
+        ("claude-opus-5", "claude-opus-5-5", False),
+        ("claude-opus-5-5", "claude-opus-5", False),
+    ],
+)
+def test_a_date_is_all_that_an_answering_model_may_add_to_its_name(opened, server, asked, answers, is_same):
+    server.faults = [lambda message: {**message, "model": answers}]
+    assert (only(opened(asked)).problem == "") is is_same
+
+
+def test_the_ceiling_is_asked_before_anything_is_sent(opened, server, tmp_path):
+    with pytest.raises(BudgetError, match="may cost"):
+        only(opened(max_usd=0.0001))
+    assert server.requests == []
+    assert not list((tmp_path / "spend").glob("*.json"))
+
+
+def test_judging_stops_where_the_ceiling_is_and_keeps_what_was_answered(opened, server, tmp_path):
+    given, ceiling = [], 0.02
+    model = opened(max_usd=ceiling, parallel=1)
+    with pytest.raises(BudgetError, match="--max-usd"):
+        given += model.replies(asks(1000))
+    assert 0 < len(given) < 1000
+    assert len(server.requests) == len(given)
+    model.__exit__(None, None, None)
+    (row,) = Ledger(tmp_path / "spend").rows()
+    assert (row.kind, row.what, row.texts, row.ended) == ("judge", MODEL, len(given), True)
+    assert row.usd == pytest.approx(sum(price_of(MODEL).usd(reply.usage) for reply in given))
+    assert row.usd <= ceiling
+
+
+def test_an_answer_that_does_not_say_what_it_cost_is_counted_at_its_worst(opened, server):
+    server.faults = [wire.no_usage]
+    model = opened()
+    assert only(model).problem == ""
+    assert model.meter.usd() == price_of(MODEL).worst_usd(ask())
+
+
+def test_a_request_that_broke_off_may_have_cost_something_and_one_turned_away_did_not(opened, server):
+    server.faults = [wire.overloaded(), wire.reset(5)]
+    model = opened()
+    reply = only(model)
+    assert model.meter.usd() == pytest.approx(price_of(MODEL).worst_usd(ask()) + price_of(MODEL).usd(reply.usage))
+
+
+def test_the_key_is_sent_and_shows_nowhere_else(opened, server, caplog, tmp_path, capsys):
+    caplog.set_level(logging.DEBUG)
+    echo = wire.echoing(wire.broken(), f"Bearer {KEY}")
+    lower = wire.echoing(wire.status(400), KEY.lower())
+    denied = wire.echoing(wire.status(401), KEY)
+    server.faults = [lambda message: {**message, "id": KEY, "model": KEY}, *[echo] * 5, lower, denied]
+    seen = []
+    model = opened(parallel=1)
+    with pytest.raises(BackendError) as caught:
+        seen += model.replies(asks(4))
+    model.__exit__(None, None, None)
+    assert len(seen) == 3
+    files = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    shown = "".join(traceback.format_exception(caught.value))
+    everything = f"{seen}{shown}{caplog.text}{files}{capsys.readouterr()}{model._client.secret!r}"
+    assert KEY.lower() not in everything.lower()
+    assert "[key]" in seen[0].raw["id"]
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize("key", ["", "  ", "two words", "schlüssel"])
+def test_without_a_key_nothing_is_opened(opened, monkeypatch, key):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    with pytest.raises(InputError, match=KEY_VARIABLE) as caught:
+        opened()
+    assert not key.strip() or key not in str(caught.value)
+
+
+def test_an_address_of_the_environment_does_not_lead_the_key_elsewhere(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
+    with AnthropicMessages(MODEL, meter) as model:
+        assert str(model._client.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
+
+
+@pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://u:secret@h", "http://h/?key=secret", "http://h:x"])
+def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_it(tmp_path, url):
+    meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
+    with pytest.raises(InputError, match="--judge-url") as caught:
+        AnthropicMessages(MODEL, meter, base_url=url)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_that_holds_the_key_is_refused_without_repeating_it(tmp_path):
+    meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
+    with pytest.raises(InputError, match="--judge-url") as caught:
+        AnthropicMessages(MODEL, meter, base_url=f"http://127.0.0.1:1/{KEY}")
+    assert KEY not in str(caught.value)
+
+
+def test_headers_of_the_environment_go_nowhere(opened, server, monkeypatch):
+    monkeypatch.setenv(HEADERS_VARIABLE, f"x-planted: {KEY}")
+    with pytest.raises(InputError, match=f"env -u {HEADERS_VARIABLE}") as caught:
+        opened()
+    assert KEY not in str(caught.value)
+    monkeypatch.setenv(HEADERS_VARIABLE, " ")
+    assert only(opened()).problem == ""
+    assert "x-planted" not in server.requests[0].headers
+
+
+def test_a_model_that_is_about_to_end_judges_and_one_line_says_until_when(opened, capsys, recwarn):
+    model = opened("claude-sonnet-4-5")
+    assert not any(reply.problem for reply in answered(model, asks(6)).values())
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("claude-sonnet-4-5 is deprecated and answers until ")
+    assert list(recwarn) == []
+    answered(opened(), asks(1))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_session_that_is_left_begins_no_further_request(opened, server):
+    replies = opened(parallel=2).replies(asks(200))
+    next(replies)
+    replies.close()
+    # What was under way may still arrive; the rest of two hundred does not.
+    assert len(server.requests) < 20
+
+
+def test_two_asks_of_one_name_are_refused(opened):
+    with pytest.raises(ValueError, match="key 0"):
+        list(opened().replies([ask(), ask()]))
+
+
+@pytest.mark.parametrize("fault", [wire.other_model, wire.status(400, "thinking: not supported"), wire.not_json()])
+def test_what_all_requests_seem_to_meet_is_not_paid_for_a_thousand_times(opened, server, fault):
+    server.always = {"dues": fault}
+    with pytest.raises(BackendError, match="5 requests in a row"):
+        list(opened(parallel=1).replies(asks(100)))
+    assert len(server.requests) == 5
+
+
+def test_refusals_in_a_row_are_about_the_texts_and_end_nothing(opened, server):
+    server.always = {"dues": wire.refusal}
+    assert len(answered(opened(), asks(12))) == 12
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.prices import price_of
+from runner.judge.models.meter import JudgeMeter
+from tests.support.anthropic_server import MODEL, asks
+meter = JudgeMeter(Path(sys.argv[2]), 1.0, MODEL, price_of(MODEL))
+with AnthropicMessages(MODEL, meter, base_url=sys.argv[1]) as model:
+    print(len(list(model.replies(asks(50)))))
+"""
+
+
+def test_an_interrupted_session_ends_though_no_answer_comes_and_counts_what_it_sent(server, tmp_path):
+    until, under_way = threading.Event(), threading.Semaphore(0)
+    server.always = {"dues": wire.hang(until)}
+    server.by_text = {"dues 0": [None]}
+    server.answering = lambda request: under_way.release()
+    child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(tmp_path)], cwd=CHECKOUT, stderr=-1)
+    for _ in range(5):
+        assert under_way.acquire(timeout=60)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=20)
+    until.set()
+    assert child.returncode != 0
+    assert b"KeyboardInterrupt" in said
+    assert KEY.encode() not in said
+    (row,) = Ledger(tmp_path).rows()
+    assert row.ended
+    assert row.usd >= 4 * price_of(MODEL).worst_usd(ask())
+
+
+_anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+_FIELDS = ("type", "role", "model", "content", "stop_reason", "stop_details", "usage")
+_words = st.sampled_from(["message", "assistant", MODEL, "end_turn", "refusal", "model_context_window_exceeded"])
+_usage = st.dictionaries(st.sampled_from(["input_tokens", "output_tokens", "cache_read_input_tokens"]), _anything)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(_FIELDS, _anything | _words | _usage)) | _anything)
+def test_whatever_a_message_holds_there_is_a_reply(message):
+    reply = reply_of("key", MODEL, message)
+    assert bool(reply.text) != bool(reply.problem)
+    usage = usage_of(message)
+    assert usage is None or usage.read >= 0
+
+
+@given(st.text(), st.lists(_anything))
+def test_whatever_a_file_of_results_holds_every_ask_has_a_reply(text, rows):
+    lines = "\n".join([text, *map(json.dumps, rows), json.dumps({"custom_id": "a", "result": {"type": rows}})])
+    results = read_results(lines, {"a": None, "b": None})
+    assert results.reply("a", "key", MODEL).problem
+    assert results.reply("b", "key", MODEL).problem
+    assert len(results.usages(["a", "b"])) <= 2

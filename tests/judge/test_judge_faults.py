@@ -1,0 +1,281 @@
+"""The same labels, whatever the service did on the way: every fault, through loopback stand-ins of the APIs."""
+
+import json
+import shutil
+import signal
+import threading
+
+import pytest
+
+from runner.base.errors import BackendError
+from runner.embed.cost.ledger import BudgetError
+from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.labels import load_labels
+from runner.judge.answers import import_answers
+from runner.judge.models.prompt import asks_of
+from tests.support import anthropic_server as faults
+from tests.support import openai_chat_server as chat
+from tests.support.anthropic_server import AnthropicServer, served
+from tests.support.forked import processes
+from tests.support.judge_rows import grade_of, small_batches
+from tests.support.judging_process import DAY, KEY, MODEL, judge, judge_in
+from tests.support.openai_chat_server import ChatServer
+from tests.support.small_set import make_version
+
+PAIRS, AT_ONCE = 60, 20
+KILLS = 5
+KILLED = -signal.SIGKILL
+BY_JUDGE = ("judge", "model", "judged_on")
+WAYS = ("messages", "batches")
+
+
+@pytest.fixture(name="exported", scope="module")
+def _exported(ready, tmp_path_factory):
+    """The folder of a version whose batches wait for a judge; to be copied."""
+    folder = tmp_path_factory.mktemp("exported")
+    shutil.copytree(ready, folder, dirs_exist_ok=True)
+    small_batches(make_version(folder), PAIRS, AT_ONCE)
+    return folder
+
+
+@pytest.fixture(name="expected", scope="module")
+def _expected(exported, tmp_path_factory):
+    """The labels that file answers with the stand-in's grades make, a batch at a time."""
+    folder = tmp_path_factory.mktemp("by-file")
+    shutil.copytree(exported, folder, dirs_exist_ok=True)
+    version = make_version(folder)
+    for path in batch_files(version.judging):
+        rows = read_batch(path)
+        answers = [
+            {"query_id": row.query_id, "doc_id": row.doc_id, **grade_of(ask.user)}
+            for row, ask in zip(rows, asks_of(rows, "", ""), strict=True)
+        ]
+        file = path.with_name(f"{path.stem}.answers.jsonl")
+        file.write_text("".join(json.dumps(one) + "\n" for one in reversed(answers)))
+        import_answers(version, file, judge="a person", model="", judged_on="2026-02-14")
+    found = labels(version)
+    assert len(found) == PAIRS
+    assert {label["grade"] for label in found} >= {0, 1}
+    assert any(label["spans"] for label in found)
+    return found
+
+
+@pytest.fixture(name="waiting")
+def _waiting(exported, tmp_path, monkeypatch):
+    """A version whose batches wait, and a key for the service."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    shutil.copytree(exported, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+def labels(version):
+    """The labels in file order, without what the judge is."""
+    dumped = [label.model_dump() for label in load_labels(version.labels_path)]
+    return [{name: value for name, value in label.items() if name not in BY_JUDGE} for label in dumped]
+
+
+def marks(version):
+    """A word of each row's ask that no other has, by place in the order of the batches."""
+    rows = [row for path in batch_files(version.judging) for row in read_batch(path)]
+    return [ask.user.split("\n")[0].rsplit(" ", 1)[-1] for ask in asks_of(rows, "", "")]
+
+
+@pytest.fixture(name="server")
+def _server():
+    with served(AnthropicServer(grade=grade_of)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(waiting, server, expected, how):
+    done = judge(waiting, how, server.url)
+    assert (done.pairs, done.requests) == (PAIRS, PAIRS)
+    assert labels(waiting) == expected
+    made = load_labels(waiting.labels_path)
+    assert {(label.judge, label.model, label.judged_on) for label in made} == {(MODEL, MODEL, DAY)}
+
+
+def test_message_batches_take_all_pairs_in_one_submission(waiting, server):
+    judge(waiting, "batches", server.url)
+    assert len(server.batches) == 1
+
+
+HTTP_FAULTS = {
+    "429": faults.rate_limited(0),
+    "529": faults.overloaded(),
+    "500": faults.broken(),
+    "reset": faults.reset(),
+    "cut body": faults.reset(7),
+    "cut JSON": faults.not_json(),
+}
+ANSWER_FAULTS = {
+    "prose": faults.prose,
+    "two objects": faults.two_objects,
+    "off the schema": faults.off_schema,
+    "no object": faults.not_an_object,
+    "refusal": faults.refusal,
+    "cut off": faults.cut_off,
+    "another model": faults.other_model,
+    "wrong role": faults.wrong_role,
+    "empty": faults.empty,
+    "no usage": faults.no_usage,
+}
+OUTCOMES = ("errored", "expired", "canceled")
+
+
+@pytest.mark.parametrize("name", [*HTTP_FAULTS, *ANSWER_FAULTS])
+def test_a_fault_that_passes_leaves_no_trace_in_the_labels(waiting, server, expected, name):
+    fault = {**HTTP_FAULTS, **ANSWER_FAULTS}[name]
+    words = [marks(waiting)[place] for place in (0, 21, 59)]
+    server.by_text = {word: [fault] for word in words}
+    judge(waiting, "messages", server.url)
+    assert labels(waiting) == expected
+    assert all(server.by_text[word] == [] for word in words), "the fault never struck"
+    again = 1 if name == "no usage" else 2
+    assert [server.sent(word) for word in words] == [again] * 3
+
+
+def test_an_openai_compatible_server_makes_the_same_labels_through_its_faults(waiting, expected):
+    words = marks(waiting)
+    kinds = [chat.prose, chat.off_schema, chat.refusal, chat.cut_off, chat.empty, chat.wrong_role]
+    kinds += [faults.rate_limited(0), faults.broken(), faults.reset(), faults.not_json()]
+    struck = {word: [kinds[n % len(kinds)]] for n, word in enumerate(words) if n % 3 == 1}
+    with served(ChatServer(grade=grade_of, by_text=struck)) as server:
+        done = judge(waiting, "chat", f"{server.url}/v1")
+    assert done.pairs == PAIRS
+    assert labels(waiting) == expected
+    assert not any(struck.values()), "a fault never struck"
+
+
+def test_a_service_that_does_not_answer_in_time_is_asked_again(waiting, server, expected):
+    never = threading.Event()
+    word = marks(waiting)[30]
+    server.by_text = {word: [faults.hang(never)]}
+    try:
+        judge(waiting, "messages", server.url, timeout=1.0)
+    finally:
+        never.set()
+    assert labels(waiting) == expected
+    assert server.sent(word) == 2
+
+
+@pytest.mark.parametrize("name", [*OUTCOMES, *ANSWER_FAULTS])
+def test_a_part_of_a_message_batch_that_fails_is_handed_in_again_alone(waiting, server, expected, name):
+    words = [marks(waiting)[place] for place in (0, 21, 59)]
+    server.by_text = {word: [ANSWER_FAULTS.get(name, name)] for word in words}
+    judge(waiting, "batches", server.url)
+    assert labels(waiting) == expected
+    sizes = [len(results) for results in server.results.values()]
+    assert sizes == ([PAIRS] if name == "no usage" else [PAIRS, 3])
+
+
+def test_results_out_of_order_twice_unknown_and_missing_give_the_same_labels(waiting, server, expected):
+    def mangle(lines):
+        if len(lines) < PAIRS:
+            return lines
+        stranger = {**lines[3], "custom_id": "0" * 64}
+        return [*reversed(lines[5:]), stranger, *lines[:4], lines[10]]
+
+    server.mangle = mangle
+    judge(waiting, "batches", server.url)
+    assert labels(waiting) == expected
+    assert [len(results) for results in server.results.values()] == [PAIRS, 1]
+
+
+def test_all_faults_together_give_the_same_labels(waiting, server, expected):
+    words = marks(waiting)
+    kinds = [*HTTP_FAULTS.values(), *(fault for name, fault in ANSWER_FAULTS.items() if name != "no usage")]
+    server.by_text = {
+        word: [kinds[n % len(kinds)], kinds[(n * 7 + 3) % len(kinds)]] for n, word in enumerate(words) if n % 2
+    }
+    judge(waiting, "messages", server.url)
+    assert labels(waiting) == expected
+    assert not any(server.by_text.values())
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_pair_that_is_refused_for_ever_is_named_and_all_others_have_their_labels(waiting, server, expected, how):
+    row = read_batch(batch_files(waiting.judging)[1])[1]
+    server.always = {marks(waiting)[21]: faults.refusal}
+    with pytest.raises(BackendError) as caught:
+        judge(waiting, how, server.url)
+    assert f"Pairs without an answer by {MODEL}: 1 of {PAIRS}." in str(caught.value)
+    assert f"batch-0002: query {row.query_id} and {row.doc_id}: " in str(caught.value)
+    assert "refus" in str(caught.value)
+    assert labels(waiting) == expected[:21] + expected[22:]
+    server.always = {}
+    done = judge(waiting, how, server.url)
+    assert (done.kept, done.requests) == (PAIRS - 1, 1)
+    assert labels(waiting) == expected[:21] + expected[22:] + expected[21:22]
+
+
+def test_a_key_that_stops_being_taken_leaves_what_was_answered_to_the_next_run(waiting, server, expected):
+    server.faults = [None] * 30 + [faults.status(401, "invalid x-api-key", "authentication_error")] * 20
+    with pytest.raises(BackendError) as caught:
+        judge(waiting, "messages", server.url)
+    assert KEY not in str(caught.value)
+    assert f"of {PAIRS} pairs are answered and kept; run the command again" in str(caught.value)
+    assert labels(waiting) == expected[:20]
+    server.faults = []
+    done = judge(waiting, "messages", server.url)
+    assert done.kept >= 27, "30 answers were sent, of which three may still have been under way"
+    assert labels(waiting) == expected
+
+
+@pytest.mark.parametrize(("how", "dollars"), [("messages", 0.1), ("batches", 0.03)])
+def test_the_ceiling_stops_the_asking_and_a_higher_one_goes_on(waiting, server, expected, how, dollars, monkeypatch):
+    monkeypatch.setattr("tests.support.judging_process.DOLLARS", dollars)
+    monkeypatch.setattr("runner.judge.models.anthropic.batches.FEWEST_REQUESTS", 1)
+    with pytest.raises(BudgetError, match="pairs are answered and kept"):
+        judge(waiting, how, server.url)
+    sent = len(server.asked)
+    assert 0 < sent < PAIRS
+    monkeypatch.undo()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    done = judge(waiting, how, server.url)
+    assert done.kept == sent
+    assert len(server.asked) == PAIRS
+    assert labels(waiting) == expected
+
+
+def test_the_key_is_in_no_file(waiting, server):
+    server.by_text = {marks(waiting)[2]: [faults.echoing(faults.broken(), KEY), faults.prose]}
+    judge(waiting, "messages", server.url)
+    files = [path for path in waiting.folder.parent.rglob("*") if path.is_file()]
+    assert any("replies" in path.parts for path in files)
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def start(*arguments):
+    process = processes.Process(target=judge_in, args=arguments)
+    process.start()
+    process.join(timeout=120)
+    return process.exitcode
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_judging_that_is_killed_anywhere_is_finished_by_the_next_with_the_same_labels(
+    exported, expected, tmp_path_factory, how, monkeypatch
+):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+    def copied():
+        folder = tmp_path_factory.mktemp("killed")
+        shutil.copytree(exported, folder, dirs_exist_ok=True)
+        return folder
+
+    total = tmp_path_factory.mktemp("total") / "steps"
+    with served(AnthropicServer(grade=grade_of)) as server:
+        assert start(copied(), how, server.url, None, total) == 0
+    steps = int(total.read_text())
+    assert steps > PAIRS
+    for last in range(1, steps, max(1, steps // KILLS)):
+        folder = copied()
+        with served(AnthropicServer(grade=grade_of)) as server:
+            assert start(folder, how, server.url, last, total) == KILLED
+            done = judge(make_version(folder), how, server.url)
+            assert labels(make_version(folder)) == expected
+            assert done.kept + done.requests == PAIRS
+            twice = len(server.asked) - PAIRS
+            # Replies that were under way or not yet taken at the kill are lost with it; a message batch is not.
+            assert twice <= (9 if how == "messages" else 0), f"killed at step {last}"

@@ -1,0 +1,217 @@
+import json
+import threading
+
+import pytest
+
+from runner.base.errors import InputError
+from runner.embed.cost.budget import Meter
+from runner.embed.cost.ledger import BudgetError, Ledger, all_sessions, write_session
+from runner.embed.cost.spend_receipt import spend_receipt
+from runner.eval_set.shapes.labels import JudgeSpec
+from runner.judge.models.api import open_model
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.prices import CLAUDE, FREE, PRICE_FLAG, Price, estimate_usd, given_price, price_of
+from runner.judge.models.requests import Ask, Usage
+from tests.embed.test_estimate import session
+
+PRICE = Price(2.0, 10.0)
+
+
+def ask(n_characters=300, max_tokens=100):
+    return Ask("key", "", "x" * n_characters, {}, max_tokens)
+
+
+WORST = PRICE.worst_usd(ask())
+
+
+def meter(folder, max_usd=1.0, price=PRICE):
+    return JudgeMeter(folder, max_usd, "claude-a", price)
+
+
+def on_disk(folder):
+    return sum(row.usd for row in Ledger(folder).rows())
+
+
+def test_what_is_held_counts_on_disk_before_anything_is_sent(tmp_path):
+    judge = meter(tmp_path)
+    judge.reserve([ask(), ask()])
+    assert on_disk(tmp_path) == pytest.approx(2 * WORST)
+    (row,) = Ledger(tmp_path).rows()
+    assert (row.kind, row.what, row.gpu, row.price_per_second, row.containers, row.ended) == (
+        "judge", "claude-a", "", 0.0, 0, False,
+    )  # fmt: skip
+
+
+def test_what_was_really_used_takes_the_place_of_what_was_held(tmp_path):
+    judge = meter(tmp_path)
+    usage = Usage(read=50, cache_written=40, cache_read=30, written=20)
+    judge.settle(judge.reserve([ask()]), [usage])
+    expected = (2 * (50 + 1.25 * 40 + 0.1 * 30) + 10 * 20) / 1e6
+    assert judge.usd() == judge.spent() == pytest.approx(expected)
+    judge.close()
+    (row,) = Ledger(tmp_path).rows()
+    assert (row.usd, row.tokens, row.texts, row.ended) == (pytest.approx(expected), 140, 1, True)
+
+
+def test_a_request_of_unknown_cost_keeps_its_share_of_what_was_held(tmp_path):
+    judge = meter(tmp_path)
+    judge.settle(judge.reserve([ask(), ask(), ask()]), [None, Usage()])
+    assert judge.usd() == pytest.approx(WORST)
+
+
+def test_what_is_still_held_at_the_end_stays_counted(tmp_path):
+    with meter(tmp_path) as judge:
+        judge.reserve([ask()])
+    assert on_disk(tmp_path) == pytest.approx(WORST)
+
+
+def test_a_request_beyond_the_ceiling_is_refused_and_holds_nothing(tmp_path):
+    judge = meter(tmp_path, max_usd=2.5 * WORST)
+    judge.reserve([ask()])
+    judge.reserve([ask()])
+    with pytest.raises(BudgetError, match=r"may cost.*higher --max-usd"):
+        judge.reserve([ask()])
+    assert judge.spent() == on_disk(tmp_path) == pytest.approx(2 * WORST)
+
+
+def test_embedding_and_other_processes_spend_from_the_same_ceiling(tmp_path):
+    write_session(tmp_path / "embedding.json", session(usd=1.0))
+    judge = meter(tmp_path, max_usd=1.0 + 1.5 * WORST)
+    other = meter(tmp_path, max_usd=1.0 + 1.5 * WORST)
+    other.reserve([ask()])
+    with pytest.raises(BudgetError):
+        judge.reserve([ask()])
+    assert Meter(tmp_path, 9.0, 0.001).spent() == pytest.approx(1.0 + WORST)
+
+
+def test_many_threads_never_hold_more_than_the_ceiling(tmp_path):
+    judges = [meter(tmp_path, max_usd=10.5 * WORST) for _ in range(2)]
+    start, granted = threading.Barrier(8), []
+
+    def work(judge):
+        start.wait(30)
+        for _ in range(4):
+            try:
+                granted.append(judge.reserve([ask()]))
+            except BudgetError:
+                return
+
+    threads = [threading.Thread(target=work, args=(judges[number % 2],)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == 10
+    assert on_disk(tmp_path) == pytest.approx(10 * WORST)
+
+
+def test_a_damaged_session_is_named_before_anything_is_spent(tmp_path):
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(BudgetError, match=r"a\.json"):
+        meter(tmp_path)
+
+
+def test_a_session_that_takes_over_what_another_held_counts_it_once(tmp_path):
+    first = meter(tmp_path)
+    first.settle(first.reserve([ask()]), [Usage(written=10)])
+    first.reserve([ask(), ask()])
+    first.close()
+    second = meter(tmp_path)
+    hold = second.take_over(first.path.name, 2 * WORST, 2)
+    assert on_disk(tmp_path) == pytest.approx(2 * WORST + 1e-4)
+    second.settle(hold, [Usage(written=1), Usage(written=1)])
+    second.close()
+    assert on_disk(tmp_path) == pytest.approx(1e-4 + 2e-5)
+
+
+def test_what_is_free_is_neither_refused_nor_written(tmp_path):
+    judge = meter(tmp_path / "spend", max_usd=1e-9, price=FREE)
+    judge.settle(judge.reserve([ask()] * 1000), [None])
+    judge.close()
+    assert judge.spent() == 0
+    assert not list((tmp_path / "spend").glob("*"))
+
+
+def test_a_session_of_judging_is_no_measurement_of_an_encoder(tmp_path):
+    folder = tmp_path / ".work" / "demo" / "v1" / "spend"
+    with meter(folder) as judge:
+        judge.settle(judge.reserve([ask()]), [Usage(read=10)])
+    (row,) = all_sessions(folder)
+    assert (row.busy_seconds, row.busy_tokens, row.container_seconds) == (0, 0, 0)
+
+
+def test_the_receipt_of_judging_alone_has_no_embedding_in_it(tmp_path):
+    with meter(tmp_path) as judge:
+        judge.settle(judge.reserve([ask()]), [Usage(written=100_000)])
+    receipt = spend_receipt(tmp_path, lambda run_id, _: None)
+    assert (receipt.judging_usd, receipt.embedding_usd, receipt.weights_usd) == (1.0, 0, 0)
+    assert (receipt.gpu, receipt.price_per_second, receipt.sessions) == ("", 0, 0)
+
+
+def test_the_receipt_sums_judging_beside_embedding(tmp_path):
+    write_session(tmp_path / "a.json", session())
+    for _ in range(2):
+        with meter(tmp_path, max_usd=9.0) as judge:
+            judge.settle(judge.reserve([ask()]), [Usage(written=100_000)])
+    receipt = spend_receipt(tmp_path, lambda run_id, _: None)
+    assert (receipt.judging_usd, receipt.embedding_usd, receipt.sessions) == (2.0, 0.2, 1)
+    assert receipt.price_per_second == pytest.approx(session().price_per_second)
+
+
+def test_the_worst_case_is_dearer_than_any_answer_to_plain_text():
+    written, read = 100, 300 / 3
+    assert PRICE.usd(Usage(read=int(read), written=written)) < WORST
+    assert PRICE.worst_usd(ask(n_characters=3000)) > WORST
+
+
+def test_a_long_prompt_has_its_own_price_where_a_model_has_one():
+    haiku = price_of("claude-haiku-5-5")
+    assert haiku.usd(Usage(read=100_001)) == pytest.approx(5 * 0.1 * 0.100001)
+    assert haiku.usd(Usage(read=100_000)) == pytest.approx(0.1 * 0.1)
+
+
+@pytest.mark.parametrize("model", [*CLAUDE, "claude-haiku-4-5-20251001"])
+def test_every_listed_model_costs_more_to_write_than_to_read_and_half_in_batches(model):
+    price = price_of(model)
+    assert 0 < price.read < price.written
+    usage = Usage(read=100, written=10)
+    assert price.in_batches().usd(usage) == pytest.approx(price.usd(usage) / 2)
+
+
+@pytest.mark.parametrize("model", ["claude-nonesuch", "claude-opus-5-6", "claude-opus-5-202511"])
+def test_a_model_without_a_known_price_is_refused_with_the_way_out(model):
+    with pytest.raises(InputError, match=PRICE_FLAG):
+        price_of(model)
+
+
+@pytest.mark.parametrize("text", ["", "3", "3,15,1", "a,b", "-1,2", "nan,1", "inf,1"])
+def test_a_price_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match=PRICE_FLAG):
+        given_price(text)
+
+
+def test_a_given_price_is_taken():
+    assert given_price(" 3, 15 ")[:2] == (3.0, 15.0)
+    assert given_price("0,0").is_free
+
+
+def test_an_estimate_is_below_the_worst_case_and_half_in_batches():
+    asks = [ask(n_characters=5000)] * 40
+    likely = estimate_usd(asks, PRICE)
+    assert 0 < likely < sum(PRICE.worst_usd(each) for each in asks)
+    assert estimate_usd(asks, PRICE, batches=True) == pytest.approx(likely / 2)
+    assert estimate_usd(asks, FREE) == 0
+
+
+def test_a_plan_that_asks_for_what_an_api_has_not_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+    local = JudgeSpec(api="openai", model="qwen")
+    with pytest.raises(InputError, match="no message batches"):
+        open_model(local, "batches", "http://h", tmp_path, 1.0)
+    with pytest.raises(InputError, match="--judge-url"):
+        open_model(local, "messages", None, tmp_path, 1.0)
+    with pytest.raises(InputError, match=PRICE_FLAG):
+        open_model(JudgeSpec(api="anthropic", model="claude-nonesuch"), "messages", None, tmp_path, 1.0)
+    with open_model(JudgeSpec(api="anthropic", model="claude-nonesuch"), "batches", None, tmp_path, 1.0, PRICE) as made:
+        assert made.meter.price.read == 1.0
+    assert json.dumps([str(path) for path in tmp_path.iterdir()]) == "[]"

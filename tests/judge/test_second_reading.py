@@ -1,0 +1,89 @@
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError
+from runner.eval_set.batches import all_rows, batch_files, read_batch
+from runner.eval_set.labels import load_labels
+from runner.judge.prep_labels import export_batches
+from runner.judge.second_reading import chosen_pairs, export_doubles
+from tests.support.small_judging import answer, everything, give
+
+PAIRS = [(f"q{q:02d}", f"d{d}") for q in range(25) for d in range(40)]
+GRADES = {pair: (0, 0, 0, 0, 1, 1, 2, 3)[number % 8] for number, pair in enumerate(PAIRS)}
+
+
+@given(st.dictionaries(st.tuples(st.text("q1", min_size=1), st.text("d2", min_size=1)), st.integers(0, 3)))
+def test_a_share_of_all_is_all_and_a_share_is_of_every_grade(grades):
+    assert chosen_pairs(grades, 1.0) == sorted(grades)
+    chosen = chosen_pairs(grades, 0.5)
+    assert abs(len(chosen) - len(grades) / 2) <= 1
+    of_grade, of_chosen = Counter(grades.values()), Counter(grades[pair] for pair in chosen)
+    assert all(abs(of_chosen[grade] - of_grade[grade] / 2) <= 1 for grade in of_grade)
+
+
+def test_a_tenth_holds_a_tenth_of_every_grade_and_a_larger_share_holds_it():
+    chosen = chosen_pairs(GRADES, 0.1)
+    assert Counter(GRADES[pair] for pair in chosen) == {0: 50, 1: 25, 2: 13, 3: 12}
+    assert set(chosen) <= set(chosen_pairs(GRADES, 0.3))
+    assert len({query_id for query_id, _ in chosen}) > 20, "spread over the queries"
+
+
+@pytest.fixture(name="judged")
+def _judged(version):
+    """A version whose first 100 pairs are judged."""
+    missing, queries, documents = everything(version)
+    (path, *_) = export_batches(version, dict(list(missing.items())[:100]), queries, documents)
+    grades = (0, 0, 0, 1, 2, 3)
+    give(
+        version,
+        *(answer(row.query_id, row.doc_id, grades[number % 6]) for number, row in enumerate(read_batch(path))),
+        judge="first",
+    )
+    return version
+
+
+def test_a_second_judge_gets_the_row_of_the_first_without_any_grade(judged):
+    labels = load_labels(judged.labels_path)
+    done = export_doubles(judged, labels, 0.1)
+    assert (done.judged, done.pairs, done.waiting) == (100, 10, 10)
+    (path,) = done.paths
+    shown = {(row.query_id, row.doc_id): row.evidence_sha256 for row in all_rows(judged.judging)}
+    for row in read_batch(path):
+        assert shown[row.query_id, row.doc_id] == row.evidence_sha256
+        assert row.batch == "double-0001"
+    assert not re.search('"grade"|"reason"|"judge"', path.read_text(encoding="utf-8"))
+
+
+def test_asking_again_exports_no_pair_again_and_more_only_for_a_larger_share(judged):
+    labels = load_labels(judged.labels_path)
+    first = export_doubles(judged, labels, 0.1)
+    content = first.paths[0].read_bytes()
+    assert export_doubles(judged, labels, 0.1) == first
+    more = export_doubles(judged, labels, 0.3)
+    assert (more.pairs, len(batch_files(judged.judging, "double"))) == (30, 2)
+    assert first.paths[0].read_bytes() == content
+
+
+def test_the_second_reading_is_another_judges_first_round_and_changes_no_scored_grade(judged):
+    (path,) = export_doubles(judged, load_labels(judged.labels_path), 0.1).paths
+    answers = [answer(row.query_id, row.doc_id, 3) for row in read_batch(path)]
+    with pytest.raises(InputError, match="is for a second judge, and first graded"):
+        give(judged, *answers, name=f"{path.stem}.jsonl", judge="first")
+    give(judged, *answers, name=f"{path.stem}.jsonl", judge="second")
+    labels = load_labels(judged.labels_path)
+    assert [(label.judge, label.round, label.batch) for label in labels[100:]] == [("second", 1, "double-0001")] * 10
+    assert export_doubles(judged, labels, 0.1).waiting == 0
+
+
+def test_without_labels_or_without_batches_it_is_said_what_is_missing(version, judged):
+    with pytest.raises(InputError, match="no judged pairs yet"):
+        export_doubles(version, (), 0.1)
+    labels = load_labels(judged.labels_path)
+    for path in batch_files(judged.judging):
+        path.unlink()
+    with pytest.raises(InputError, match="no judged pair is in a batch"):
+        export_doubles(judged, labels, 0.1)

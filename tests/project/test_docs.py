@@ -1,0 +1,214 @@
+"""The documents are held to the code, and every committed eval set to the schemas that the documents print."""
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from runner.commands import main as cli
+from runner.commands.print_schemas import SCHEMAS, with_schemas
+from runner.eval_set.version import CHECKOUT
+
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
+FOREIGN_FLAGS = {"--index-url", "--strict", "--n"}
+
+
+def tracked_files() -> list[Path]:
+    """What git holds, and what it would take: files that are neither ignored nor committed yet."""
+    command = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout: the files that it holds cannot be listed")
+    paths = (CHECKOUT / name for name in sorted(set(listed.split("\0"))) if name)
+    return [path for path in paths if path.is_file()]
+
+
+def help_text(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "400")  # a narrow one breaks flags at their hyphens
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*command, "--help"])
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def flags(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+def printed_schemas() -> dict[str, dict[str, object]]:
+    blocks = re.findall(r"<!-- schema: (.+?) -->\n```json\n(.+?)\n```", ARCHITECTURE, re.DOTALL)
+    return {name: json.loads(schema) for name, schema in blocks}
+
+
+def test_the_printed_schemas_are_those_of_the_code() -> None:
+    assert list(printed_schemas()) == list(SCHEMAS)
+    assert with_schemas(ARCHITECTURE) == ARCHITECTURE, "run: .venv/bin/python -m runner.commands.print_schemas"
+
+
+def test_every_printed_schema_is_a_json_schema() -> None:
+    for schema in printed_schemas().values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def rows_of(path: Path) -> Iterator[tuple[str, object]]:
+    """The schema's name and the value of everything that a file of an eval set holds."""
+    name = "cells/<cell>.json" if path.parent.name == "cells" else path.name
+    if path.suffix == ".yaml":
+        yield name, yaml.safe_load(path.read_bytes())
+    elif path.suffix == ".json":
+        yield name, json.loads(path.read_bytes())
+    elif path.suffix == ".jsonl":
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1]):
+            row = {"corpus.jsonl": "first row" if number == 0 else "further rows"}.get(name, "each row")
+            yield f"{name}, {row}", json.loads(line)
+
+
+def eval_set_files() -> list[Path]:
+    versions = [path for path in tracked_files() if fnmatch(path.relative_to(CHECKOUT).as_posix(), "eval-sets/*/v*/*")]
+    return [path for path in versions if path.suffix in (".yaml", ".json", ".jsonl")]
+
+
+def test_every_committed_eval_set_keeps_to_the_printed_schemas() -> None:
+    validators = {name: jsonschema.Draft202012Validator(schema) for name, schema in printed_schemas().items()}
+    files = eval_set_files()
+    assert {path.name for path in files} >= {"queries.yaml"}
+    for path in files:
+        for name, value in rows_of(path):
+            problem = jsonschema.exceptions.best_match(validators[name].iter_errors(value))
+            assert problem is None, f"{path} as {name}: {problem.json_path} {problem.message}"
+
+
+def test_a_value_that_breaks_its_schema_is_told() -> None:
+    label = printed_schemas()["labels.jsonl, each row"]
+    validator = jsonschema.Draft202012Validator(label)
+    good = {
+        "query_id": "q01",
+        "doc_id": "d",
+        "grade": 3,
+        "reason": "",
+        "judge": "j",
+        "model": "",
+        "prompt_sha256": "0" * 64,
+        "evidence_sha256": "0" * 64,
+        "spans": [[0, 4]],
+        "round": 1,
+        "batch": "",
+        "judged_on": "2026-01-31",
+    }
+    assert validator.is_valid(good)
+    assert not validator.is_valid({**good, "grade": 4})
+    assert not validator.is_valid({**good, "extra": 1})
+    assert not validator.is_valid({key: value for key, value in good.items() if key != "judge"})
+
+
+def test_the_readme_names_every_room() -> None:
+    rooms = {path.parent.name for path in (CHECKOUT / "runner").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) >= rooms
+
+
+def test_every_flag_of_the_documents_exists_and_every_flag_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    existing = flags(help_text(capsys)) | {
+        flag for command in cli.SUBCOMMANDS for flag in flags(help_text(capsys, command))
+    }
+    named = flags(README + ARCHITECTURE + (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert named - existing - FOREIGN_FLAGS == set()
+    assert existing - {"--help"} - flags(README) == set()
+
+
+def documents() -> list[Path]:
+    """Markdown for readers; that of tests/data is what readers of sources are tried on."""
+    data = CHECKOUT / "tests" / "data"
+    return [path for path in tracked_files() if path.suffix == ".md" and data not in path.parents]
+
+
+def commands() -> list[str]:
+    """The driver's command lines in the documents, as given in indented blocks and in code spans."""
+    texts = [path.read_text(encoding="utf-8") for path in documents()]
+    return re.findall(r"(?:^ {4,}|`)(bin/per-source-eval\.py [^`\n#]+)", "\n".join(texts), re.MULTILINE)
+
+
+def test_every_command_of_the_documents_takes_the_flags_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    found = commands()
+    assert len(found) >= 10
+    for command in found:
+        first = command.split()[1]
+        subcommand = [] if first.startswith(("-", "[")) else [first]
+        assert set(subcommand) <= set(cli.SUBCOMMANDS), command
+        assert flags(command) <= flags(help_text(capsys, *subcommand)), command
+
+
+def test_every_labels_and_queries_command_of_the_documents_parses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = [words for words in map(shlex.split, commands()) if words[1] in ("labels", "queries")]
+    assert {words[2] for words in found} >= {"import", "double", "agreement", "page", "sample", "draft", "check", "add"}
+    for words in found:
+        given = [word for word in words[1:] if word != "..."]
+        stop = None
+        try:
+            cli.main([*given, "--eval-set-path", str(tmp_path / "none")])
+        except SystemExit as error:
+            stop = error.code
+        assert stop is None, f"{' '.join(words)}: {capsys.readouterr().err}"
+
+
+def test_every_make_target_of_the_documents_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    contributing = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"(?:^    |`)make ([a-z]+)", README + contributing, re.MULTILINE)
+    assert named
+    assert set(named) <= targets
+
+
+def anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_link_between_documents_resolves() -> None:
+    for path in documents():
+        text = path.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            linked = (path.parent / name).resolve() if name else path
+            assert linked.exists(), f"{path}: {target}"
+            assert not anchor or anchor in anchors(linked.read_text(encoding="utf-8")), f"{path}: {target}"
+
+
+FORBIDDEN = re.compile(
+    r"(?<![\w.])/(?:work|root|tmp/team)/|\bissue #|\bpypi\.org|pythonhosted|download\.pytorch", re.IGNORECASE
+)
+
+
+def test_no_file_speaks_of_a_machine_a_tracker_or_a_registry() -> None:
+    found = []
+    for path in tracked_files():
+        if path == Path(__file__).resolve():
+            continue  # it holds the words as a pattern
+        text = path.read_bytes().decode(errors="replace")
+        found += [f"{path.relative_to(CHECKOUT)}: {match[0]}" for match in FORBIDDEN.finditer(text)]
+    assert found == []
+
+
+def test_what_the_demo_writes_is_ignored_and_what_it_reads_is_not() -> None:
+    guide = (CHECKOUT / "eval-sets" / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `demo/v1/(.+?) \| (input|written)", guide, re.MULTILINE))
+    names = {kind: re.findall(r"[\w./-]+\w/?", cell) for cell, kind in rows.items()}
+    ignored = (CHECKOUT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {f"/eval-sets/demo/v1/{name}" for name in names["written"]} == {
+        line for line in ignored if line.startswith("/eval-sets/demo/")
+    }
+    assert not set(names["written"]) & set(names["input"])

@@ -1,0 +1,252 @@
+import re
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError
+from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.version import load_queries
+from runner.queries.additions import add_queries
+from runner.queries.query_file import (
+    MOST_QUERIES,
+    append_queries,
+    count_line,
+    fresh_ids,
+    quoted,
+    read_queries,
+    replace_queries,
+    shown,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: re.search(r"\S", text))
+
+
+def row(text="which ferry runs in winter", **more):
+    return QueryRow(**{"id": "q01", "text": text, "kind": "topic", "origin": "hand", **more})
+
+
+def write(path, *texts, **more):
+    rows = [row(text, id=f"x{n}", **more).model_dump() for n, text in enumerate(texts)]
+    path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False), encoding="utf-8")
+    return path
+
+
+@given(TEXT)
+def test_any_text_comes_back_from_its_scalar(text):
+    written = quoted(text)
+    assert written.isprintable()
+    assert yaml.safe_load(written) == text
+
+
+@given(st.lists(st.builds(row, TEXT, kind=TEXT, note=st.text(st.characters(exclude_categories=["Cs"]))), max_size=3))
+def test_rows_come_back_from_the_file_that_they_were_put_into(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("set") / "queries.yaml"
+    append_queries(path, rows[:1], "demo v1")
+    append_queries(path, rows[1:], "demo v1")
+    assert (read_queries(path) if path.exists() else []) == rows
+
+
+def test_words_that_yaml_takes_for_something_else_come_back_as_words(tmp_path):
+    rows = [row("no", id="null", kind="true", source_document="1e5", note="~"), row("12", id="1.0", kind="on")]
+    append_queries(tmp_path / "queries.yaml", rows, "demo v1")
+    assert read_queries(tmp_path / "queries.yaml") == rows
+
+
+HEAD = "schema_version: 1\nqueries:\n"
+STYLES = {
+    "indented": f"# mine\n{HEAD}  # first\n  - id: a\n    text: one two\n    kind: topic\n    origin: hand\n",
+    "flush": f"{HEAD}- id: a\n  text: one two\n  kind: topic\n  origin: hand\n",
+    "deep": f"{HEAD}      - {{id: a, text: one two, kind: topic, origin: hand}}\n",
+    "no newline": f"{HEAD}  - id: a\n    text: one two\n    kind: topic\n    origin: hand",
+    "comment last": f"{HEAD}  - {{id: a, text: one two, kind: topic, origin: hand}}\n# end\n",
+    "dash in a block": f"{HEAD}  - id: a\n    text: |\n      - not an item\n    kind: t\n    origin: hand\n",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_every_byte_that_was_there_is_kept(tmp_path, style, newline):
+    path = tmp_path / "queries.yaml"
+    before = STYLES[style].replace("\n", newline).encode()
+    path.write_bytes(before)
+    append_queries(path, [row('what "is"\tit: {new}?')], "demo v1")
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == after.count(newline.encode())
+    assert [one.id for one in read_queries(path)] == ["a", "q01"]
+
+
+def test_a_byte_order_mark_is_kept(tmp_path):
+    path = tmp_path / "queries.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + STYLES["flush"].encode())
+    append_queries(path, [row()], "demo v1")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert len(read_queries(path)) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "queries: []\nschema_version: 1\n",
+        "queries:\n  - {id: a, text: one two, kind: topic, origin: hand}\nschema_version: 1\n",
+        "schema_version: 1\nqueries: [{id: a, text: one two, kind: topic, origin: hand}]\n",
+        '{"schema_version": 1, "queries": []}\n',
+        "schema_version: 1\nqueries:\n  - {id: a, text: one two, kind: topic, origin: hand}\n...\n",
+    ],
+)
+def test_a_list_that_nothing_can_be_put_after_is_said_and_left_as_it_is(tmp_path, content):
+    path = tmp_path / "queries.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match="nothing can be put at the end of its list"):
+        append_queries(path, [row()], "demo v1")
+    assert path.read_text() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["queries.yaml"]
+
+
+def test_an_empty_file_is_begun(tmp_path):
+    path = tmp_path / "queries.yaml"
+    path.write_text("\n")
+    append_queries(tmp_path / "new.yaml", [row()], "demo v1")
+    assert (tmp_path / "new.yaml").read_text().startswith("# Queries of demo v1.")
+    with pytest.raises(InputError, match="the whole"):
+        append_queries(path, [row()], "demo v1")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_changed_query_leaves_every_other_byte(tmp_path, style, newline):
+    path = tmp_path / "queries.yaml"
+    before = (
+        b"\xef\xbb\xbf" + STYLES[style].replace("\n", newline).encode() + (newline.encode() * (style == "no newline"))
+    )
+    path.write_bytes(before)
+    append_queries(path, [row("ferries, \U0001f6a2 \u00a7", id="b", note="why"), row("harbors", id="c")], "demo v1")
+    old, first, last = read_queries(path)
+    whole = path.read_bytes()
+    changed = [old.model_copy(update={"text": "three"}), first.model_copy(update={"text": 'the "new"', "note": "\\"})]
+    replace_queries(path, {one.id: one for one in changed})
+    assert read_queries(path) == [*changed, last]
+    before = f"|{newline}      - not an item" if style == "dash in a block" else "one two"
+    texts = {before: '"three"', '"ferries, \U0001f6a2 \u00a7"': '"the \\"new\\""', '"why"': '"\\\\"'}
+    for then, now in texts.items():
+        whole = whole.replace(then.encode(), now.encode(), 1)
+    assert path.read_bytes() == whole
+
+
+def test_a_query_that_cannot_be_changed_in_place_is_said_and_left(tmp_path):
+    path = tmp_path / "queries.yaml"
+    append_queries(path, [row(id="b")], "demo v1")
+    before = path.read_bytes().replace(b'    note: ""\n', b"")
+    path.write_bytes(before)
+    with pytest.raises(InputError, match="its queries b cannot be changed"):
+        replace_queries(path, {"b": row("new words", id="b", note="there was no note to change")})
+    assert path.read_bytes() == before
+
+
+def test_a_long_text_is_shown_as_written_and_cut_with_an_ellipsis():
+    assert shown("Ferry TO the \x1b harbor") == "Ferry TO the \\x1b harbor"
+    assert shown("Word " * 40, 12) == "Word Word W\u2026"
+    assert len(shown("x" * 500)) == 80
+
+
+def test_ids_go_on_after_the_highest():
+    assert fresh_ids("q", [], 2) == ["q01", "q02"]
+    assert fresh_ids("q", ["q09", "hand", "q2x", "x99"], 2) == ["q10", "q11"]
+    assert fresh_ids("q", ["q99"], 1) == ["q100"]
+
+
+def test_the_count_names_origins():
+    assert count_line([]) == "no queries"
+    assert count_line([row(), row(origin="generated"), row()]) == "3 queries (2 hand, 1 generated)"
+
+
+def test_a_huge_file_is_refused(tmp_path):
+    path = tmp_path / "huge.yaml"
+    lines = (f"- {{id: q{n}, text: t{n}, kind: topic, origin: hand}}\n" for n in range(MOST_QUERIES + 1))
+    path.write_text("schema_version: 1\nqueries:\n" + "".join(lines))
+    with pytest.raises(InputError, match="Split the file"):
+        read_queries(path)
+
+
+def test_added_queries_get_ids_of_their_own_and_the_count_is_told(version, tmp_path):
+    before = version.queries_path.read_bytes()
+    path = write(tmp_path / "more.yaml", "zeppelin moorings in fog", "licence for a lighthouse dog")
+    said = add_queries(version, path)
+    assert "2 queries added as q26 to q27" in said
+    assert "27 queries (14 hand, 13 generated)" in said
+    assert version.queries_path.read_bytes().startswith(before)
+    assert [one.id for one in read_queries(version.queries_path)[-2:]] == ["q26", "q27"]
+
+
+def test_adding_begins_the_file_and_says_how_many_are_needed(version, tmp_path):
+    version.queries_path.unlink()
+    said = add_queries(version, write(tmp_path / "more.yaml", "zeppelin moorings in fog"))
+    assert said.endswith("has 1 query (1 hand); 24 more are needed")
+
+
+def test_adding_twice_adds_once(version, tmp_path):
+    path = write(tmp_path / "more.yaml", "zeppelin moorings in fog", "licence for a lighthouse dog")
+    add_queries(version, path)
+    before = version.queries_path.read_bytes()
+    assert add_queries(version, path).startswith(f"{path}: already there: nothing added. ")
+    assert version.queries_path.read_bytes() == before
+    write(path, "zeppelin moorings in fog", "a toll for gliders", "Licence for a  lighthouse dog")
+    assert "1 query added as q28, 2 there already." in add_queries(version, path)
+
+
+def test_harvested_queries_may_repeat_but_a_file_of_them_is_added_once(version, tmp_path):
+    path = write(tmp_path / "log.yaml", "ferry times", "ferry times", origin="harvested")
+    assert "2 queries added" in add_queries(version, path)
+    assert "already there: nothing added" in add_queries(version, path)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("zeppelin moorings", "Zeppelin   MOORINGS"), "are one text"),
+        (("Loans for growers of apples and cherries, after frost!",), "say the same"),
+        (("the zeppelin moorings in a fog", "moorings in fog, the zeppelin a"), "say the same"),
+    ],
+)
+def test_repeats_are_refused_and_nothing_is_added(version, tmp_path, texts, said):
+    before = version.queries_path.read_bytes()
+    with pytest.raises(InputError, match=said) as refused:
+        add_queries(version, write(tmp_path / "more.yaml", *texts))
+    assert str(refused.value).startswith(f"Nothing of {tmp_path / 'more.yaml'} was added:\n  - ")
+    assert version.queries_path.read_bytes() == before
+
+
+def test_a_longer_question_with_all_words_of_a_shorter_one_may_be_added(version, tmp_path):
+    add_queries(version, write(tmp_path / "a.yaml", "zeppelin moorings"))
+    add_queries(version, write(tmp_path / "b.yaml", "who pays for zeppelin moorings on lighthouses when fog has come"))
+    assert [query.text for query in load_queries(version.queries_path)][-2:] == [
+        "zeppelin moorings",
+        "who pays for zeppelin moorings on lighthouses when fog has come",
+    ]
+
+
+def test_queries_that_differ_in_a_number_are_two(version, tmp_path):
+    add_queries(version, write(tmp_path / "a.yaml", "section 12 of the ferry code", "section 21 of the ferry code"))
+    assert {query.text[:10] for query in load_queries(version.queries_path)} >= {"section 12", "section 21"}
+
+
+def test_frozen_queries_take_no_more(version, tmp_path):
+    path = write(tmp_path / "more.yaml", "zeppelin moorings in fog")
+    for frozen in (version.preregistration_path, version.labels_path, version.folder / "decision.json"):
+        frozen.write_text("{}\n")
+        with pytest.raises(InputError, match="are frozen"):
+            add_queries(version, path)
+        frozen.unlink()
+    version.labels_path.write_text("")
+    add_queries(version, path)
+
+
+def test_a_file_without_queries_or_the_version_s_own_is_refused(version, tmp_path):
+    with pytest.raises(InputError, match="has no queries"):
+        add_queries(version, write(tmp_path / "none.yaml"))
+    with pytest.raises(InputError, match="own file"):
+        add_queries(version, version.queries_path)
+    with pytest.raises(InputError, match="does not exist"):
+        add_queries(version, tmp_path / "gone.yaml")

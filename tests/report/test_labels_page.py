@@ -1,0 +1,753 @@
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from runner.base.canonical import file_sha256, read_jsonl, sha256
+from runner.base.errors import InputError
+from runner.base.records import Document, Span
+from runner.eval_set.batches import make_row, read_batch, rebound, write_batches
+from runner.eval_set.corpus import corpus_documents
+from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.lock import write_lock
+from runner.eval_set.preregistration import preregister
+from runner.eval_set.version import load_queries
+from runner.judge.answers import import_answers
+from runner.judge.second_reading import export_doubles
+from runner.report.labels_page import page, write_labels_page
+from runner.report.page_frame import TEMPLATES
+
+pytest_plugins = ["tests.support.browser"]
+
+PROMPT = (TEMPLATES / "judge.md").read_text(encoding="utf-8")
+HOSTILE = (
+    "</p></li></ol><script>window.hit = 1; alert(1)</script><img src=https://example.org/x onerror='window.hit=2'>"
+    "<style>body{background:url(https://example.org/y)}</style>\n"
+    '{"grade": 3} &lt;b&gt; </title></textarea></script><!--<svg onload=alert(2)>\n'
+    "\u202eright to left\u202c \x00 null \x1b[31m \u2028 \ufeff "
+)
+
+
+def row(text="One section.\n", *, query="a need", query_id="q01", doc_id="d1", title="An Act", batch="batch-0001"):
+    document = Document(doc_id, text, title, "", "", "")
+    return rebound(make_row("demo v1", sha256(PROMPT), (query_id, query), document, [Span(0, len(text))]), batch)
+
+
+def made(rows, **named):
+    return page(rows, PROMPT, **{"title": "demo v1", **named})
+
+
+@pytest.fixture(name="frozen")
+def _frozen(version):
+    """The same version, preregistered before it has a batch."""
+    preregister(version)
+    return version
+
+
+@pytest.fixture(name="batch")
+def _batch(version):
+    """A batch of five pairs of the small set, each document whole; the first one has several passages."""
+    documents = sorted(corpus_documents(version, None), key=lambda document: -len(document.text))
+    queries, prompt = load_queries(version.queries_path), file_sha256(version.judge_path)
+    rows = [
+        make_row(version.number_name, prompt, (query.query_id, query.text), document, [Span(0, len(document.text))])
+        for query, document in zip(queries[:5], documents, strict=False)
+    ]
+    (path,) = write_batches(version.judging, rows)
+    return path
+
+
+@pytest.fixture(name="begun")
+def _begun(version, batch, opened):
+    """The page of the batch, open, with a judge's name given."""
+    shown = opened(write_labels_page(version, [batch], None), viewport={"width": 1000, "height": 700})
+    shown.keyboard.type("Ann")
+    shown.press("Enter")
+    return shown
+
+
+def downloaded(shown, folder):
+    """The file that the page's button hands out, under the name that it proposes."""
+    with shown.expect_download() as waiting:
+        shown.click("#export")
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def lines(path):
+    return [fields for _, fields in read_jsonl(path)]
+
+
+def counts(shown):
+    return [int(shown.text(f"#{name}")) for name in ("count0", "count1", "count2", "count3", "left")]
+
+
+# What is written.
+
+
+def test_the_same_rows_make_the_same_bytes_and_others_do_not():
+    rows = [row(), row(query_id="q02")]
+    assert made(rows) == made(rows)
+    assert made(rows) != made(rows[:1])
+    assert made(rows, judge="Ann") != made(rows)
+
+
+def test_the_policy_permits_the_script_and_the_styles_of_the_page_and_nothing_else():
+    text = made([row(HOSTILE)]).decode()
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    directives = dict(directive.strip().split(" ", 1) for directive in policy.split(";"))
+    blocks = {kind: re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL) for kind in ("script", "style")}
+    for kind, found in blocks.items():
+        hashes = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in found]
+        assert directives.pop(f"{kind}-src") == " ".join(f"'sha256-{one}'" for one in hashes)
+    assert directives == {
+        "default-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+
+
+def test_the_page_names_no_address():
+    text = made([row()]).decode()
+    assert not re.search(r"https?:|url\(|\bimport\b\s*\(|src=|fetch\(", text)
+
+
+def test_five_hundred_pairs_of_five_thousand_characters_weigh_less_than_three_megabytes():
+    sentence = 'The "Secretary" shall pay each State & county a share, under section {:06d} of the Act — in May.\n'
+    rows = [row("".join(sentence.format(n * 100 + k) for k in range(60))[:5_000], doc_id=f"d{n}") for n in range(500)]
+    assert all(sum(len(passage.text) for passage in one.evidence) == 5_000 for one in rows)
+    assert len(made(rows)) < 3_000_000
+
+
+def test_a_passage_that_several_pairs_have_is_written_once():
+    text = "Every grower of apples shall keep a book of frosts. " * 6 + "\n"
+    rows = [row(text, query_id=f"q{n:02d}") for n in range(9)]
+    written = made(rows).decode()
+    assert written.count(text.strip()) == 1
+    assert written.count("As passage 1 of pair 1") == 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "There is no pair to judge"),
+        ([row(), row()], "batch-0001: query q01 and d1 are there twice"),
+        ([row(), row(query_id="q02").model_copy(update={"version": "demo v2"})], "are of demo v1 and demo v2"),
+        ([row().model_copy(update={"prompt_sha256": "0" * 64})], "exported under another judge prompt"),
+        ([row().model_copy(update={"evidence": row().evidence * 2})], "the passages are not numbered 1, 2, 3"),
+    ],
+)
+def test_rows_that_do_not_belong_on_one_page_are_refused(rows, said):
+    with pytest.raises(InputError, match=said):
+        made(rows)
+
+
+def test_a_pair_may_stand_in_two_batches_of_one_page():
+    both = made([row(), row(batch="batch-0002")]).decode()
+    assert '"file":"batch-0001-and-1-more.answers.jsonl"' in both
+
+
+def test_grades_are_called_what_the_prompt_calls_them_or_nothing():
+    assert b"touches it</span>" in made([row()])
+    bare = page([row().model_copy(update={"prompt_sha256": sha256("Grade 0 to 3.")})], "Grade 0 to 3.", title="t")
+    assert b"caption-of" not in bare.split(b"<body>")[1]
+
+
+def test_a_page_is_written_beside_its_batches_or_where_one_says(version, batch, tmp_path):
+    assert write_labels_page(version, [batch], None) == version.judging / "batch-0001.html"
+    elsewhere = tmp_path / "new" / "mine.html"
+    assert write_labels_page(version, [batch], elsewhere) == elsewhere
+    assert elsewhere.read_bytes() == (version.judging / "batch-0001.html").read_bytes()
+
+
+def test_an_output_that_is_no_page_is_refused_and_left_alone(version, batch):
+    version.labels_path.write_text("{}\n")
+    with pytest.raises(InputError, match=r"labels\.jsonl would be written as an HTML page"):
+        write_labels_page(version, [batch], version.labels_path)
+    assert version.labels_path.read_text() == "{}\n"
+
+
+def test_a_page_goes_over_an_earlier_one_and_over_nothing_else(version, batch, tmp_path):
+    path = tmp_path / "mine.html"
+    path.write_text("<html>results of another tool</html>")
+    with pytest.raises(InputError, match=r"mine\.html exists and is no labels page\. Move it away"):
+        write_labels_page(version, [batch], path)
+    assert path.read_text() == "<html>results of another tool</html>"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match="is no labels page"):
+        write_labels_page(version, [batch], path)
+    path.rmdir()
+    write_labels_page(version, [batch], path)
+    first = path.read_bytes()
+    assert write_labels_page(version, [batch], path, judge="Ann").read_bytes() != first
+    beside = write_labels_page(version, [batch], None)
+    beside.write_text("notes of a judge")
+    with pytest.raises(InputError, match=r"batch-0001\.html exists and is no labels page"):
+        write_labels_page(version, [batch], None)
+
+
+def test_no_page_is_written_into_an_eval_set_but_into_its_folder_for_work(version, batch, tmp_path):
+    (tmp_path / "link").symlink_to(version.folder)
+    for place in (version.folder / "results.html", version.folder.parent / "page.html", tmp_path / "link" / "p.html"):
+        with pytest.raises(InputError, match="lies in the eval set"):
+            write_labels_page(version, [batch], place)
+        assert not place.exists()
+    assert write_labels_page(version, [batch], version.work / "page.html").exists()
+
+
+def test_a_locked_file_that_changed_ends_a_page_with_4_and_a_results_page_is_not_written_over(version, batch, command):
+    results = version.record / "results.html"
+    results.write_text("<html>the page of the results</html>")
+    write_lock(version.record)
+    code, out, said = command("labels", "page", f"--output={results}", str(batch))
+    assert (code, out) == (2, "")
+    assert "lies in the eval set" in said
+    assert results.read_text() == "<html>the page of the results</html>"
+    assert command("labels", "page", str(batch))[0] == 0
+    results.write_text("edited")
+    code, out, said = command("labels", "page", str(batch))
+    assert (code, out) == (4, "")
+    assert "results.html: changed" in said
+
+
+def test_a_frozen_prompt_that_changed_ends_a_page_with_4(frozen, batch, command):
+    frozen.judge_path.write_text("other words")
+    code, out, said = command("labels", "page", str(batch))
+    assert (code, out) == (4, "")
+    assert "judge-v1.md changed" in said
+
+
+def test_a_batch_that_was_edited_or_is_of_another_version_is_refused(version, batch, tmp_path):
+    other = write_batches(
+        tmp_path / "other", [one.model_copy(update={"version": "demo v7"}) for one in read_batch(batch)]
+    )
+    with pytest.raises(InputError, match=r"batch-0001 was exported for demo v7, not for demo v1"):
+        write_labels_page(version, other, None)
+    batch.write_text(batch.read_text().replace("apples", "pears"))
+    with pytest.raises(InputError, match=r"batch-0001\.jsonl:\d: .* was edited after export"):
+        write_labels_page(version, [batch], None)
+
+
+def test_a_batch_without_rows_and_a_prompt_that_cannot_be_read_are_refused(version, batch):
+    empty = batch.with_name("batch-0009.jsonl")
+    empty.write_bytes(b"")
+    with pytest.raises(InputError, match="There is no pair to judge"):
+        write_labels_page(version, [empty], None)
+    version.judge_path.write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"judge-v1\.md is not UTF-8"):
+        write_labels_page(version, [batch], None)
+    version.judge_path.unlink()
+    with pytest.raises(InputError, match=r"judge-v1\.md is missing"):
+        write_labels_page(version, [batch], None)
+
+
+def test_a_version_without_batches_says_what_brings_them(version):
+    with pytest.raises(InputError, match=r"demo v1 has no batches yet\. Run bin/per-source-eval\.py --source=demo"):
+        write_labels_page(version, [], None)
+
+
+def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, batch, tmp_path):
+    rows = read_batch(batch)
+    write_batches(version.judging, [one.model_copy(update={"query_id": "q09"}) for one in rows[:1]])
+    assert write_labels_page(version, [], None).name == "batch-0001-and-1-more.html"
+    answers = tmp_path / "batch-0001.jsonl"
+    given = [{"query_id": one.query_id, "doc_id": one.doc_id, "grade": 1} for one in rows]
+    answers.write_text("".join(json.dumps(one) + "\n" for one in given))
+    import_answers(version, answers, judge="j", model="", judged_on="2026-01-31")
+    assert write_labels_page(version, [], None).name == "batch-0002.html"
+    (label,) = load_labels(version.labels_path)[:1]
+    append_labels(version.labels_path, [label.model_copy(update={"batch": "batch-0002", "query_id": "q09"})])
+    with pytest.raises(InputError, match=r"No batch of demo v1 waits for a judge"):
+        write_labels_page(version, [], None)
+
+
+def test_where_only_second_readings_wait_the_command_for_their_page_is_named(frozen, version, batch, command, tmp_path):
+    rows = read_batch(batch)
+    given = "".join(json.dumps({"query_id": r.query_id, "doc_id": r.doc_id, "grade": 1}) + "\n" for r in rows)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(given)
+    import_answers(version, answers, judge="first", model="", judged_on="2026-01-31")
+    (double,) = export_doubles(version, load_labels(version.labels_path), 1.0).paths
+    code, out, said = command("labels", "page")
+    assert (code, out) == (2, "")
+    assert "Only second readings of demo v1 wait, for somebody who has not judged these pairs" in said
+    assert said.rstrip().endswith(str(double))
+    assert command("labels", "page", str(double))[0] == 0
+    import_answers(version, double_answers(double), judge="second", model="", judged_on="2026-01-31")
+    assert "No batch of demo v1 waits for a judge" in command("labels", "page")[2]
+    code, out, _ = command("labels", "double", "--share=1")
+    assert (code, out.count("\n")) == (0, 1)
+    assert "nothing is left for a second judge: of 5 judged pairs, those that a share of 1 takes are read" in out
+    assert "A larger --share" not in out
+
+
+def double_answers(double):
+    """A file with a grade for every row of a batch, named after it."""
+    path = double.with_name("double-0001.answers.jsonl")
+    rows = read_batch(double)
+    path.write_text(
+        "".join(
+            json.dumps({"query_id": r.query_id, "doc_id": r.doc_id, "grade": 2, "batch": r.batch}) + "\n" for r in rows
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
+def test_without_a_browser_tests_of_pages_fail_in_ci_and_are_loudly_skipped_elsewhere(monkeypatch, ci, outcome):
+    from tests.support.browser import VARIABLE, required
+
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(outcome, match="NO CHROMIUM"):
+        required()
+
+
+# What a judge does.
+
+
+def test_answers_given_by_keyboard_alone_become_labels(begun, version, batch, tmp_path):
+    rows = read_batch(batch)
+    assert begun.text("#query") == rows[0].query
+    begun.press("p", "p", "Space", "r")
+    begun.keyboard.type("Section 2 says it.")
+    begun.press("Enter", "3")
+    assert begun.text("#query") == rows[1].query
+    begun.press("0", "1", "p", "m", "2")
+    assert counts(begun) == [1, 1, 1, 1, 1]
+    path = downloaded(begun, tmp_path)
+    assert path.name == "batch-0001.answers.jsonl"
+    written = lines(path)
+    assert written[0] == {
+        "batch": "batch-0001",
+        "doc_id": rows[0].doc_id,
+        "evidence_sha256": rows[0].evidence_sha256,
+        "grade": 3,
+        "judge": "Ann",
+        "passages": [2],
+        "prompt_sha256": file_sha256(version.judge_path),
+        "query_id": rows[0].query_id,
+        "reason": "Section 2 says it.",
+        "version": "demo v1",
+    }
+    assert [list(fields) for fields in written] == [sorted(written[0])] * 4
+    assert import_answers(version, path, judge="", model="", judged_on="2026-01-31").added == 4
+    labels = load_labels(version.labels_path)
+    assert [label.grade for label in labels] == [3, 0, 1, 2]
+    assert {(label.judge, label.model, label.round, label.batch) for label in labels} == {("Ann", "", 1, "batch-0001")}
+    second = rows[0].evidence[1]
+    assert labels[0].spans == [[second.start, second.end]]
+    assert labels[0].reason == "Section 2 says it."
+    assert begun.complaints == []
+
+
+def test_a_partial_download_says_what_is_missing(begun, tmp_path):
+    begun.click("#export")
+    assert begun.text("#status") == "Nothing is graded yet."
+    begun.press("2", "p", "m")
+    downloaded(begun, tmp_path)
+    assert begun.text("#status") == (
+        "1 answers in batch-0001.answers.jsonl. 4 of 5 pairs are not graded and not in it, "
+        "1 of them with marks or a reason."
+    )
+
+
+def test_a_reload_goes_on_where_the_judge_was(begun):
+    begun.press("1", "2", "p", "m", "r")
+    begun.keyboard.type("half a sent")
+    begun.reload()
+    assert begun.text("#status") == "Resumed: 2 of 5 graded."
+    assert begun.text("#place") == "Pair 3 of 5, batch-0001"
+    assert begun.text("#judge") == "Ann"
+    assert begun.input_value("#reason") == "half a sent"
+    assert begun.get_attribute(".mark >> nth=0", "aria-pressed") == "true"
+    assert counts(begun) == [0, 1, 1, 0, 3]
+
+
+def test_undo_takes_back_one_step_at_a_time_and_shows_where_it_was(begun):
+    begun.press("1", "r")
+    begun.keyboard.type("because")
+    begun.press("Escape", "2", "x")
+    assert begun.text("#status") == "Grade 2 for pair 2. 2 of 5 graded."
+    begun.press("k", "x")
+    assert counts(begun) == [0, 1, 0, 0, 4]
+    begun.press("u")
+    assert counts(begun) == [0, 1, 1, 0, 3]
+    begun.press("u", "j", "u")
+    assert (begun.text("#place"), begun.input_value("#reason")) == ("Pair 2 of 5, batch-0001", "")
+    begun.press("u")
+    assert (begun.text("#place"), counts(begun)) == ("Pair 1 of 5, batch-0001", [0, 0, 0, 0, 5])
+    assert begun.is_disabled("#undo")
+
+
+def test_a_key_that_is_held_down_grades_one_pair(begun):
+    for _ in range(4):
+        begun.keyboard.down("3")
+    begun.keyboard.up("3")
+    assert counts(begun) == [0, 0, 0, 1, 4]
+
+
+def test_letters_and_digits_of_a_reason_are_no_commands(begun):
+    begun.press("r")
+    begun.keyboard.type("j 3 u x?")
+    assert begun.input_value("#reason") == "j 3 u x?"
+    assert (begun.text("#place"), counts(begun)) == ("Pair 1 of 5, batch-0001", [0, 0, 0, 0, 5])
+
+
+def test_single_keys_can_be_switched_off(begun):
+    begun.press("?")
+    begun.uncheck("#letters")
+    begun.press("Escape", "3", "j")
+    assert (begun.text("#place"), counts(begun)) == ("Pair 1 of 5, batch-0001", [0, 0, 0, 0, 5])
+    begun.press("ArrowRight")
+    begun.click("#grade2")
+    assert counts(begun) == [0, 0, 1, 0, 4]
+
+
+def test_the_filter_walks_over_pairs_without_a_grade(begun):
+    begun.press("j", "0", "k", "k", "k")
+    begun.check("#only")
+    assert begun.text("#place").startswith("Pair 1 ")
+    begun.press("j")
+    assert begun.text("#place").startswith("Pair 3 ")
+    begun.press("1", "1", "1")
+    assert begun.text("#place").startswith("Pair 1 ")
+    begun.press("k")
+    assert begun.text("#status") == "There is no pair before this one that is not graded yet."
+    begun.press("1")
+    assert begun.text("#status") == "Grade 1 for pair 1. 5 of 5 graded. All are graded: download the answers."
+
+
+def test_a_passage_is_marked_by_a_click_on_its_text_and_not_by_selecting_words(begun):
+    begun.click(".passage >> nth=1")
+    box = begun.locator(".passage >> nth=0").bounding_box()
+    begun.mouse.move(box["x"] + 20, box["y"] + 15)
+    begun.mouse.down()
+    begun.mouse.move(box["x"] + 200, box["y"] + 15)
+    begun.mouse.up()
+    assert begun.evaluate("getSelection().toString()")
+    marks = [mark.get_attribute("aria-pressed") for mark in begun.query_selector_all(".mark")]
+    assert marks[:2] == ["false", "true"]
+
+
+def test_a_page_of_two_batches_grades_a_planted_repeat_as_a_further_round(version, batch, opened, tmp_path):
+    (again,) = write_batches(version.judging, read_batch(batch)[1:2])
+    shown = opened(write_labels_page(version, [batch, again], None, judge="Ann"))
+    shown.press("3", "2", "1", "0", "0", "1")
+    path = downloaded(shown, tmp_path)
+    assert path.name == "batch-0001-and-1-more.answers.jsonl"
+    assert import_answers(version, path, judge="", model="", judged_on="2026-01-31").added == 6
+    labels = [label for label in load_labels(version.labels_path) if label.query_id == "q02"]
+    assert [(label.batch, label.round, label.grade) for label in labels] == [("batch-0001", 1, 2), ("batch-0002", 2, 1)]
+
+
+def test_a_pair_of_which_nothing_is_shown_can_be_graded(opened, tmp_path):
+    path = tmp_path / "bare.html"
+    path.write_bytes(made([row().model_copy(update={"evidence": []})], judge="Ann"))
+    shown = opened(path)
+    assert shown.is_visible("#no-passages")
+    shown.press("p", "0")
+    assert [fields["passages"] for fields in lines(downloaded(shown, tmp_path))] == [[]]
+
+
+def test_half_an_emoji_in_a_reason_does_not_spoil_the_file(begun, tmp_path):
+    begun.evaluate("""() => {
+      const reason = document.getElementById("reason");
+      reason.value = "cut \\ud83d";
+      reason.dispatchEvent(new Event("input"));
+    }""")
+    begun.press("2")
+    assert [fields["reason"] for fields in lines(downloaded(begun, tmp_path))] == ["cut \ufffd"]
+
+
+def test_a_judge_named_by_the_page_is_not_asked(version, batch, opened, tmp_path):
+    shown = opened(write_labels_page(version, [batch], None, judge="Bob <b>"))
+    shown.press("2")
+    assert shown.text("#judge") == "Bob <b>"
+    assert not shown.is_visible("#rename")
+    assert lines(downloaded(shown, tmp_path))[0]["judge"] == "Bob <b>"
+
+
+def test_a_judge_can_correct_the_name(begun, tmp_path):
+    begun.press("2")
+    begun.click("#rename")
+    begun.fill("#name", "  Anna ")
+    begun.click("#begin")
+    assert lines(downloaded(begun, tmp_path))[0]["judge"] == "Anna"
+
+
+def test_two_pages_do_not_mix_in_one_browser(begun, version, batch, opened, tmp_path):
+    begun.press("3", "3")
+    (other,) = write_batches(version.judging, read_batch(batch)[:3])
+    second = opened(write_labels_page(version, [other], None), beside=begun)
+    assert second.is_visible("#who")
+    third = opened(write_labels_page(version, [batch], tmp_path / "b.html", judge="Bob"), beside=begun)
+    assert counts(third) == [0, 0, 0, 0, 5]
+
+
+def test_two_windows_of_one_page_show_the_same_answers(begun, version, opened):
+    beside = opened(version.judging / "batch-0001.html", beside=begun)
+    beside.press("2")
+    begun.wait_for_selector("#count2:text-is('1')")
+    assert begun.text("#status") == "Another window of this page changed the answers; they are shown here too."
+    begun.press("j", "1")
+    beside.wait_for_selector("#count1:text-is('1')")
+    assert counts(beside) == counts(begun) == [0, 1, 1, 0, 3]
+
+
+# Answers read back.
+
+
+def test_answers_are_read_back_on_another_machine(begun, version, opened, tmp_path):
+    begun.press("p", "m", "r")
+    begun.keyboard.type("naïve “reason” \ud83d\ude00")
+    begun.press("Enter", "3", "1")
+    path = downloaded(begun, tmp_path)
+    text = path.read_bytes()
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+    elsewhere = opened(version.judging / "batch-0001.html")
+    elsewhere.keyboard.type("Ann")
+    elsewhere.press("Enter", "0")
+    elsewhere.set_input_files("#file", path)
+    elsewhere.wait_for_selector("#count3:text-is('1')")
+    assert elsewhere.text("#status") == (
+        "2 answers read from batch-0001.answers.jsonl. 1 replaced another grade; undo takes all of them back."
+    )
+    assert counts(elsewhere) == [0, 1, 0, 1, 3]
+    assert downloaded(elsewhere, tmp_path / "again").read_bytes() == text
+    elsewhere.press("u")
+    assert counts(elsewhere) == [1, 0, 0, 0, 4]
+
+
+BAD = {
+    "no JSON": ("{", "is not JSON"),
+    "no object": ("[1]", "is no answer"),
+    "null": ("null", "is no answer"),
+    "another pair": ({"query_id": "q25"}, "is about a pair that this page does not have"),
+    "another batch": ({"batch": "batch-0002"}, "is about a pair that this page does not have"),
+    "a built-in name": ({"query_id": "__proto__"}, "is about a pair that this page does not have"),
+    "another version": ({"version": "demo v2"}, "answers another version than demo v1"),
+    "another prompt": ({"prompt_sha256": "0" * 64}, "was judged by other instructions"),
+    "other evidence": ({"evidence_sha256": "0" * 64}, "was judged on other passages"),
+    "another judge": ({"judge": "Bob"}, "was judged by Bob, and here judges Ann"),
+    "grade 4": ({"grade": 4}, "has no grade from 0 to 3"),
+    "grade in quotes": ({"grade": "2"}, "has no grade from 0 to 3"),
+    "no grade": ({"grade": None}, "has no grade from 0 to 3"),
+    "a passage too many": ({"passages": [99]}, "names a passage that is not shown"),
+    "half a passage": ({"passages": [1.5]}, "names a passage that is not shown"),
+    "a number as reason": ({"reason": 7}, "has no text as its reason"),
+    "a field more": ({"spans": []}, 'has a field "spans", which no answer of this page has'),
+    "the pair again": ({"query_id": "q01", "grade": 0}, "grades a pair that an earlier line grades otherwise"),
+}
+
+
+def test_a_file_with_a_line_of_another_page_is_refused_with_line_and_reason(begun, tmp_path):
+    begun.press("3", "3")
+    first, second = lines(downloaded(begun, tmp_path))
+    begun.press("u", "u")
+    for name, (bad, said) in BAD.items():
+        fields = first if name == "the pair again" else second
+        line = bad if isinstance(bad, str) else json.dumps({**fields, **bad})
+        path = tmp_path / "bad.jsonl"
+        path.write_text(f"{json.dumps(first)}\n\n{line}\n")
+        begun.set_input_files("#file", path)
+        whole = f"bad.jsonl: Line 3 {said}. Nothing of the file was taken."
+        begun.locator("#warning", has_text=re.compile(f"^{re.escape(whole)}$")).wait_for()
+        assert counts(begun) == [0, 0, 0, 0, 5], name
+    path.write_text("\n")
+    begun.set_input_files("#file", path)
+    begun.locator("#warning", has_text="The file holds no answers").wait_for()
+    assert begun.complaints == []
+
+
+# What can go wrong.
+
+
+BLOCKED = """Object.defineProperty(window, "localStorage", {
+  get() { throw new DOMException("denied", "SecurityError") } })"""
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
+
+
+@pytest.mark.parametrize(("script", "name"), [(BLOCKED, "SecurityError"), (FULL, "QuotaExceededError")])
+def test_a_browser_that_keeps_nothing_is_told_and_leaving_is_warned_of(version, batch, opened, tmp_path, script, name):
+    shown = opened(write_labels_page(version, [batch], None, judge="Ann"), before=script)
+    shown.press("2", "1")
+    assert shown.text("#warning") == (
+        f"This browser does not keep your answers ({name}). "
+        "Go on, but download them before you close or reload the page."
+    )
+    assert counts(shown) == [0, 1, 1, 0, 3]
+    shown.reload()
+    assert shown.dialogs == ["beforeunload"]
+    shown.press("3")
+    assert [fields["grade"] for fields in lines(downloaded(shown, tmp_path))] == [3]
+    shown.reload()
+    assert shown.dialogs == ["beforeunload"]
+
+
+def test_leaving_a_page_whose_answers_are_kept_asks_nothing(begun):
+    begun.press("2")
+    begun.reload()
+    assert begun.dialogs == []
+
+
+@pytest.mark.parametrize("kept", ["{", "7", "null", '{"judge": "Ann", "answers": {"0": {"grade": 9}}}'])
+def test_what_cannot_be_read_of_an_earlier_visit_is_set_aside(begun, kept):
+    key = json.loads(begun.text_content("#facts"))["key"]
+    begun.evaluate("([key, kept]) => localStorage.setItem(key, kept)", [key, kept])
+    begun.reload()
+    assert begun.text("#warning").endswith("cannot be read and was set aside; judging begins anew.")
+    assert begun.is_visible("#who")
+    assert begun.evaluate("key => localStorage.getItem(`${key} unreadable`)", key) == kept
+
+
+def hostile(folder):
+    """A page whose every text is hostile, in a file; the second pair's passage is one long line."""
+    long = row(query_id="q02", title="y" * 5_000)
+    long = long.model_copy(update={"evidence": [long.evidence[0].model_copy(update={"text": "x" * 1_000_000})]})
+    rows = [
+        row(HOSTILE * 3, query=HOSTILE, title=HOSTILE, doc_id="<i>d1</i>"),
+        long,
+        row(HOSTILE * 3, query_id="</script>", query="\u05d0\u05d1 right to left"),
+    ]
+    path = folder / "hostile.html"
+    path.write_bytes(made(rows, title=HOSTILE, judge=HOSTILE))
+    return path
+
+
+def test_hostile_text_is_shown_and_does_nothing(opened, tmp_path):
+    path = hostile(tmp_path)
+    shown = opened(path, viewport={"width": 360, "height": 640})
+    assert "<script>window.hit = 1; alert(1)</script>" in shown.text("#query")
+    assert "⟨U+202E⟩right to left⟨U+202C⟩ ⟨U+0000⟩ null ⟨U+001B⟩[31m ⟨U+2028⟩ ⟨U+FEFF⟩" in shown.text(
+        ".passage >> nth=0"
+    )
+    shown.press("1", "2", "3")
+    written = lines(downloaded(shown, tmp_path))
+    assert [(fields["query_id"], fields["doc_id"]) for fields in written] == [
+        ("q01", "<i>d1</i>"),
+        ("q02", "d1"),
+        ("</script>", "d1"),
+    ]
+    shown.press("k")
+    assert len(shown.text_content(".passage")) == 1_000_000
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 360
+    assert shown.evaluate("window.hit") is None
+    assert [url for url in shown.requests if not url.startswith(("file:", "blob:"))] == []
+    assert (shown.dialogs, shown.complaints) == ([], [])
+
+
+def test_a_script_that_gets_into_the_page_does_not_run(opened, tmp_path):
+    path = tmp_path / "injected.html"
+    injected = b"<script>window.hit = 1</script><img src=https://example.org/x onerror='window.hit = 2'>"
+    path.write_bytes(made([row()], judge="Ann").replace(b"<ol id=", injected + b"<ol id=", 1))
+    shown = opened(path)
+    assert shown.evaluate("window.hit") is None
+    shown.press("2")
+    assert counts(shown) == [0, 0, 1, 0, 0]
+    assert sum("Content Security Policy" in complaint for complaint in shown.complaints) >= 2
+    assert shown.evaluate("() => { try { document.body.innerHTML = '<b>'; return '' } catch (e) { return e.name } }")
+
+
+def test_without_script_the_pairs_are_a_list_to_read(opened, tmp_path):
+    text = "Every grower of apples shall keep a book of frosts. " * 6 + "\n"
+    path = tmp_path / "list.html"
+    path.write_bytes(made([row(text, query="frost books"), row(text, query="apples", query_id="q02")]))
+    shown = opened(path, java_script_enabled=False)
+    seen = shown.text("body")
+    assert "Without JavaScript this page is a list to read." in seen
+    assert seen.index("frost books") < seen.index("keep a book of frosts") < seen.index("apples\n")
+    assert "As passage 1 of pair 1" in seen
+    assert not shown.is_visible("#desk")
+
+
+def test_the_instructions_fold_out(begun):
+    assert not begun.is_visible(".prompt")
+    begun.click("#instructions summary")
+    assert begun.text(".prompt").strip() == PROMPT.strip()
+
+
+# Who can use it.
+
+
+CONTRAST = """() => {
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const linear = (c) => (c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => [r, g, b].map((c) => linear(c / 255))
+    .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const behind = (one) => {
+    const color = parts(getComputedStyle(one).backgroundColor);
+    return color.length < 4 || color[3] > 0 ? color : behind(one.parentElement);
+  };
+  const texts = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility() && !one.disabled
+    && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+  return texts.map((one) => {
+    const [a, b] = [light(parts(getComputedStyle(one).color)), light(behind(one))].sort((x, y) => y - x);
+    return [one.outerHTML.slice(0, 60), (a + .05) / (b + .05)];
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_what_is_behind_it(version, batch, opened, scheme):
+    shown = opened(write_labels_page(version, [batch], None, judge="Ann"), color_scheme=scheme)
+    shown.press("p", "m", "2", "k")
+    shown.click("#instructions summary")
+    found = shown.evaluate(CONTRAST)
+    assert len(found) > 20
+    assert [(what, ratio) for what, ratio in found if ratio < 4.5] == []
+
+
+def test_a_narrow_screen_scrolls_in_one_direction_and_keeps_the_grades_in_sight(version, batch, opened):
+    narrow = {"width": 360, "height": 640}
+    shown = opened(write_labels_page(version, [batch], None, judge="Ann"), viewport=narrow, has_touch=True)
+    shown.tap("#grade1")
+    assert shown.evaluate("document.documentElement.scrollWidth") == 360
+    for grade in range(4):
+        box = shown.locator(f"#grade{grade}").bounding_box()
+        assert min(box["width"], box["height"]) >= 24
+        assert box["y"] + box["height"] <= 640
+
+
+FOCUSED = """() => {
+  const one = document.activeElement;
+  return [one.id || one.className || one.tagName, getComputedStyle(one).outlineStyle];
+}"""
+
+
+def test_tab_reaches_every_control_and_shows_where_it_is(begun):
+    begun.press("2", "k")
+    reached, unseen = set(), []
+    for _ in range(40):
+        begun.press("Tab")
+        control, outline = begun.evaluate(FOCUSED)
+        reached.add(control)
+        if outline == "none" and control != "BODY":
+            unseen.append(control)
+    controls = {"export", "import", "undo", "help", "only", "rename", "mark", "reason", "back", "clear", "next"}
+    assert {*controls, *(f"grade{grade}" for grade in range(4))} <= reached
+    assert unseen == []
+
+
+def test_names_and_live_regions_are_there_for_screen_readers(begun):
+    tree = begun.locator("body").aria_snapshot()
+    for role in (
+        'progressbar "Pairs graded"',
+        'button "Passage 1 supports the grade"',
+        'textbox "Reason, one short sentence"',
+        'button "2 serves it"',
+        'checkbox "Not graded yet"',
+    ):
+        assert role in tree
+    begun.press("2")
+    assert begun.get_by_role("status").inner_text() == "Grade 2 for pair 1. 1 of 5 graded."
+    assert begun.evaluate("document.activeElement.id") == "query"
+    assert Path(begun.url.removeprefix("file://")).name == "batch-0001.html"

@@ -1,0 +1,157 @@
+"""What people with other eyes, hands and screens meet on the pages, as far as an engine can say."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from runner.base.canonical import sha256
+from runner.base.records import Document, Span
+from runner.decide.decide import Choice, decide
+from runner.decide.roster import roster
+from runner.eval_set.batches import make_row, rebound
+from runner.report.comparison.inputs import Pair, Side
+from runner.report.comparison.page import comparison_page
+from runner.report.index_page import index_page
+from runner.report.labels_page import page as labels_page
+from runner.report.page_frame import TEMPLATES
+from runner.report.playground import page as playground
+from runner.report.post_bulk_page import post_bulk_page
+from runner.report.results_page.render import page
+from runner.substrate.shapes import PostBulk
+from tests.support import axe
+from tests.support.big_results import big_receipt, big_results
+from tests.support.example_results import BASELINE, SHA
+
+pytest_plugins = ["tests.support.browser"]
+
+PROMPT = (TEMPLATES / "judge.md").read_text(encoding="utf-8")
+WIDE = {"width": 1280, "height": 720}
+NARROW = {"width": 360, "height": 740}
+SMALL = (2, 3, 3)
+"""Queries, cells and depth: each kind of element once or twice, since the engine looks at all of them."""
+
+
+def results():
+    return big_results(*SMALL, passages=True)
+
+
+def results_page():
+    return page(results(), big_receipt(results()))
+
+
+def judging():
+    document = Document("d1", "Section 1. A bridge is mended.\n\nSection 2. A ferry waits.\n", "An Act", "", "", "")
+    spans = [Span(0, 30), Span(32, 58)]
+    rows = [make_row("demo v1", sha256(PROMPT), (f"q{n}", "who mends bridges?"), document, spans) for n in (1, 2)]
+    return labels_page([rebound(one, "batch-0001") for one in rows], PROMPT, title="demo v1", judge="Ann")
+
+
+def compared():
+    found = results()
+    before = found.model_copy(update={"version": 2, "cells": found.cells[:2]})
+    return comparison_page(Pair(Side(found, SHA), Side(before, SHA)))
+
+
+def post_bulk():
+    found = results()
+    cell = found.cells[-1]
+    test = next(one.test for one in found.cells if one.test is not None)
+    beside = {"cell": cell.cell, "scores": cell.scores, "differences": cell.differences, "test": test}
+    arm = {"scores": cell.scores, "unjudged": 1, "bounds": [0.1, 0.9], "run_sha256": SHA}
+    recall = {"depth": 10, "mean": 0.98, "least": 0.9, "worst": ["q001"], "floor": 0.95}
+    chosen = decide(found, SHA, Choice(BASELINE, "a reason", "Ann"), today="2026-01-02").chosen
+    made = {
+        "schema_version": 1,
+        "source": "demo",
+        "version": 1,
+        "kind": "production",
+        "chosen": chosen,
+        "model": {"encoder": "an encoder", "revision": "ab", "model_id": "an/encoder", "of_baseline": False},
+        "substrate": {"version": "1", "chunks": 900, "dim": 384, "metric": "cosine", "tokenizer": "unicode61"},
+        "plan": found.plan,
+        "queries": [one.id for one in found.queries],
+        "arms": [arm | {"arm": "vec0 exact", "beside": beside}, arm | {"arm": "fts5", "beside": None}],
+        "quantisation": {"recall": [recall], "difference": cell.differences["ndcg@10"], "test": test},
+        "coverage": {"documents": 9, "with_chunks": 9, "characters": 900, "covered": 899},
+        "findings": [
+            {"name": "a check", "fault": True, "count": 1, "of": 9, "sentence": "One is wrong.", "examples": ["d1"]}
+        ],
+        "limits": ["It says nothing of other documents."],
+        "results_sha256": SHA,
+        "lock_sha256": SHA,
+    }
+    times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
+    receipt = big_receipt(found).model_copy(update={"cells": {one["arm"]: times for one in made["arms"]}})
+    return post_bulk_page(PostBulk.model_validate(made), receipt)
+
+
+def index():
+    return index_page(roster(), "2030-01-01", Path("/"))
+
+
+PAGES = {
+    "results": results_page,
+    "comparison": compared,
+    "index": index,
+    "playground": playground,
+    "labels": judging,
+    "post-bulk": post_bulk,
+}
+"""How each page is made; what stands here is held to every claim below."""
+
+
+def test_the_engine_is_there_and_finds_what_is_wrong(opened, tmp_path):
+    path = tmp_path / "wrong.html"
+    path.write_text("<!doctype html><html><body><img src='x.png'><input></body></html>", encoding="utf-8")
+    shown = opened(path)
+    assert int(axe.version(shown.page).split(".")[0]) >= 4
+    found = axe.grave(shown.page)
+    assert {text.split(" at ")[0] for text in found} >= {"critical: image-alt", "serious: html-has-lang"}
+
+
+@pytest.fixture(name="shown", scope="module", params=PAGES)
+def _shown(request, browser, tmp_path_factory):
+    """A page that is opened once for all claims, the results with a query's lists unfolded.
+
+    What is folded away the engine does not see.
+    """
+    path = tmp_path_factory.mktemp("pages") / f"{request.param}.html"
+    path.write_bytes(PAGES[request.param]())
+    context = browser.new_context(offline=True, viewport=WIDE)
+    found = SimpleNamespace(page=context.new_page(), complaints=[])
+    found.page.on("console", lambda message: found.complaints.append(message.text))
+    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    found.page.goto(path.as_uri())
+    if request.param == "results":
+        found.page.evaluate("location.hash = '#q001'")
+        found.page.wait_for_selector("details.query[open] table")
+    yield found
+    context.close()
+
+
+@pytest.fixture(name="look")
+def _look(shown):
+    """The page in a scheme of colours and at a size."""
+
+    def look(scheme="light", size=WIDE):
+        shown.page.emulate_media(color_scheme=scheme)
+        shown.page.set_viewport_size(size)
+        return shown.page
+
+    return look
+
+
+def test_no_rule_of_wcag_2_2_aa_or_of_good_practice_is_broken(look, shown):
+    assert axe.violations(look(), (*axe.WCAG, *axe.BEST_PRACTICE)) == []
+    assert shown.complaints == []
+
+
+def test_texts_stand_out_from_a_dark_page_too(look):
+    assert axe.violations(look(scheme="dark"), only=("color-contrast",)) == []
+
+
+def test_a_page_of_360_pixels_scrolls_one_way_and_its_targets_are_large_enough(look):
+    page = look(size=NARROW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert axe.violations(page, only=("target-size", "scrollable-region-focusable", "meta-viewport")) == []

@@ -1,0 +1,31 @@
+"""How many bytes a page takes at the sizes that it is made for; benchmarks/report.py says how long it takes."""
+
+import pytest
+
+from runner.report.results_page.render import page
+from tests.support.big_results import big_receipt, big_results
+
+MB = 1_000_000
+
+
+def size(queries, cells, depth, *, passages=False):
+    found = big_results(queries, cells, depth, passages=passages)
+    return len(page(found, big_receipt(found)))
+
+
+@pytest.fixture(name="of_record", scope="module")
+def _of_record():
+    return size(25, 10, 30)
+
+
+def test_the_page_of_a_record_takes_less_than_a_megabyte_and_a_half(of_record):
+    assert of_record < 1.5 * MB
+
+
+def test_a_copy_with_passages_takes_less_than_eight(of_record):
+    assert of_record < size(25, 10, 30, passages=True) < 8 * MB
+
+
+def test_many_queries_grow_the_page_by_so_much_a_query_that_two_hundred_fit_into_eight():
+    few, more = size(10, 20, 10), size(20, 20, 10)
+    assert few + (200 - 10) / (20 - 10) * (more - few) < 8 * MB

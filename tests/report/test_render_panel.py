@@ -1,0 +1,311 @@
+"""What stands beside the scores on results.html: who judged, the pool, passages, kinds of query, the version before."""
+
+from typing import Any
+
+import pytest
+
+from runner.report.results_page.rows import ranked
+from tests.report.test_render import column, page_of, rendered, synthetic_results, words
+from tests.support import example_panel
+from tests.support.example_panel import FIRST, PERSON, SECOND, TOO_FEW
+
+RESULTS = synthetic_results()
+CELLS = [row["cell"] for row in RESULTS["cells"]]
+BASELINE = RESULTS["plan"]["baseline"]
+CHALLENGERS = [cell for cell in CELLS if cell != BASELINE]
+FAVOURED, *_, CHOSEN = (cell for cell in RESULTS["plan"]["cells"] if cell != BASELINE)
+"""The cell of whose pairs enough were read twice, and the one that the noise figures choose."""
+
+
+def with_parts(**parts: Any) -> str:
+    return page_of(RESULTS | parts)
+
+
+def section(html: str, name: str) -> str:
+    """The words of one section."""
+    return words(html.split(f'<section aria-labelledby="{name}">')[1].split("</section>")[0])
+
+
+def rows(html: str, caption: str, count: int) -> list[list[str]]:
+    return [column(html, caption, row) for row in range(count)]
+
+
+def test_judges_are_named_with_their_labels_and_models():
+    said = section(rendered(), "judges")
+    assert "4,180 pairs of query and document have a scored grade: the first that any judge gave." in said
+    assert f"Labels by judge: reader-a (4,180), {PERSON} (31). Models that answered: judge-model-1." in said
+
+
+def test_agreement_has_a_row_a_figure_at_two_places_with_its_interval():
+    html = rendered()
+    found = dict(rows(html, "kappa-caption", 10))
+    assert found["Pairs, queries"] == "400, 30"
+    assert found["Weighted kappa, quadratic"] == "0.81 [0.74, 0.88]"
+    assert found["Weighted kappa, linear"] == "0.70 [0.62, 0.78]"
+    assert found["AC1"] == "0.79"
+    assert found["PABAK, relevant or not"] == "0.87 [0.81, 0.92]"
+    assert found["Share that agrees, relevant or not"] == "0.94 [0.90, 0.96]"
+    assert found["First grade less second, mean"] == "0.00 [\u22120.06, +0.05]"
+    assert f"{SECOND}: 400 pairs of 30 queries leave the weighted kappa anywhere from 0.74 to 0.88" in words(html)
+
+
+def test_a_figure_that_is_not_defined_is_said_to_be_so():
+    results = synthetic_results()
+    blank = {"value": None, "low": None, "high": None}
+    results["judging"]["agreement"]["seconds"][0]["coefficients"]["quadratic"] = blank
+    html = page_of(results)
+    assert dict(rows(html, "kappa-caption", 10))["Weighted kappa, quadratic"] == "not defined"
+    assert "do not vary enough for a kappa" in section(html, "judges")
+
+
+def test_the_confusion_of_grades_has_margins_and_the_share_graded_alike():
+    found = rows(rendered(), "confusion-1-caption", 5)
+    assert found[0] == ["0", "200", "20", "1", "0", "221", "90 %"]
+    assert found[3] == ["3", "0", "1", "5", "35", "41", "85 %"]
+    assert found[4] == ["All", "217", "88", "54", "41", "400", "84 %"]
+
+
+def test_a_favoured_cell_has_its_p_and_cells_with_few_readings_say_that_they_cannot_tell():
+    found = {row[0]: row[1:] for row in rows(rendered(), "favour-1-caption", len(CHALLENGERS))}
+    assert found[FAVOURED] == [
+        "400",
+        "84 %",
+        "+0.50 24 pairs",
+        "\u22120.12 31 pairs",
+        "+0.41 needs +0.37",
+        "0.012",
+        "1.00",
+    ]
+    others = [found[cell] for cell in CHALLENGERS if cell != FAVOURED]
+    assert others
+    for row in others:
+        assert row[2:] == ["none 2 pairs", "none 1 pair", "none", "too few to tell"]
+    said = section(rendered(), "judges")
+    listed = ", ".join(cell for cell in CHALLENGERS if cell != FAVOURED)
+    assert said.count(TOO_FEW) == 1
+    assert f"Too few to tell, as {TOO_FEW}: {listed}." in said
+
+
+def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
+    results = synthetic_results()
+    agreement = results["judging"]["agreement"]
+    second = agreement["seconds"][0]
+    second["coefficients"]["exact"] = {"value": 1.0, "low": 0.9513, "high": 1.0}
+    second["coefficients"]["quadratic"] = {"value": 1.0, "low": None, "high": None}
+    second["confusion"], second["pairs"] = [[60, 0, 0, 0], *[[0] * 4] * 3], 60
+    agreement["drift"][0] |= {"left_open": "none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)"}
+    html = page_of(results)
+    found, said = dict(rows(html, "kappa-caption", 10)), section(html, "judges")
+    assert found["Share with the same grade"] == "1.00 [0.95, 1.00]"
+    assert found["Weighted kappa, quadratic"] == "1.00"
+    assert "one-sided bound is Clopper and Pearson" in said
+    assert "one-sided bound" not in section(rendered(), "judges")
+    assert "none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)" in said
+    assert f"{FIRST}: none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)." in said
+
+
+def test_one_side_that_cannot_be_told_leaves_the_others_p():
+    results = synthetic_results()
+    favour = results["judging"]["agreement"]["seconds"][0]["by_cell"][0]
+    favour |= {"p_for_baseline": None, "unknown": f"{TOO_FEW} where it is the baseline"}
+    found = {row[0]: row[1:] for row in rows(page_of(results), "favour-1-caption", len(CHALLENGERS))}
+    assert found[FAVOURED][-2:] == ["0.012", "too few to tell"]
+
+
+def test_repeats_show_whether_a_judge_is_steady_and_whether_that_changed():
+    html = rendered()
+    assert rows(html, "drift-caption", 1)[0] == [
+        FIRST,
+        "40 22 queries",
+        "92 %",
+        "0.98",
+        "+0.03",
+        "0.65",
+        "95 % of 20 shift +0.05",
+        "90 % of 20 shift 0.00",
+        "0.55",
+    ]
+    results = synthetic_results()
+    results["judging"]["agreement"]["drift"][0] |= {"early": None, "late": None, "p_change": None}
+    assert rows(page_of(results), "drift-caption", 1)[0][-3:] == ["one batch", "one batch", "none"]
+
+
+def test_what_errors_of_the_judge_leave_stands_beside_what_queries_alone_leave():
+    html = rendered()
+    said = section(html, "judges")
+    assert f"criterion 5 chooses {CHOSEN} now, and in 74 % of these draws" in said
+    assert "with the queries drawn anew and the grades as scored, in more than 99 %." in said
+    found = rows(html, "noise-caption", len(CHALLENGERS) + 1)
+    assert [row[0] for row in found] == [*CHALLENGERS, "Baseline"]
+    chosen = {row[0]: row[5] for row in found}
+    assert chosen[CHOSEN] == "74 %"
+    assert chosen["Baseline"] == "26 %"
+    assert found[0][1].endswith("[+0.005, +0.069]")
+    assert found[0][2:5] == ["+0.03 [\u22120.01, +0.07]", "71 %", "93 %"]
+
+
+def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
+    results = synthetic_results()
+    unknown = {"stability": None, "stability_queries_only": None, "choices": {}, "cells": [], "draws": 0}
+    results["judging"]["noise"] |= unknown | {"unknown": "11 second readings do not say; it takes 30"}
+    html = page_of(results)
+    assert "Not drawn: 11 second readings do not say; it takes 30." in section(html, "judges")
+    assert "noise-caption" not in html
+
+
+def test_every_judge_has_a_column_with_what_it_would_choose():
+    html = rendered()
+    found = rows(html, "under-caption", len(CHALLENGERS) + 1)
+    assert [row[0] for row in found] == [*CHALLENGERS, "Would be recommended"]
+    assert found[0][2] == found[0][3] == "+0.03 p 0.071 does not hold"
+    assert found[-1] == ["Would be recommended", BASELINE, BASELINE, BASELINE]
+    head = words(html.split('id="under-caption"')[1].split("</thead>")[0].split("<thead>")[1])
+    assert [judge in head for judge in (SECOND, PERSON)] == [True, True]
+    assert head.count("65 of 400 pairs graded otherwise") == 2
+
+
+def test_peoples_grades_have_a_table_once_there_are_enough():
+    html = rendered()
+    found = {row[0]: row[1:] for row in rows(html, "people-caption", len(CHALLENGERS))}
+    assert found[FAVOURED] == ["+0.028 [\u22120.006, +0.061]", "+0.04", "+0.02", "0.63", "41 of 300"]
+    assert found[CHOSEN][0] == "3 queries have a pair"
+    results = synthetic_results()
+    results["judging"]["people"] = example_panel.NOBODY.model_dump()
+    assert "Not estimated: people graded 0 of them." in section(page_of(results), "judges")
+
+
+def test_where_nothing_was_read_twice_the_page_says_so_and_names_the_command():
+    html = with_parts(judging=example_panel.panel_of_one().model_dump())
+    said = section(html, "judges")
+    assert "No pair was read by a second judge" in said
+    assert "bin/per-source-eval.py labels double --source=us_code chooses a share" in said
+    assert "No judge was given a pair twice" in said
+    for caption in ("kappa", "confusion-1", "favour-1", "drift", "noise", "under", "people"):
+        assert f"{caption}-caption" not in html
+
+
+def test_the_pool_shows_every_cell_without_what_it_and_its_like_brought():
+    results = synthetic_results()
+    results["cells"][0]["pool"] = example_panel.cell_pool(0.04, -0.01).model_dump()
+    nothing_left = example_panel.cell_pool().model_dump() | {"alone": None, "kin": None}
+    results["cells"][1]["pool"] = nothing_left
+    found = rows(page_of(results), "pool-caption", 2)
+    assert found[0] == [CELLS[0], "640", "0.55 +0.04", "0", "the same", "37 5 relevant", "0.53 \u22120.01"]
+    assert found[1][3:] == ["no pool left", "", "no pool left", ""]
+
+
+def test_other_treatments_of_unjudged_hits_stand_beside_ndcg():
+    results = synthetic_results()
+    results["cells"][0]["sensitivity"] = example_panel.sensitivity(0.6123, 0.0456).model_dump()
+    html = page_of(results)
+    found = column(html, "sensitivity-caption", 0)
+    assert found[2:] == ["0.61 +0.05"] * 3 + ["0.01"]
+    assert "so the condensed list says the same as nDCG@10" in section(html, "pool")
+    assert "says the same" not in section(rendered(unjudged=37), "pool")
+
+
+def test_passages_have_recall_and_precision_at_every_budget():
+    html = rendered()
+    said = section(html, "passages")
+    assert "marked passages in 88 relevant documents (41,234 characters) for 29 of 30 queries" in said
+    assert "12 relevant documents have no mark" in said
+    recall, precision = (column(html, f"span-{name}-caption", 0) for name in ("recall", "precision"))
+    moved = "+0.021 [\u22120.010, +0.053] 9 / 11 / 9"
+    assert recall == [CELLS[0], *["0.43 [0.33, 0.53]", moved] * 2, "undefined", "none"]
+    assert precision[1] == "0.12 [0.02, 0.22] unmarked 7 %"
+    assert [row[0] for row in rows(html, "span-recall-caption", len(CELLS))] == CELLS
+    baseline = column(html, "span-recall-caption", CELLS.index(BASELINE))
+    assert baseline[2] == baseline[4] == baseline[6] == "baseline"
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        (example_panel.NO_SPANS.model_dump(), "No passage was marked, so span scores are undefined"),
+        (None, "No cell has a reading list, so span scores are undefined"),
+    ],
+)
+def test_span_scores_that_are_undefined_are_said_to_be_so(spans: dict[str, Any] | None, expected: str):
+    html = with_parts(spans=spans)
+    assert expected in section(html, "passages")
+    assert "span-recall-caption" not in html
+
+
+def test_kinds_of_query_are_described_and_few_are_marked():
+    html = rendered()
+    table = html.split('id="slices-caption"')[1].split("</table>")[0]
+    said = words(table.split("</thead>")[1])
+    assert said.startswith("Origin of the query generated 20 0.62 0.71 ")
+    assert "citation 4 few 0.62 0.71 " in said
+    assert "empty 9 0.62" in said
+    assert "short 812 to 3,140 10 0.62" in said
+    assert table.count('scope="rowgroup"') == 4
+    assert "nothing to tell apart" in section(with_parts(slices=[]), "slices")
+
+
+def test_the_version_before_stands_beside_this_one():
+    html = rendered()
+    said = section(html, "previous")
+    named = RESULTS["previous"]["cells"][0]["cell"]
+    assert f"Version 1 chose {named} (candidate)." in said
+    assert "Queries: 28 with the same text, 1 changed, 2 new, 1 gone." in said
+    assert "Labels: 3,900 carried over, 311 new." in said
+    assert "Settings of the plan that changed: pool depth." in said
+    assert "Cells that are gone: bm25-okapi x whole_doc" in said
+    assert "New: q31, q32" in said
+    found = rows(html, "previous-caption", 2)
+    assert found[0][0] == f"{named} same run, not comparable"
+    assert found[0][1:4] == [
+        "0.50 [0.40, 0.60]",
+        "0.52 [0.42, 0.62]",
+        "+0.021 [\u22120.004, +0.047] 12 / 9 / 7",
+    ]
+    assert found[1][3] == "none"
+    assert "over the 28 that both ask in the same words" in said
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        (None, "Version 1 was never decided, so there are no locked figures to compare with."),
+        (
+            {"kind": "policy", "tier": "policy", "cell": BASELINE, "results_sha256": None},
+            f"Version 1 was decided by policy, without figures: {BASELINE} (policy).",
+        ),
+    ],
+)
+def test_a_version_before_without_figures_has_no_table(decision: dict[str, Any] | None, expected: str):
+    html = with_parts(previous=RESULTS["previous"] | {"decision": decision, "cells": []})
+    assert expected in section(html, "previous")
+    assert "previous-caption" not in html
+
+
+def test_a_first_version_has_no_section_on_an_earlier_one():
+    html = with_parts(previous=None)
+    assert 'id="previous"' not in html
+    assert 'href="#previous"' not in html
+
+
+def test_a_public_collection_has_no_judges_pool_passages_or_kinds_but_its_unjudged_hits():
+    sha = RESULTS["preregistration_sha256"]
+    counts = dict.fromkeys(("documents", "queries", "judged_pairs"), 30)
+    none = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
+    digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), sha)
+    results = synthetic_results(kind="external")
+    results |= {"collection": {"schema_version": 1, "name": "some", "split": "test"} | counts | none | digests}
+    results |= {"judging": None, "spans": None, "slices": [], "previous": None}
+    for row in results["cells"]:
+        row |= {"pool": None}
+    html = page_of(results)
+    for name in ("judges", "passages", "slices", "previous"):
+        assert f'id="{name}"' not in html
+        assert f'href="#{name}"' not in html
+    assert "pool-caption" not in html
+    assert section(html, "pool").startswith("Documents that nobody judged Measures that take unjudged hits otherwise")
+    assert column(html, "sensitivity-caption", 0)[-1] == "0.01"
+
+
+def test_rows_follow_the_ranking_and_none_is_lost():
+    cells = [{"cell": "b"}, {"cell": "a"}]
+    assert ranked(["a", "b", "c"], cells) == ["b", "a", "c"]
+    assert ranked([{"cell": "c"}, {"cell": "a"}], cells) == [{"cell": "a"}, {"cell": "c"}]

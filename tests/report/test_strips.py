@@ -1,0 +1,431 @@
+import html as escapes
+import re
+from itertools import pairwise
+
+import pytest
+
+from runner.base import figures
+from runner.base.canonical import rounded
+from runner.report.page_frame import TEMPLATES, inert, rendered
+from runner.report.results_page.lengths import GROUND as LENGTHS_GROUND
+from runner.report.results_page.lengths import TALLEST as HIGHEST_BAR
+from runner.report.results_page.lengths import length_rows
+from runner.report.results_page.null_strips import AXIS, COLUMN, GROUND, null_strips
+from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, results, row
+
+pytest_plugins = ["tests.support.browser"]
+
+WIDE, DENSE, SHORT = "mpnet-base-v2 x whole_doc", "minilm-l6-v2 x fixed_token_1024_100", "arctic-l-v2.0 x whole_doc"
+HOSTILE = "</li><script>window.hit = 1</script><img src=https://example.org/x onerror=alert(1)>\u202e x <b>"
+
+
+def null(name, mean, *, dots=None, real=0.7, verdict="pass", p=1 / 2001):
+    found = {"name": name, "mean": mean, "sd": 0.01, "low": mean - 0.02, "median": mean, "high": mean + 0.02}
+    spread = [mean + 0.0015 * (place - 19.5) for place in range(40)] if dots is None else dots
+    return found | {"dots": spread, "delta": real - mean, "p": p, "smallest_p": 1 / 2001, "verdict": verdict}
+
+
+def five(real=0.7):
+    names = {"permuted qrels": 0.12, "random retrieval": 0.04, "shuffled top 10": 0.42}
+    constant = {"most retrieved": 0.31, "length sorted": 0.22}
+    drawn = {name: null(name, mean, real=real) for name, mean in names.items()}
+    return [*drawn.values(), *(null(name, mean, dots=[], real=real) for name, mean in constant.items())]
+
+
+def made(*rows, controls=()):
+    """Results as JSON, every cell against the five nulls, its score as the gate has it."""
+    found = rounded(results(*rows or (row(BASELINE), row(BETTER, 0.1))).model_dump())
+    for each in found["cells"]:
+        score = each["scores"]["ndcg@10"]["mean"]
+        each["gate"] |= {"real": score, "nulls": rounded(five(score))}
+    return found | {"controls": [each.model_dump() for each in controls]}
+
+
+def provenance(cell, n_tokens, limit, *, name=None, **changes):
+    """What a cell with chunks of these lengths (counts by bins of 16 tokens) has in its provenance."""
+    n, lost = sum(n_tokens), 16 * sum(n_tokens[limit // 16 :]) if limit else 0
+    cut = sum(n_tokens[limit // 16 :]) if limit else 0
+    tokens = 16 * sum(place * count for place, count in enumerate(n_tokens, start=1))
+    longest = 16 * len(n_tokens)
+    figures = {"tokens": tokens, "tokens_p50": 8, "tokens_p95": 90, "tokens_max": longest, "lost": lost}
+    lengths = {"width": 16, "limit": limit, "counts": n_tokens}
+    truncation = figures | {"share": lost / max(tokens, 1), "chunks": n, "chunks_cut": cut, "lengths": lengths}
+    encoder = {"encoder": name or cell.split(" x ")[0], "max_tokens": limit}
+    return {"encoder": encoder, "truncation": truncation | changes}
+
+
+def with_lengths(**by_cell):
+    """Results whose cells read chunks as `provenance` says, by the names of the constants."""
+    cells = {name: globals()[name] for name in by_cell}
+    found = made(row(BASELINE), *(row(cell) for cell in cells.values() if cell != BASELINE))
+    for each in found["cells"]:
+        for name, cell in cells.items():
+            if each["cell"] == cell:
+                each["provenance"] |= by_cell[name]
+    return found
+
+
+def drawn(template, found):
+    plots = {"nulls": null_strips(found), "lengths": length_rows(found)}
+    return rendered(template, results=found, plots=plots, external=False, n_queries=25).decode()
+
+
+def value_at(at):
+    """What stands at so many per cent of the width of a strip of the gate."""
+    return AXIS.low + (at - AXIS.at(0.0)) / (AXIS.at(1.0) - AXIS.at(0.0))
+
+
+def words(html):
+    """What a reader sees of markup."""
+    parted = re.sub(r"</(td|th|p|li|caption|summary|h[2-4])>", " ", html)
+    return " ".join(escapes.unescape(re.sub(r"<[^>]*>", "", parted)).split())
+
+
+def strips(html, label):
+    """The rows of a plot, each with its drawing, by name."""
+    plot = html.split(f'aria-label="{label}"')[1].split("</ul>")[0]
+    rows = plot.split('<li class="ruler"')[0].split("<li>")[1:]
+    return {words(item.split("<svg")[0]): item for item in rows}
+
+
+def numbers(pattern, text):
+    return [float(found) for found in re.findall(pattern, text)]
+
+
+# The null gate.
+
+
+def test_every_dot_stands_within_half_a_column_of_its_draws_and_columns_have_no_gaps():
+    found = made()
+    shown = strips(drawn("_gate.html.j2", found), f"{BETTER} against every null")
+    for each in found["cells"][0]["gate"]["nulls"]:
+        across = numbers(r'class="dot" cx="([\d.]+)%"', shown[each["name"]])
+        up = numbers(r'class="dot" cx="[\d.]+%" cy="([\d.]+)"', shown[each["name"]])
+        assert len(across) == len(each["dots"])
+        for at, draw in zip(across, each["dots"], strict=True):
+            assert abs(at - AXIS.at(draw)) <= COLUMN / 2 + 0.01
+        for at in set(across):
+            column = sorted((y for x, y in zip(across, up, strict=True) if x == at), reverse=True)
+            assert GROUND > column[0] > column[-1] > 0
+            steps = [lower - upper for lower, upper in pairwise(column)] or [0.0]
+            assert max(steps) - min(steps) < 0.11
+
+
+def test_scores_means_and_what_is_asked_stand_where_the_figures_say():
+    found = made()
+    html = drawn("_gate.html.j2", found)
+    for each in found["cells"]:
+        shown = strips(html, f"{each['cell']} against every null")
+        for single in each["gate"]["nulls"]:
+            item = shown[single["name"]]
+            assert value_at(*numbers(r'class="real" x1="([\d.]+)%"', item)) == pytest.approx(
+                each["gate"]["real"], abs=1e-4
+            )
+            asked = re.findall(r'class="asked" x1="([\d.]+)%" x2="([\d.]+)%" y1="5"', item)
+            if single["name"] == "shuffled top 10":
+                assert asked == []
+            else:
+                start, end = map(float, asked[0])
+                assert value_at(start) == pytest.approx(single["mean"], abs=1e-4)
+                assert value_at(end) == pytest.approx(single["mean"] + 0.05, abs=1e-4)
+
+
+def test_a_list_that_is_the_same_for_every_query_is_one_diamond_at_its_mean():
+    found = made()
+    shown = strips(drawn("_gate.html.j2", found), f"{BASELINE} against every null")
+    for each in found["cells"][0]["gate"]["nulls"]:
+        diamonds = numbers(r'<svg class="diamond" x="([\d.]+)%"', shown[each["name"]])
+        assert diamonds == ([] if each["dots"] else [AXIS.at(each["mean"])])
+
+
+def test_draws_that_are_all_alike_stay_inside_the_strip():
+    found = made()
+    found["cells"][0]["gate"]["nulls"][0] |= {"dots": [0.0] * 40, "mean": 0.0}
+    dots = null_strips(found)["cells"][0]["nulls"][0]["dots"]
+    assert {dot["x"] for dot in dots} == {AXIS.at(0.0)}
+    assert min(dot["y"] for dot in dots) > 0
+
+
+def test_the_best_cell_and_the_baseline_are_unfolded_and_a_cell_that_does_not_pass_is_open():
+    found = made(row(BASELINE), row(BETTER, 0.1), row(HYBRID, -0.1), row(SPARSE, -0.2, verdict="fail"))
+    cells = {each["cell"]: each for each in null_strips(found)["cells"]}
+    assert [name for name, each in cells.items() if each["unfolded"]] == [BETTER, BASELINE]
+    assert [name for name, each in cells.items() if each["open"]] == [SPARSE]
+    html = drawn("_gate.html.j2", found)
+    assert html.count("<details open>") == 1
+    assert "gate: fail, 5 of 5 nulls passed" in words(html.split("<details open>")[1].split("</summary>")[0])
+
+
+def test_a_baseline_that_is_the_best_cell_is_shown_once():
+    html = drawn("_gate.html.j2", made(row(BASELINE)))
+    assert "baseline, and best; gate: pass" in words(html)
+    assert html.count("against every null") == 3  # its strips, the summary of the figures, their caption
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "pass: +0.38 from the null's 0.12, p 0.0005"),
+        ({"verdict": "fail", "p": 0.21}, "fail: +0.38 from the null's 0.12, p 0.21; p is above 0.05"),
+        (
+            {"verdict": "fail", "p": 0.06, "mean": 0.52, "delta": -0.02},
+            "fail: −0.02 from the null's 0.52, p 0.060; p is above 0.05 and less than 0.05 above the null",
+        ),
+        (
+            {"verdict": "insufficient", "smallest_p": 1 / 6, "p": 1 / 6},
+            "insufficient: +0.38 from the null's 0.12, p 0.17; p could not have been below 0.17",
+        ),
+    ],
+)
+def test_a_row_says_its_verdict_with_the_distance_and_what_is_missing(changes, said):
+    found = made(row(BASELINE))
+    found["cells"][0]["gate"]["nulls"][0] |= changes
+    shown = strips(drawn("_gate.html.j2", found), f"{BASELINE} against every null")
+    assert words(shown["permuted qrels"].split("</svg>")[1]) == said
+
+
+def test_controls_say_what_they_must_do_and_what_they_did():
+    controls = [
+        control("oracle", "pass", passes=1, bound=1),
+        control("constant"),
+        control("random", draws=200, passes=44, bound=21, behaves=False),
+    ]
+    found = made(controls=controls)
+    shown = strips(drawn("_gate.html.j2", found), "Controls")
+    assert [words(item.split("</svg>")[-1]) for item in shown.values()] == [
+        "must pass: passed; behaves",
+        "must fail: did not pass; behaves",
+        "must fail: 44 of 200 passed, at most 21 may; misbehaves",
+    ]
+    assert numbers(r'<svg class="diamond" x="([\d.]+)%"', shown["constant"]) == [AXIS.at(0.1)]
+    assert numbers(r'<circle class="mean" cx="([\d.]+)%"', shown["random"]) == [AXIS.at(0.1)]
+    assert numbers(r'class="compared" x1="([\d.]+)%"', shown["random"]) == [AXIS.at(0.5)]
+
+
+def test_single_gold_verdicts_are_counted_where_they_are_folded():
+    found = made()
+    verdict = {"measure": "recall@10", "n_queries": 25, "real": 0.4, "nulls": [], "verdict": "pass", "reasons": []}
+    for each, said in zip(found["cells"], ("pass", "fail"), strict=True):
+        each["single_gold"] = [verdict | {"verdict": said}]
+    assert null_strips(found)["single"] == "1 of 2 cells pass by recall@10"
+
+
+# The lengths of chunks.
+
+
+def test_bars_are_as_wide_as_their_bins_and_as_high_as_their_share_of_the_fullest():
+    counts = [0, 3, 12, 6, 0, 1]
+    panel = length_rows(with_lengths(BASELINE=provenance(BASELINE, counts, 64)))["encoders"]
+    ticks = {int(tick["text"].replace(",", "")): tick["at"] for tick in panel["ticks"]}
+    scale = (ticks[max(ticks)] - ticks[0]) / max(ticks)
+    bars = panel["rows"][0]["bars"]
+    assert [round((bar["x"] - ticks[0]) / scale) for bar in bars] == [16, 32, 48, 80]
+    assert [bar["width"] / scale for bar in bars] == pytest.approx([16] * 4, abs=0.02)
+    assert [bar["height"] / HIGHEST_BAR for bar in bars] == pytest.approx([3 / 12, 1, 6 / 12, 1 / 12], abs=0.003)
+    assert {bar["y"] + bar["height"] for bar in bars} == {LENGTHS_GROUND}
+
+
+def test_what_lies_past_the_limit_is_hatched_from_the_line_on():
+    counts = [0, 3, 12, 6, 0, 1]
+    for limit, n_hatched in ((64, 1), (56, 2), (96, 0), (0, 0)):
+        facts = provenance(BASELINE, counts, 64)
+        facts["truncation"]["lengths"]["limit"] = limit
+        (shown,) = length_rows(with_lengths(BASELINE=facts))["encoders"]["rows"]
+        assert len(shown["past"]) == n_hatched
+        if n_hatched == 2:
+            cut, whole = shown["past"][0], shown["bars"][2]
+            assert shown["limit"]["at"] == cut["x"]
+            assert whole["x"] + whole["width"] == pytest.approx(cut["x"] + cut["width"], abs=0.011)
+        if not limit:
+            assert shown["limit"] is None
+
+
+def test_a_share_that_is_not_read_is_said_in_words_and_stands_out_where_it_is_large():
+    counts, few = [0, 3, 12, 6, 0, 1], [400, 0, 0, 0, 1]
+    found = with_lengths(BASELINE=provenance(BASELINE, counts, 48), DENSE=provenance(DENSE, few, 64, share=0.0024))
+    html = drawn("_lengths.html.j2", found)
+    shown = strips(html, "Chunks by length, in tokens of the encoder")
+    said = {name: words(item.split("</svg>")[1]) for name, item in shown.items()}
+    share = found["cells"][0]["provenance"]["truncation"]["share"]
+    assert (
+        said[f"{BASELINE} reads 48 tokens"] == f"{100 * share:.0f} % of the tokens not read; 7 of 22 chunks cut (32 %)"
+    )
+    assert said[f"{DENSE} reads 64 tokens"] == (
+        "less than 1 % of the tokens not read; 1 of 401 chunks cut (less than 1 %)"
+    )
+    assert [name for name, item in shown.items() if 'class="short"' in item] == [f"{BASELINE} reads 48 tokens"]
+    assert f"The most is lost by {BASELINE}" in words(html)
+
+
+def test_a_limit_far_beyond_the_chunks_is_said_and_not_drawn():
+    found = with_lengths(SHORT=provenance(SHORT, [4, 5, 1], 8192))
+    (shown,) = length_rows(found)["encoders"]["rows"]
+    assert (shown["limit"], shown["past"], shown["reads"]) == (None, [], "reads 8,192 tokens")
+    assert (shown["cut"], shown["lost"]) == ("none of 10 chunks cut", "")
+
+
+def test_a_last_bar_that_holds_longer_chunks_too_says_so():
+    counts = [1] * 33
+    found = with_lengths(WIDE=provenance(WIDE, counts, 256, tokens_max=1939))
+    (shown,) = length_rows(found)["encoders"]["rows"]
+    last = shown["bars"][-1]
+    assert shown["beyond"] == pytest.approx(last["x"] + last["width"])
+    assert "the last bar holds all longer chunks too" in words(drawn("_lengths.html.j2", found))
+    found = with_lengths(WIDE=provenance(WIDE, counts, 256))
+    assert length_rows(found)["encoders"]["rows"][0]["beyond"] is None
+    assert "holds all longer" not in words(drawn("_lengths.html.j2", found))
+
+
+def test_cells_that_read_the_same_chunks_share_a_row():
+    same = provenance(BETTER, [1, 2, 3], 32)
+    found = with_lengths(BETTER=same, HYBRID=provenance(HYBRID, [1, 2, 3], 32, name="minilm-l6-v2"))
+    (shown,) = length_rows(found)["encoders"]["rows"]
+    assert (shown["name"], shown["in"], shown["also"]) == (BETTER, ["bm25>minilm-l6-v2"], True)
+    other = provenance(HYBRID, [1, 2, 4], 32, name="minilm-l6-v2")
+    rows = length_rows(with_lengths(BETTER=same, HYBRID=other))["encoders"]["rows"]
+    assert [each["name"] for each in rows] == [BETTER, BETTER]
+
+
+def test_cells_without_an_encoder_have_a_row_a_chunker_and_no_hatching():
+    found = made(row(BASELINE), row(SPARSE), row("bm25-okapi x whole_doc"))
+    drawing = length_rows(found)
+    assert drawing["encoders"]["rows"] == []
+    whole, fixed = sorted(drawing["chunkers"]["rows"], key=lambda each: each["name"], reverse=True)
+    assert (whole["name"], sorted(whole["in"]), whole["past"]) == ("whole_doc", ["bm25", "bm25-okapi"], [])
+    assert (fixed["reads"], fixed["cut"]) == ("keeps to 512 tokens", "9 chunks")
+    assert "No cell has an encoder whose chunks are known" in words(drawn("_lengths.html.j2", found))
+
+
+def test_health_has_a_row_a_chunker_and_degenerate_chunks_are_announced():
+    found = made(row(BASELINE), row(BETTER), row(HYBRID))
+    for each in found["cells"]:
+        if each["cell"] != BASELINE:
+            each["provenance"]["chunks"] |= {"degenerate": ["2 chunks are empty"], "coverage": 0.9712}
+    html = drawn("_lengths.html.j2", found)
+    table = html.split('id="health-caption"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    lines = sorted(words(line) for line in table.split("</tr>")[:-1])
+    assert lines[0].startswith("fixed_token_512_50 1 9 3 400 / 510 / 512 100.00 % 0 0.00 %")
+    assert lines[1].startswith("section_aware_bills_v1 2 9 3 400 / 510 / 512 97.12 %")
+    assert lines[1].endswith("2 chunks are empty")
+    assert words(html.split('class="notice"')[1].split("</div>")[0]).endswith(
+        "bulk embedding: section_aware_bills_v1: 2 chunks are empty."
+    )
+
+
+def test_imported_runs_and_runs_without_chunks_are_said_in_words():
+    imported = {"file_sha256": "ab" * 32, "tag": "x", "queries_missing": 0, "queries_left_out": 0}
+    found = made(row(BASELINE))
+    found["cells"][0]["provenance"] |= {"chunks": None, "imported": imported}
+    said = words(drawn("_lengths.html.j2", found))
+    assert "Of imported runs neither chunks nor what was read of them is known: " + BASELINE in said
+    assert "Health of the chunks" not in said
+
+
+def test_a_set_without_a_chunk_draws_nothing():
+    nothing = {"width": 1, "limit": 0, "counts": [0] * 16}
+    empty = provenance(BASELINE, [0] * 16, 0, lengths=nothing, tokens_max=0)
+    found = with_lengths(BASELINE=empty)
+    (shown,) = length_rows(found)["encoders"]["rows"]
+    assert (shown["bars"], shown["past"], shown["cut"]) == ([], [], "none of 0 chunks cut")
+
+
+# Both.
+
+
+def test_hostile_names_are_shown_and_stay_text():
+    found = with_lengths(BASELINE=provenance(BASELINE, [1, 2], 16, name=HOSTILE))
+    found["cells"][0] |= {"cell": HOSTILE, "diagnosis": HOSTILE}
+    found["corpus"]["strata"] = {HOSTILE: 3}
+    found = inert(found)
+    for template in ("_gate.html.j2", "_lengths.html.j2", "_corpus.html.j2"):
+        html = drawn(template, found)
+        assert "<script" not in html
+        assert "<img" not in html
+        assert "window.hit = 1" in html
+        assert "\u202e" not in html
+
+
+def test_documents_by_stratum_have_bars_as_long_as_their_counts_and_fold_where_they_are_many():
+    found = made()
+    found["corpus"] |= {"documents": 12, "n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
+    html = drawn("_corpus.html.j2", found)
+    assert numbers(r'<rect width="([\d.]+)%"', html) == [100, 25, 25]
+    assert "A document has 2,500 characters on average." in words(html)
+    assert "a 8 67 %" in words(html)
+    assert "<details" not in html
+    found["corpus"]["strata"] = {f"title {number}": 1 for number in range(13)}
+    assert "<summary>Sampled documents by stratum (13 strata)</summary>" in drawn("_corpus.html.j2", found)
+
+
+def test_judges_are_listed_beside_the_labels_only_where_no_section_says_who_judged():
+    found = made()
+    assert "me 60" in words(drawn("_corpus.html.j2", found))
+    html = drawn("_corpus.html.j2", found | {"judging": {}})
+    assert "judges-caption" not in html
+    assert 'href="#judges"' in html
+
+
+PLACES = """() => [...document.querySelectorAll(".strips .strip")].filter((strip) => strip.querySelector(".real"))
+  .map((strip) => {
+    const box = strip.getBoundingClientRect();
+    const line = strip.querySelector(".real").getBoundingClientRect();
+    return 100 * (line.x + line.width / 2 - box.x) / box.width;
+  })"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the_page(opened, tmp_path, width):
+    found = with_lengths(BASELINE=provenance(BASELINE, [0, 3, 12, 6, 0, 1], 48), WIDE=provenance(WIDE, [1] * 33, 256))
+    parts = "".join(drawn(name, found) for name in ("_gate.html.j2", "_lengths.html.j2", "_corpus.html.j2"))
+    style = "".join((TEMPLATES / name).read_text() for name in ("_style.css.j2", "_strips.css.j2"))
+    path = tmp_path / "strips.html"
+    path.write_text(
+        "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>Strips</title><style>{style}</style><main>{parts}</main>"
+    )
+    shown = opened(path, viewport={"width": width, "height": 800})
+    cell = null_strips(found)["cells"][0]
+    at = shown.evaluate(PLACES)
+    assert at[:5] == pytest.approx([cell["real"]["at"]] * 5, abs=0.2)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.evaluate("getComputedStyle(document.querySelector('.past')).fill").startswith("url(")
+    assert (shown.complaints, shown.dialogs) == ([], [])
+
+
+# The noise floor.
+
+
+def with_floor(*, changed, mean=0.0, half=0.0, most=0.0):
+    moved = {"mean": mean, "low": mean - half, "high": mean + half, "wins": changed, "ties": 25 - changed, "losses": 0}
+    floor = {"cell": BASELINE, "difference": moved, "max_change": most, "queries_changed": changed}
+    return words(drawn("_gate.html.j2", made() | {"noise_floor": floor}))
+
+
+def test_where_embedding_again_changes_no_query_the_page_says_that_it_adds_no_noise():
+    text = with_floor(changed=0)
+    assert "No query changed: in this run embedding adds no noise." in text
+    assert "is no difference" not in text
+
+
+def test_a_noise_floor_is_given_at_the_places_that_its_interval_allows():
+    text = with_floor(changed=3, mean=0.0123, half=0.0119, most=0.1416)
+    assert (
+        "nDCG@10 changed by +0.012 [0.000, +0.024] on average; 3 of 25 queries changed, the largest by 0.142." in text
+    )
+
+
+def test_the_key_says_whose_chance_stands_beside_one_system_without_draws():
+    text = words(drawn("_gate.html.j2", made()))
+    assert "one system, no draws; its p is of the differences, query by query" in text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("gains +0.05 (interval -0.01 to +0.09)", "gains +0.05 (interval \u22120.01 to +0.09)"),
+        ("with -0.03 [-0.08, +0.02] Recall@10", "with \u22120.03 [\u22120.08, +0.02] Recall@10"),
+        ("rrf(bm25,e5-0.5b) x fixed-512 at 1-2", "rrf(bm25,e5-0.5b) x fixed-512 at 1-2"),
+    ],
+)
+def test_differences_in_sentences_have_a_true_minus_and_names_keep_their_hyphens(sentence, expected):
+    assert figures.said(sentence) == expected

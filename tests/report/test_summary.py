@@ -1,0 +1,137 @@
+import json
+
+import pytest
+
+from runner.base.canonical import json_bytes
+from runner.decide.decide import Choice, decide
+from runner.report.summary import WIDTH, ranking_table, run_summary
+from runner.report.summary_json import run_json, summary_json, unscored_json
+from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
+
+LONG = "rrf(bm25,an-encoder-of-a-very-long-name-v2.0) x another_chunker_of_a_very_long_name_v1"
+
+
+@pytest.fixture(name="found")
+def _found():
+    return results(row(BASELINE), row(BETTER, 0.03, 0.01), row(SPARSE, -0.1, verdict="fail"))
+
+
+def table_of(found):
+    return ranking_table(found).splitlines()
+
+
+def test_the_verdict_is_the_first_thing_said_and_the_table_follows_it(found):
+    said = run_summary(found)
+    assert " ".join(said.split()).startswith(f"demo v1: {found.outcome.sentence}")
+    assert (
+        said.index("demo v1: ") < said.index("nDCG@10  difference") < said.index("not shown: ") < said.index("next: ")
+    )
+
+
+def test_no_line_is_wider_than_the_terminal_it_is_made_for():
+    found = results(row(BASELINE), row(LONG, 0.03), row(HYBRID, -0.02, guard="non-inferior", verdict="insufficient"))
+    assert max(map(len, run_summary(found).splitlines())) <= WIDTH
+
+
+def test_a_name_too_long_for_its_column_goes_on_in_the_next_line_and_loses_nothing():
+    lines = table_of(results(row(BASELINE), row(LONG, 0.03), row(HYBRID, verdict="insufficient")))
+    column = lines[0].index("nDCG@10")
+    names = "".join(line[:column].strip() for line in lines[1:-1]).replace(" ", "")
+    assert LONG.replace(" ", "") in names
+
+
+def test_a_short_table_has_one_line_a_cell():
+    short = results(row(BASELINE), row("bm25 x a", 0.03)).model_copy()
+    lines = table_of(short.model_copy(update={"cells": [one for one in short.cells if one.cell == "bm25 x a"]}))
+    assert [line.split("  ")[0] for line in lines[:-1]] == ["cell", "bm25 x a"]
+
+
+def test_figures_are_no_finer_than_their_intervals_allow_and_carry_their_sign(found):
+    _, better, *_ = table_of(found)
+    assert "0.53 " in better
+    assert "+0.03 [-0.02, +0.08]" in better
+    assert "  0.50    0.61 (+0.010)  inconclusive" in better
+    assert "0.5300" not in better
+
+
+def test_the_baseline_has_no_difference_to_itself(found):
+    line = next(line for line in run_summary(found).splitlines() if " baseline " in line)
+    assert "[" not in line
+    assert "(" not in line
+
+
+def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
+    registered = table_of(results(row(BASELINE), row(BETTER, 0.03)))
+    assert "*" not in "".join(registered)
+    lines = table_of(results(row(BASELINE), row(BETTER, -0.03, role="exploratory")))
+    assert sum("]*" in line for line in lines) == 1
+    assert "* that of this cell alone" in lines[-1]
+
+
+def test_a_cell_that_fails_the_gate_is_named_with_what_is_wrong(found):
+    assert f"{SPARSE}: every query gets the same ten documents" in run_summary(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("rehearsal", "never a decision"), ("exploration", "decides nothing"), ("external", "decides nothing")],
+)
+def test_what_never_decides_says_so_before_its_verdict(kind, said):
+    assert said in run_summary(results(row(BASELINE), row(BETTER), kind=kind)).splitlines()[0]
+
+
+def test_provisional_figures_say_so():
+    assert "(provisional)" in run_summary(results(row(BASELINE), row(BETTER), unjudged=3)).splitlines()[0]
+
+
+def test_the_summary_holds_the_figures_of_results_json(found, tmp_path):
+    summary = summary_json(found, None, tmp_path)
+    stored = {one.cell: one for one in found.cells}
+    assert [one["cell"] for one in summary["cells"]] == list(stored)
+    better = next(one for one in summary["cells"] if one["cell"] == BETTER)
+    assert better["ndcg@10"] == {"mean": 0.53, "low": pytest.approx(0.43), "high": pytest.approx(0.63)}
+    assert better["difference"]["simultaneous"] == stored[BETTER].test.simultaneous
+    assert (better["p_adjusted"], better["guard"], better["gate"]) == (0.5, "inconclusive", "pass")
+    assert summary["results"] == str(tmp_path / "results.json")
+    assert summary["page"] == str(tmp_path / "results.html")
+
+
+def test_the_baseline_has_nulls_where_it_is_compared_with_nothing(found, tmp_path):
+    baseline = next(one for one in summary_json(found, None, tmp_path)["cells"] if one["role"] == "baseline")
+    assert {name for name, value in baseline.items() if value is None} >= {"difference", "p_adjusted", "guard"}
+
+
+def test_what_is_chosen_is_null_until_it_is_decided(found, tmp_path):
+    assert summary_json(found, None, tmp_path)["chosen"] is None
+    decision = decide(found, SHA, Choice(BETTER, "it is better", "Ann"), today="2026-01-02")
+    chosen = summary_json(found, decision, tmp_path)["chosen"]
+    assert (chosen["cell"], chosen["decided_by"], chosen["reason"]) == (BETTER, "Ann", "it is better")
+
+
+def test_every_outcome_has_the_same_fields(found, version):
+    scored = run_json(version, (found, version.record), 0, "done")
+    unscored = run_json(version, None, 3, "labels are missing")
+    assert set(scored) == set(unscored)
+    assert scored["chosen"] is None
+    assert (unscored["exit_code"], unscored["message"], unscored["cells"]) == (3, "labels are missing", [])
+    assert (unscored["source"], unscored["version"], unscored["kind"]) == ("demo", 1, "production")
+    json.dumps([scored, unscored], allow_nan=False)
+
+
+def test_a_decision_that_was_recorded_before_comes_with_the_results_that_it_rests_on(found, version):
+    (version.record / "results.json").write_bytes(json_bytes(found.model_dump()))
+    decision = decide(found, SHA, Choice(BETTER, "it is better", "Ann"), today="2026-01-02")
+    (version.record / "decision.json").write_bytes(json_bytes(decision.model_dump()))
+    told = run_json(version, None, 0, "chosen")
+    assert told["chosen"]["cell"] == BETTER
+    assert len(told["cells"]) == len(found.cells)
+    exploration = results(row(BASELINE), row(BETTER), kind="exploration")
+    assert run_json(version, (exploration, version.work), 0, "tried")["chosen"] is None
+
+
+def test_a_decision_without_results_is_told_all_the_same(found):
+    decision = decide(found, SHA, Choice(BASELINE, "weak structure", "Ann"), today="2026-01-02")
+    told = unscored_json("demo", 1, "production", decision.model_copy(update={"kind": "policy", "tier": "by policy"}))
+    assert (told["kind"], told["tier"], told["baseline"]) == ("policy", "by policy", BASELINE)
+    assert told["chosen"]["cell"] == BASELINE
+    assert "by policy, nothing was measured" in told["sentence"]

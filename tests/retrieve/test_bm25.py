@@ -1,0 +1,171 @@
+import math
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from rank_bm25 import BM25Okapi
+
+from runner.base.records import Chunk, Span
+from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, bm25_description, bm25_run, lucene_tokens, okapi_tokens
+from runner.retrieve.ranking import RUN_DEPTH
+
+WORDS = [
+    *("appropriation", "water", "grant", "authority", "secretary", "veteran"),
+    *("highway", "tax", "credit", "tribal", "school", "wildfire"),
+]
+
+
+def corpus(n_documents=160, n_chunks=400, seed=0):
+    rng = np.random.default_rng(seed)
+    owners = sorted([*range(n_documents), *rng.integers(n_documents, size=n_chunks - n_documents).tolist()])
+    counts: Counter[int] = Counter()
+    chunks, texts = [], []
+    for owner in owners:
+        index = counts[owner]
+        counts[owner] += 1
+        chunks.append(Chunk(f"d{owner:03}", index, Span(10 * index, 10 * index + 10), "", 5))
+        picked = rng.choice(WORDS, size=rng.integers(1, 12), p=np.arange(1, 13) / 78)
+        texts.append(" ".join(picked))
+    return chunks, texts
+
+
+QUERIES = {
+    "two": "water grants",
+    "again": "tax tax tax credit",
+    "unknown": "zebra",
+    "stop": "the of and",
+    "empty": "",
+    "common": "wildfire schools tribal",
+}
+
+
+def lucene_scores(corpus_tokens, query_tokens):
+    """Lucene's BM25 written out: Kamphuis et al. 2020, table 1."""
+    n, lengths = len(corpus_tokens), [len(tokens) for tokens in corpus_tokens]
+    average = sum(lengths) / n
+    scores = [0.0] * n
+    for term in query_tokens:
+        df = sum(term in tokens for tokens in corpus_tokens)
+        idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
+        for i, tokens in enumerate(corpus_tokens):
+            tf = tokens.count(term)
+            scores[i] += idf * tf / (tf + K1 * (1 - B + B * lengths[i] / average))
+    return scores
+
+
+def expected_hits(chunks, scores):
+    best = {}
+    for chunk, score in zip(chunks, scores, strict=True):
+        key = (round(score * 100_000), -chunk.index)
+        if key[0] > 0 and key > best.get(chunk.doc_id, ((0, 0), None))[0]:
+            best[chunk.doc_id] = (key, chunk.span)
+    order = sorted(best, key=lambda d: (best[d][0][0], d), reverse=True)[:RUN_DEPTH]
+    return [(doc_id, best[doc_id][0][0] / 100_000, best[doc_id][1]) for doc_id in order]
+
+
+def flat(hits):
+    return [(hit.doc_id, hit.score, hit.span) for hit in hits]
+
+
+def test_bm25_equals_lucenes_formula_written_out():
+    chunks, texts = corpus()
+    run = bm25_run("bm25 x c", "bm25", QUERIES, chunks, texts).run
+    tokens = lucene_tokens(texts)
+    for query_id, text in QUERIES.items():
+        assert flat(run.hits[query_id]) == expected_hits(chunks, lucene_scores(tokens, lucene_tokens([text])[0]))
+    assert len(run.hits["common"]) == RUN_DEPTH
+
+
+def test_bm25_okapi_equals_rank_bm25():
+    chunks, texts = corpus()
+    run = bm25_run("bm25-okapi x c", "bm25-okapi", QUERIES, chunks, texts).run
+    index = BM25Okapi([okapi_tokens(text) for text in texts])
+    for query_id, text in QUERIES.items():
+        assert flat(run.hits[query_id]) == expected_hits(chunks, index.get_scores(okapi_tokens(text)).tolist())
+
+
+@pytest.mark.parametrize("variant", list(BM25_VARIANTS))
+def test_a_query_without_a_known_term_has_no_hits_and_stays(variant):
+    chunks, texts = corpus()
+    retrieved = bm25_run("cell", variant, QUERIES, chunks, texts)
+    assert list(retrieved.run.hits) == list(retrieved.reading) == list(QUERIES)
+    for query_id in ("unknown", "stop", "empty"):
+        assert retrieved.run.hits[query_id] == retrieved.reading[query_id] == ()
+
+
+@pytest.mark.parametrize("variant", list(BM25_VARIANTS))
+def test_a_corpus_without_a_term_gives_every_query_nothing(variant):
+    chunk = Chunk("d", 0, Span(0, 3), "", 1)
+    assert bm25_run("cell", variant, {"q": "water"}, [chunk], ["* —"]).run.hits == {"q": ()}
+    assert bm25_run("cell", variant, {"q": "water"}, [], []).run.hits == {"q": ()}
+
+
+@pytest.mark.parametrize("variant", list(BM25_VARIANTS))
+def test_the_order_of_the_chunks_changes_nothing(variant):
+    chunks, texts = corpus(seed=1)
+    order = np.random.default_rng(0).permutation(len(chunks))
+    shuffled = bm25_run("cell", variant, QUERIES, [chunks[i] for i in order], [texts[i] for i in order])
+    assert shuffled == bm25_run("cell", variant, QUERIES, chunks, texts)
+
+
+def test_okapi_scores_below_zero_are_no_hits():
+    chunks = [Chunk(f"d{i}", 0, Span(0, 3), "", 1) for i in range(3)]
+    texts = ["water law", "water law", "water law"]
+    assert BM25Okapi([okapi_tokens(text) for text in texts]).get_scores(["water"]).max() < 0
+    assert bm25_run("cell", "bm25-okapi", {"q": "water"}, chunks, texts).run.hits == {"q": ()}
+    assert len(bm25_run("cell", "bm25", {"q": "water"}, chunks, texts).run.hits["q"]) == 3
+
+
+def test_a_section_number_is_one_term_with_any_dash_and_also_its_parts():
+    hyphen, dash, unbreaking = lucene_tokens(["15 U.S.C. 78dd-1", "15 U.S.C. 78dd–1", "15 u.s.c. 78dd\u20111"])
+    assert hyphen == dash == unbreaking == ["15", "u", "s", "c", "78dd", "1", "78dd-1"]
+
+
+def test_hyphenated_words_count_in_parts_and_an_em_dash_separates():
+    assert lucene_tokens(["long-term care.—In general, co\u00adoperate"]) == [
+        ["long", "term", "care", "general", "cooper"]
+    ]
+
+
+def test_a_citation_finds_its_section_whatever_its_dash():
+    chunks = [Chunk(f"d{i}", 0, Span(0, 3), "", 1) for i in range(4)]
+    texts = ["section 78dd–1 of title 15", "section 78dd–2 of title 15", "section 78ff of title 15", "title 1 and 2"]
+    hits = bm25_run("cell", "bm25", {"q": "15 USC 78dd-2"}, chunks, texts).run.hits["q"]
+    assert hits[0].doc_id == "d1"
+
+
+def test_the_reading_list_holds_only_chunks_that_score():
+    chunks, texts = corpus()
+    retrieved = bm25_run("cell", "bm25", {"q": "veteran"}, chunks, texts)
+    found = {(c.doc_id, c.span) for c, text in zip(chunks, texts, strict=True) if "veteran" in text.split()}
+    kept = {hit.doc_id for hit in retrieved.run.hits["q"]}
+    assert {(c.doc_id, c.span) for c in retrieved.reading["q"]} == {pair for pair in found if pair[0] in kept}
+
+
+def test_chunks_without_their_texts_raise():
+    chunks, texts = corpus()
+    with pytest.raises(ValueError, match="400 chunks and 399 texts"):
+        bm25_run("cell", "bm25", QUERIES, chunks, texts[1:])
+
+
+def test_the_description_names_library_version_and_settings():
+    for variant in BM25_VARIANTS:
+        described = bm25_description(variant)
+        assert {"library", "version", "k1", "b", "stemmer", "stop words", "tokenizer"} <= described.keys()
+        assert "library" in BM25_VARIANTS[variant]
+        assert "version" not in BM25_VARIANTS[variant]
+
+
+def test_importing_the_module_imports_no_bm25_library():
+    libraries = ("bm25s", "rank_bm25", "Stemmer", "scipy")
+    code = f"import sys, runner.retrieve.bm25; print([m for m in {libraries} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_nothing_is_printed(capfd):
+    chunks, texts = corpus()
+    for variant in BM25_VARIANTS:
+        bm25_run("cell", variant, QUERIES, chunks, texts)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,653 @@
+"""Fetching into a folder: what is written, what a killed run leaves, what a changed document does."""
+
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from runner.base.canonical import file_sha256, jsonl_bytes
+from runner.base.errors import BackendError, InputError
+from runner.commands import fetch as fetch_command
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from samplers.corpus.parse import read_corpus
+from samplers.feeds.fetch import fetch
+from samplers.feeds.folder import FETCHED, SELECTION
+from samplers.feeds.govinfo_bulk import status_item
+from samplers.feeds.govinfo_content import bill_item
+from samplers.feeds.request import FetchRequest
+from samplers.registry import source_format
+from tests.conftest import called
+from tests.support.feed_server import FakeClock, Reply, Site, as_htm, as_json, as_xml, bulk_listing, served
+
+DATA = Path(__file__).parents[1] / "data" / "bills"
+NAMES = (
+    "BILLS-116hr9004rfs.xml",
+    "BILLS-116hr9006eas.xml",
+    "BILLS-116sconres9005ats.xml",
+    "BILLS-117hr9001ih.xml",
+    "BILLS-118s9002rs.xml",
+)
+KEY = "K3y-of-Nobody"
+GOVINFO = "https://www.govinfo.gov"
+
+
+def content(name: str) -> bytes:
+    return (DATA / name).read_bytes()
+
+
+def place(name: str) -> str:
+    """Where the bulk data has a bill."""
+    return f"/bulkdata/BILLS/118/1/all/{name}"
+
+
+def again_place(name: str) -> str:
+    """Where a manifest's bill is asked for."""
+    return f"/content/pkg/{name.removesuffix('.xml')}/xml/{name}"
+
+
+def status_of(name: str) -> bytes:
+    """A bill's status file, in the form of govinfo."""
+    congress, kind, number = bill_item(name).family.split("-")
+    bill = f"<number>{number}</number><type>{kind.upper()}</type><congress>{congress}</congress>"
+    area = "<policyArea><name>Ferries</name></policyArea>"
+    return f'<?xml version="1.0"?><billStatus><bill>{bill}{area}</bill></billStatus>'.encode()
+
+
+@pytest.fixture(name="site")
+def _site():
+    with served(Site()) as site:
+        root = "/bulkdata/json/BILLS"
+        site.at(root, bulk_listing(folders=("118",)))
+        site.at(f"{root}/118", bulk_listing(folders=("1",)))
+        site.at(f"{root}/118/1", bulk_listing(folders=("all",)))
+        site.at(f"{root}/118/1/all", bulk_listing(files=NAMES))
+        for name in NAMES:
+            site.at(place(name), as_xml(content(name), headers=(("ETag", f'"{name}"'),)))
+            site.at(again_place(name), as_xml(content(name)))
+            status = status_item(bill_item(name))
+            site.at(urlsplit(status.url).path, as_xml(status_of(name)))
+        yield site
+
+
+@pytest.fixture(name="request_")
+def _request(site, tmp_path):
+    return FetchRequest(rate=40.0, endpoints={"govinfo": site.origin}, cache=tmp_path / "cache")
+
+
+@pytest.fixture(name="run")
+def _run(request_, tmp_path):
+    """Fetches bills into a folder and returns the report; what was said is in `run.said`."""
+
+    def run(folder="out", **fields):
+        return fetch("bills", tmp_path / folder, replace(request_, **fields), run.said.append, FakeClock())
+
+    run.said = []
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The folder's files but for lock and records, which have times in them."""
+    skipped = (FETCHED, ".fetch.lock")
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name not in skipped}
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    """The recorded bills, in the order in which they came."""
+    found = [json.loads(line) for line in (folder / FETCHED).read_text().splitlines()]
+    return [row for row in found if row["path"] in NAMES]
+
+
+def asked(site: Site) -> list[str]:
+    """The bills asked for."""
+    names = [path.rpartition("/")[2] for path in site.paths if path.endswith(".xml")]
+    return [name for name in names if not name.startswith("BILLSTATUS")]
+
+
+# --- a draw -----------------------------------------------------------------------------------------------------
+
+
+def test_the_files_drawn_are_in_the_folder_as_published(run, tmp_path):
+    report = run()
+    found = files(tmp_path / "out")
+    assert {name: found[name] for name in NAMES} == {name: content(name) for name in NAMES}
+    assert (report.n_listed, report.n_files, report.n_fetched, report.n_kept) == (5, 5, 5, 0)
+    assert report.n_bytes == sum(len(content(name)) for name in NAMES)
+    assert not report.failed
+
+
+def test_each_file_is_recorded_with_address_digest_time_and_validators(run, tmp_path):
+    run()
+    recorded = {row["path"]: row for row in rows(tmp_path / "out")}
+    assert sorted(recorded) == sorted(NAMES)
+    row = recorded[NAMES[0]]
+    assert row == {
+        "path": NAMES[0],
+        "url": f"https://www.govinfo.gov{place(NAMES[0])}",
+        "bytes": len(content(NAMES[0])),
+        "sha256": file_sha256(DATA / NAMES[0]),
+        "fetched": "2026-11-22T12:00:00Z",
+        "etag": f'"{NAMES[0]}"',
+        "last_modified": "",
+    }
+
+
+def test_the_folder_is_a_corpus_for_the_reader(run, tmp_path):
+    run()
+    reading = read_corpus(tmp_path / "out", "bills")
+    assert len(reading.documents) == 5
+    assert not reading.quarantined
+
+
+def test_the_status_of_each_bill_comes_with_it_and_gives_its_policy_area(run, tmp_path):
+    run()
+    documents = read_corpus(tmp_path / "out", "bills").documents
+    assert {document.stratum.rpartition("/")[2] for document in documents} == {"Ferries"}
+    run("again", documents=digests(*NAMES[:2]))
+    documents = read_corpus(tmp_path / "again", "bills").documents
+    assert {document.stratum.rpartition("/")[2] for document in documents} == {"Ferries"}
+
+
+def test_a_status_that_cannot_be_had_is_noted_and_the_bill_stays(run, site, tmp_path):
+    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Reply(status=404))
+    site.at("/bulkdata/BILLSTATUS/116/hr/BILLSTATUS-116hr9004.xml", Reply(status=404))
+    report = run()
+    assert (report.n_fetched, report.failed) == (5, ())
+    assert report.notes == ("2 files of bill status could not be had.",)
+    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Reply(status=503))
+    assert "not all" in run().notes[0]
+    assert len(read_corpus(tmp_path / "out", "bills").documents) == 5
+
+
+def test_a_mirror_leaves_no_trace_in_what_is_recorded(run, site, tmp_path):
+    run()
+    written = (tmp_path / "out" / FETCHED).read_text() + (tmp_path / "out" / SELECTION).read_text()
+    assert str(site.port) not in written
+
+
+def test_a_second_run_asks_for_nothing(run, site):
+    run()
+    before = len(site.log)
+    report = run()
+    assert len(site.log) == before
+    assert (report.n_fetched, report.n_kept) == (0, 5)
+
+
+def test_a_file_that_was_altered_or_lost_since_is_fetched_again(run, site, tmp_path):
+    run()
+    (tmp_path / "out" / NAMES[0]).write_bytes(b"<bill/>")
+    (tmp_path / "out" / NAMES[1]).unlink()
+    site.log.clear()
+    report = run()
+    assert sorted(asked(site)) == sorted(NAMES[:2])
+    assert (report.n_fetched, report.n_kept) == (2, 3)
+    assert files(tmp_path / "out")[NAMES[0]] == content(NAMES[0])
+
+
+def test_a_draw_that_was_begun_is_finished_even_if_more_is_published_by_then(run, site, tmp_path):
+    for name in NAMES[1:]:
+        site.at(place(name), Reply(status=503))
+    with pytest.raises(BackendError, match="run the command again"):
+        run(size=2)
+    for name in NAMES:
+        site.at(place(name), as_xml(content(name)))
+    begun = (tmp_path / "out" / SELECTION).read_bytes()
+    new = tuple(f"BILLS-118hr{n}ih.xml" for n in range(50))
+    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=(*NAMES, *new)))
+    assert not run(size=2).failed
+    assert (tmp_path / "out" / SELECTION).read_bytes() == begun
+    assert {path.name for path in (tmp_path / "out").glob("BILLS-*")} < set(NAMES)
+
+
+def test_a_folder_of_another_draw_is_refused_with_its_flags(run):
+    run()
+    with pytest.raises(InputError, match=r'"size": 750.*new folder'):
+        run(size=2)
+
+
+def test_a_folder_with_other_files_is_refused(run, tmp_path, site):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.xml").write_text("<x/>")
+    with pytest.raises(InputError, match=r"files that no fetch brought \(notes\.xml\)"):
+        run()
+    assert not site.log
+
+
+def test_a_record_that_was_cut_by_a_kill_is_mended(run, site, tmp_path):
+    run()
+    path = tmp_path / "out" / FETCHED
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b"\n", whole.index(b"\n") + 1) - 30])
+    assert run().n_kept == 1
+    assert sorted(row["path"] for row in rows(tmp_path / "out")) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("line", ['{"path": "x"}', "[]", "{", '{"unknown": 1}'])
+def test_a_record_that_is_none_is_named(run, tmp_path, line):
+    run()
+    with (tmp_path / "out" / FETCHED).open("a") as stream:
+        stream.write(line + "\n")
+    with pytest.raises(InputError, match=r"fetched\.jsonl:11"):
+        run()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(
+            {"path": "x.xml", "url": f"{GOVINFO}/x", "kind": "xml", "stratum": "", "family": ""} | changed
+            for changed in (
+                {"path": "../x.xml"},
+                {"path": "fetched.jsonl"},
+                {"kind": "exe"},
+                {"url": "https://evil.com/x"},
+                {"url": "https://www.govinfo.gov@evil.com/x"},
+                {"url": "http://www.govinfo.gov/x"},
+                {"url": "https://[x"},
+                {"url": "file:///etc/passwd"},
+            )
+        ),
+        {"path": "x"},
+        {},
+        None,
+    ],
+)
+def test_a_selection_that_is_none_is_named(run, tmp_path, row):
+    run()
+    path = tmp_path / "out" / SELECTION
+    header = path.read_text().splitlines()[0]
+    path.write_text("\n".join([header, *([json.dumps(row)] if row is not None else [])]) + "\n")
+    with pytest.raises(InputError, match=rf"selection\.jsonl:{1 if row is None else 2} is not what a fetch wrote"):
+        run()
+
+
+def test_a_selection_with_another_family_still_leads_to_the_status_of_each_bill(run, tmp_path):
+    run()
+    path = tmp_path / "out" / SELECTION
+    path.write_text(path.read_text().replace('"family": "11', '"family": "x'))
+    assert run().n_kept == 5
+
+
+def test_what_a_killed_run_left_half_written_is_cleared(run, tmp_path):
+    run()
+    (tmp_path / "out" / ".tmp-0123").write_bytes(b"<bill>")
+    run()
+    assert not list((tmp_path / "out").glob(".tmp-*"))
+
+
+def test_the_bound_of_the_folder_holds_and_what_fits_is_kept(run, site, tmp_path):
+    big = content(NAMES[4]).replace(b"</bill>", b" " * 990_000 + b"</bill>")
+    site.at(place(NAMES[4]), as_xml(big))
+    with pytest.raises(BackendError, match=r"more than 1 MB.*--max-mb"):
+        run(max_mb=1)
+    assert len(rows(tmp_path / "out")) == 4
+    assert run(max_mb=2).n_fetched == 1
+
+
+def test_a_listing_that_lies_about_sizes_does_not_matter(run, site):
+    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES, size=10**15))
+    assert run().n_fetched == 5
+
+
+def test_a_file_larger_than_the_reader_reads_is_left_out_by_name(run, site, monkeypatch):
+    small = replace(source_format("bills"), max_bytes=100_000)
+    monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
+    site.at(place(NAMES[4]), as_xml(b"<bill>" + b" " * 200_000 + b"</bill>"))
+    report = run()
+    ((name, reason),) = report.failed
+    assert name == NAMES[4]
+    assert "more than the 0 MB allowed" in reason
+    assert report.n_fetched == 4
+
+
+def test_a_file_that_cannot_be_had_is_named_and_the_rest_is_fetched(run, site, tmp_path):
+    site.at(place(NAMES[1]), Reply(b"<!DOCTYPE html><html></html>", type="text/html"))
+    report = run()
+    assert [name for name, _ in report.failed] == [NAMES[1]]
+    assert report.n_fetched == 4
+    assert not (tmp_path / "out" / NAMES[1]).exists()
+    assert any("an HTML page where XML is due" in line for line in run.said)
+
+
+def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run, site, tmp_path):
+    site.at(place(NAMES[1]), Reply(b"<!DOCTYPE html><html></html>", type="text/html"))
+    site.at(place(NAMES[2]), Reply(status=404))
+    with pytest.raises(BackendError, match=r"2 of 5 files cannot be had, more than 20%, .*The other 3 are kept"):
+        run()
+    assert len(rows(tmp_path / "out")) == 3
+    site.at(place(NAMES[2]), as_xml(content(NAMES[2])))
+    assert run().n_fetched == 1
+
+
+USELESS = {
+    "gone": Reply(status=404),
+    "page": Reply(b"<!DOCTYPE html><html></html>", type="text/html"),
+    "elsewhere": Reply(status=302, headers=(("Location", "https://evil.example/"),)),
+    "endless": as_xml(b"<bill>" + b" " * 200_000, framed=False),
+    "cut": as_xml(b"<bill>", framed=False),
+}
+
+
+@pytest.mark.parametrize("reply", USELESS.values(), ids=USELESS)
+@pytest.mark.parametrize("n_files", [1, 5])
+def test_a_run_that_brings_nothing_is_no_success(run, site, monkeypatch, reply, n_files):
+    small = replace(source_format("bills"), max_bytes=100_000)
+    monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
+    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES[:n_files]))
+    for name in NAMES:
+        site.at(place(name), reply)
+    with pytest.raises(BackendError, match=f"{n_files} of {n_files} files cannot be had"):
+        run()
+
+
+def test_a_feed_of_which_too_much_is_gone_is_left_in_peace(run, site):
+    new = tuple(f"BILLS-118hr{n}ih.xml" for n in range(1, 60))
+    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=new))
+    with pytest.raises(BackendError, match="11 of 59 files cannot be had"):
+        run()
+    assert len(asked(site)) == 11
+
+
+def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setenv("PER_SOURCE_EVAL_CONGRESS_KEY", KEY)
+    with served(Site()) as api, served(Site()) as pages:
+        api.at("/v3/crsreport", as_json({"CRSReports": [{"id": "R1", "version": 2}], "pagination": {"count": 1}}))
+        formats = [{"format": "HTML", "url": "https://www.congress.gov/R1.html"}]
+        api.at("/v3/crsreport/R1", as_json({"CRSReport": {"version": 2, "formats": formats}}))
+        pages.at("/R1.html", Reply(b"<html><body>A report</body></html>", type="text/html"))
+        mirrors = {"congress-api": api.origin, "congress": pages.origin}
+        said = []
+        request = FetchRequest(endpoints=mirrors, cache=tmp_path / "cache")
+        report = fetch("crs_reports", tmp_path / "out", request, said.append, FakeClock())
+    if ".html" not in source_format("crs_reports").suffixes:
+        assert report.notes
+        assert report.notes[0] in said
+    assert (tmp_path / "out" / "R1v2.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": 0}, "at least 1"),
+        ({"rate": 0.0}, "--rate is 0.01 to 40"),
+        ({"rate": 100.0}, "--rate is 0.01 to 40"),
+        ({"rate": float("nan")}, "--rate is 0.01 to 40"),
+        ({"seed": -1}, "--seed is at least 0"),
+        ({"max_mb": 0}, "at least 1"),
+        ({"options": frozenset(("x",))}, "has no option 'x'"),
+        ({"feed": "rss"}, "has no feed 'rss'"),
+        ({"since": date(2024, 1, 1)}, "cannot be narrowed"),
+        ({"endpoints": {"x": "http://127.0.0.1"}}, "no endpoint"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_path, fields, message):
+    with pytest.raises(InputError, match=message):
+        run(**fields)
+    assert not (tmp_path / "out").exists()
+
+
+def test_dates_in_the_wrong_order_are_refused(tmp_path):
+    request = FetchRequest(since=date(2024, 2, 1), until=date(2024, 1, 1))
+    with pytest.raises(InputError, match="later than"):
+        fetch("federal_register", tmp_path / "out", request, print, FakeClock())
+
+
+# --- killed, and two at once ------------------------------------------------------------------------------------
+
+PROCESS = "import sys; from runner.commands.fetch import fetch; sys.exit(fetch(sys.argv[1:]))"
+
+
+def process(site: Site, folder: Path, cache: Path, monkeypatch) -> subprocess.Popen[bytes]:
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+    arguments = ["--source=bills", f"--to={folder}", "--rate=40", f"--endpoint=govinfo={site.origin}"]
+    return subprocess.Popen([sys.executable, "-c", PROCESS, *arguments], cwd=CHECKOUT, stderr=subprocess.DEVNULL)
+
+
+def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site, tmp_path, monkeypatch):
+    run("whole")
+    reached, released = threading.Event(), threading.Event()
+
+    def wait():
+        reached.set()
+        released.wait(30)
+
+    name = NAMES[2]
+    site.at(place(name), as_xml(content(name), after=wait), as_xml(content(name)))
+    killed = process(site, tmp_path / "out", tmp_path / "cache", monkeypatch)
+    assert reached.wait(30)
+    killed.kill()
+    assert killed.wait(30) == -9
+    released.set()
+    assert [row["path"] for row in rows(tmp_path / "out")] == list(NAMES[:2])
+    site.log.clear()
+    report = run()
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert report.n_kept == 2
+    assert not any("json" in path for path in site.paths)
+
+
+def test_two_runs_at_once_fetch_each_file_once(run, site, tmp_path):
+    run("whole")
+    site.log.clear()
+    with ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda _: run(), range(2)))
+    assert sorted((report.n_fetched, report.n_kept) for report in reports) == [(0, 5), (5, 0)]
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert sorted(asked(site)) == sorted(NAMES)
+    assert len(rows(tmp_path / "out")) == 5
+
+
+# --- a manifest's documents -------------------------------------------------------------------------------------
+
+
+def digests(*names: str) -> dict[str, str]:
+    """Ids and digests of documents as a manifest has them."""
+    read = source_format("bills").read
+    found = [read(content(name), name, frozenset()).documents[0] for name in names]
+    return {document.doc_id: document.sha256 for document in found}
+
+
+def test_a_manifest_s_documents_come_again_and_are_verified(run, site, tmp_path):
+    report = run(documents=digests(*NAMES[:3]))
+    assert (report.changed, report.missing, report.failed) == ((), (), ())
+    assert (report.n_listed, report.n_fetched) == (3, 3)
+    assert sorted(asked(site)) == sorted(NAMES[:3])
+    assert {path.name for path in (tmp_path / "out").glob("BILLS-*")} == set(NAMES[:3])
+
+
+def test_a_changed_document_is_named_and_never_takes_the_place_of_the_old_one(run, site, tmp_path):
+    wanted = digests(*NAMES[:3])
+    wanted["BILLS-116hr9006eas"] = "0" * 64
+    report = run(documents=wanted)
+    assert [doc_id for doc_id, _ in report.changed] == ["BILLS-116hr9006eas"]
+    assert not (tmp_path / "out" / NAMES[1]).exists()
+    assert (tmp_path / "out" / f"{NAMES[1]}.changed").exists()
+    assert {document.doc_id for document in read_corpus(tmp_path / "out", "bills").documents} == set(wanted) - {
+        "BILLS-116hr9006eas"
+    }
+    (line,) = (tmp_path / "out" / "differences.jsonl").read_text().splitlines()
+    assert json.loads(line)["doc_id"] == "BILLS-116hr9006eas"
+
+
+def test_one_changed_word_is_a_changed_document(run, site):
+    changed = content(NAMES[3]).replace(b"</text>", b" twice</text>", 1)
+    assert changed != content(NAMES[3])
+    site.at(again_place(NAMES[3]), as_xml(changed))
+    assert len(run(documents=digests(NAMES[3])).changed) == 1
+
+
+def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_name(run, site):
+    site.at(again_place(NAMES[0]), Reply(status=404))
+    site.at(again_place(NAMES[1]), as_xml(b"<bill><unclosed></bill>"))
+    site.at(again_place(NAMES[2]), as_xml(content(NAMES[3])))
+    wanted = digests(*NAMES[:3]) | {"no-bill": "0" * 64}
+    report = run(documents=wanted)
+    assert [doc_id for doc_id, _ in report.missing] == sorted(wanted)
+    reasons = dict(report.missing)
+    assert "HTTP 404" in reasons["BILLS-116hr9004rfs"]
+    assert "malformed" in reasons["BILLS-116hr9006eas"]
+    assert "not in BILLS-116sconres9005ats.xml" in reasons["BILLS-116sconres9005ats"]
+    assert "none of govinfo's" in reasons["no-bill"]
+
+
+def test_files_that_are_there_as_recorded_are_checked_and_not_fetched_again(run, site):
+    wanted = digests(*NAMES[:3])
+    run(documents=wanted)
+    site.log.clear()
+    report = run(documents=wanted)
+    assert not site.log
+    assert (report.n_kept, report.n_fetched) == (3, 0)
+
+
+def test_bytes_that_differ_from_the_record_are_noted_where_the_document_is_the_same(run, site, tmp_path):
+    wanted = digests(NAMES[3])
+    run(documents=wanted)
+    (tmp_path / "out" / NAMES[3]).unlink()
+    site.at(again_place(NAMES[3]), as_xml(content(NAMES[3]) + b"\n<!-- touched -->\n"))
+    report = run(documents=wanted)
+    assert not report.changed
+    assert NAMES[3] in report.notes[0]
+
+
+def test_a_file_set_aside_goes_once_the_right_one_is_there(run, site, tmp_path):
+    wanted = digests(NAMES[3])
+    site.at(again_place(NAMES[3]), as_xml(content(NAMES[3]).replace(b"</text>", b" twice</text>", 1)))
+    run(documents=wanted)
+    site.at(again_place(NAMES[3]), as_xml(content(NAMES[3])))
+    run(documents=wanted)
+    assert [path.name for path in (tmp_path / "out").glob("BILLS-*")] == [NAMES[3]]
+
+
+def test_differences_are_forgotten_once_there_are_none(run, site, tmp_path):
+    wanted = digests(*NAMES[:2])
+    site.at(again_place(NAMES[0]), Reply(status=404), as_xml(content(NAMES[0])))
+    assert run(documents=wanted).missing
+    assert (tmp_path / "out" / "differences.jsonl").exists()
+    assert not run(documents=wanted).missing
+    assert not (tmp_path / "out" / "differences.jsonl").exists()
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="command")
+def _command(site, tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    common = (f"--to={tmp_path / 'out'}", "--rate=40", f"--endpoint=govinfo={site.origin}")
+    return lambda *arguments: called(fetch_command.fetch, *common, *arguments)
+
+
+def manifest(tmp_path: Path, documents: dict[str, str], source: str = "bills") -> Path:
+    path = tmp_path / "corpus.jsonl"
+    header = {"source": source, "sample": {"size": 5, "seed": 1}}
+    path.write_bytes(jsonl_bytes([header, *({"doc_id": n, "sha256": d} for n, d in documents.items())]))
+    return path
+
+
+def test_the_command_says_what_came_and_what_to_do_next(command, capsys):
+    assert command("--source=bills") == (0, "")
+    said = capsys.readouterr()
+    assert "5 of 5 listed files were drawn: 5 fetched; 0.0 MB" in said.out
+    assert "--source=bills --corpus-path" in said.out
+    assert "5 of 5 files\n" in said.err
+
+
+def test_the_command_brings_a_manifest_s_documents_again(command, tmp_path, capsys):
+    path = manifest(tmp_path, digests(*NAMES[:2]))
+    assert command("--source=bills", f"--again={path}") == (0, "")
+    assert "2 documents of" in capsys.readouterr().out
+
+
+def test_the_command_ends_with_4_where_a_document_is_changed_or_missing(command, tmp_path):
+    wanted = digests(*NAMES[:2]) | {"BILLS-116hr9006eas": "0" * 64, "BILLS-1hr1ih": "0" * 64}
+    code, message = command("--source=bills", f"--again={manifest(tmp_path, wanted)}")
+    assert code == 4
+    assert "1 of 3 documents are changed and 1 missing" in message
+    assert "BILLS-116hr9006eas: changed" in message
+    assert "BILLS-1hr1ih" in message
+    assert f"1 of them are in {tmp_path / 'out'} as the manifest has them" in message
+
+
+def test_the_command_does_not_say_that_documents_are_where_they_are_not(command, tmp_path):
+    path = manifest(tmp_path, dict.fromkeys(digests(*NAMES[:2]), "0" * 64))
+    code, message = command("--source=bills", f"--again={path}")
+    assert (code, "None of them are in" in message) == (4, True)
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_file_where_the_folder_should_be_is_said_to_be_none(command, tmp_path, below):
+    (tmp_path / "file").write_bytes(b"x")
+    code, message = command("--source=bills", f"--to={tmp_path / 'file' / below}")
+    assert (code, f"{tmp_path / 'file'} is no folder" in message) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--source=bills", "--again=none.jsonl"),
+        ("--source=gao_reports",),
+        ("--source=nothing",),
+        ("--source=hearings",),
+        ("--source=bills", "--since=yesterday"),
+        ("--source=bills", "--again=x", "--congress=118"),
+        ("--source=bills", "--endpoint=govinfo"),
+        ("--source=bills", "--seed=-1"),
+    ],
+)
+def test_the_command_ends_with_2_on_what_cannot_be(command, arguments):
+    assert command(*arguments)[0] == 2
+
+
+def test_a_manifest_of_another_source_is_refused(command, tmp_path):
+    path = manifest(tmp_path, digests(NAMES[0]), source="us_code")
+    code, message = command("--source=bills", f"--again={path}")
+    assert code == 2
+    assert "is no manifest of bills" in message
+
+
+def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, capfd):
+    """A server that shows the key wherever it can: next pages, errors, redirects, validators."""
+    monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", KEY)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "samplers.feeds.fetch.source_format", lambda _: replace(source_format("bills"), suffixes=(".htm",))
+    )
+    with served(Site()) as api, served(Site()) as site:
+        published = "/published/1993-01-01/2026-11-22"
+        page = {"count": 2, "message": KEY, "packages": [{"packageId": "CHRG-118hhrg1"}]}
+        tag = (("ETag", f'"{KEY}"'), ("Retry-After", "0"))
+        api.at(
+            published,
+            as_json({"error": KEY}, status=429, headers=tag),
+            as_json(page | {"nextPage": f"https://api.govinfo.gov/next?api_key={KEY}&offsetMark=2"}, headers=tag),
+        )
+        other = f"{published[:-2]}21"
+        api.at(other, Reply(status=302, headers=(("Location", f"https://{KEY}@evil.example/{KEY}?{KEY}"),)))
+        api.at("/next", as_json(page | {"packages": [{"packageId": "CHRG-118hhrg2"}], "nextPage": None}, headers=tag))
+        for name in ("CHRG-118hhrg1", "CHRG-118hhrg2"):
+            site.at(f"/content/pkg/{name}/html/{name}.htm", as_htm("A HEARING"))
+        arguments = [f"--endpoint=govinfo-api={api.origin}", f"--endpoint=govinfo={site.origin}", "--until=2026-11-22"]
+        common = ["--source=hearing_transcripts", f"--to={tmp_path / 'out'}", "--rate=40"]
+        assert called(fetch_command.fetch, *common, *arguments) == (0, "")
+        elsewhere = [*common[:1], f"--to={tmp_path / 'other'}", *arguments]
+        code, message = called(fetch_command.fetch, *elsewhere[:-1], "--until=2026-11-21")
+        assert (code, "evil.example" in message, KEY in message) == (5, True, False)
+        api.at(other, as_json({}, type=f"application/{KEY}"))
+        code, shown = called(fetch_command.fetch, *elsewhere[:-1], "--until=2026-11-21")
+        assert (code, "application/[key]" in shown, KEY.lower() in shown.lower()) == (5, True, False)
+        api.at(published, as_json({"error": KEY}, status=403))
+        code, message = called(fetch_command.fetch, *elsewhere)
+    assert code == 2
+    assert all(headers["x-api-key"] == KEY for _, headers in api.log)
+    assert not any(KEY in str(headers) or KEY in path for path, headers in site.log)
+    said = capfd.readouterr()
+    assert KEY.lower() not in (said.out + said.err + message).lower()
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) >= 4
+    assert not [path for path in kept if KEY.encode() in path.read_bytes()]

@@ -1,0 +1,142 @@
+"""Listings made by an enemy: whatever JSON they are, a feed ends in a draw or in an error with a name."""
+
+import json
+import random
+
+import pytest
+
+from runner.base.errors import EvalError
+from samplers.feeds.endpoints import Endpoints
+from samplers.feeds.registry import FEEDS, feed_of
+from samplers.feeds.request import FetchRequest
+from tests.support.feed_server import FakeClock
+
+STRANGE = (
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "../x",
+    "\x00",
+    "２",
+    [],
+    {},
+    [None],
+    {"x": {}},
+    "https://evil.example/",
+)
+ROUNDS = 600
+
+BULK_FOLDERS = {"files": [{"name": "118", "justFileName": "118", "folder": True}]}
+PAGE = {"count": 2, "nextPage": None, "packages": [{"packageId": "CHRG-118hhrg1"}, {"packageId": "CRPT-118srpt6"}]}
+DAYS = {"count": 1, "nextPage": None, "packages": [{"packageId": "CREC-2005-07-20"}]}
+PART = {"type": "part", "identifier": "51", "reserved": False}
+
+LISTINGS = {
+    "bulkdata/json": {
+        "files": [
+            {"name": "BILLS-118hr1ih.xml", "justFileName": "BILLS-118hr1ih.xml", "folder": False},
+            {"name": "PLAW-118publ1.xml", "justFileName": "PLAW-118publ1.xml", "folder": False},
+            *BULK_FOLDERS["files"],
+        ]
+    },
+    "/published/": PAGE,
+    "collection=CREC": DAYS,
+    "/granules": {"count": 1, "nextPage": None, "granules": [{"granuleId": "CREC-2005-07-20-pt1-PgH1"}]},
+    "api/v1/documents": {
+        "count": 1,
+        "results": [
+            {"document_number": "2014-1", "type": "Rule", "publication_date": "2014-01-01", "full_text_xml_url": "x"}
+        ],
+    },
+    "titles.json": {"titles": [{"number": 1, "up_to_date_as_of": "2026-11-20", "reserved": False}]},
+    "structure": {"type": "title", "children": [{"type": "chapter", "children": [PART]}]},
+    "crsreport?": {"CRSReports": [{"id": "R47324", "publishDate": "2020-01-01"}], "pagination": {"count": 1}},
+    "crsreport/": {
+        "CRSReport": {"version": 1, "formats": [{"format": "HTML", "url": "https://www.congress.gov/x.html"}]}
+    },
+}
+
+
+def spoiled(value, generator, share):
+    """The value with some of its nodes replaced by strange ones."""
+    if generator.random() < share:
+        return generator.choice(STRANGE)
+    if isinstance(value, dict):
+        return {key: spoiled(item, generator, share) for key, item in value.items() if generator.random() > share / 4}
+    if isinstance(value, list):
+        return [spoiled(item, generator, share) for item in value] * (1 + (generator.random() < share))
+    return value
+
+
+class Enemy:
+    """A client whose every answer is spoiled."""
+
+    def __init__(self, seed, share):
+        self.endpoints = Endpoints({})
+        self.clock = FakeClock()
+        self.asked = 0
+        self._generator = random.Random(seed)
+        self._share = share
+
+    def json(self, url):
+        self.asked += 1
+        self.endpoints.official(url)
+        matching = [None, *(listing for part, listing in LISTINGS.items() if part in url)]
+        return json.loads(json.dumps(spoiled(matching[-1], self._generator, self._share)))
+
+    def page(self, url):
+        links = [f"xml_usc{title}@119-{law}.zip" for title in ("01", "5", "All") for law in ("73", "73not60", "x")]
+        return " ".join(self._generator.sample(links, self._generator.randrange(len(links))))
+
+
+@pytest.fixture(autouse=True)
+def _short_walks(monkeypatch):
+    monkeypatch.setattr("samplers.feeds.govinfo_bulk.MAX_LISTINGS", 40)
+    monkeypatch.setattr("samplers.feeds.govinfo_api.MAX_PAGES", 40)
+    monkeypatch.setattr("samplers.feeds.congress_gov.MAX_PAGES", 40)
+
+
+EVERY = [(source, name) for source, row in FEEDS.items() for name in row.feeds]
+
+
+@pytest.mark.parametrize(("source", "name"), EVERY)
+def test_a_feed_draws_what_its_listings_hold_before_they_are_spoiled(source, name):
+    request = FetchRequest(feed=name)
+    _, feed = feed_of(source, request)
+    if name in ("issues", "annual", "titles", "release-point"):
+        return  # their listings are named otherwise than these
+    assert feed.draw(Enemy(1, 0.0), request, lambda _: None).items
+
+
+@pytest.mark.parametrize(("source", "name"), EVERY)
+def test_a_spoiled_listing_ends_in_a_draw_or_in_a_named_error(source, name):
+    request = FetchRequest(feed=name)
+    _, feed = feed_of(source, request)
+    for seed in range(ROUNDS):
+        enemy = Enemy(seed, (0.02, 0.1, 0.3)[seed % 3])
+        try:
+            for item in feed.draw(enemy, request, lambda _: None).items:
+                assert enemy.endpoints.official(item.url)
+                assert "/" not in item.path
+        except EvalError:
+            pass
+        assert enemy.asked < 1000
+
+
+IDS = ("BILLS-118hr1ih", "x", "", "cfr:1-51.1@2026-11-20", "cfr:1-51.1@2012", "usc:9-1@113-31", "FR-2014-1", "R47324v1")
+
+
+@pytest.mark.parametrize("source", FEEDS)
+def test_documents_are_located_or_missing_whatever_their_ids_and_the_listings_are(source):
+    for seed in range(ROUNDS // 3):
+        try:
+            located = FEEDS[source].locate(Enemy(seed, 0.2), IDS)
+        except EvalError:
+            continue
+        found = {doc_id for _, ids in located.items for doc_id in ids}
+        assert found | located.missing.keys() == set(IDS)

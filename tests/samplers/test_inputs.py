@@ -1,0 +1,311 @@
+import os
+import sqlite3
+import stat
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from runner.base.errors import DocumentError, InputError
+from samplers.corpus import inputs
+from samplers.corpus.inputs import corpus_files
+from samplers.corpus.parse import read_corpus
+
+
+def bill(number: int, text: str = "x") -> bytes:
+    title = f"<metadata><dublinCore><title>117 HR {number} IH: Title</title></dublinCore></metadata>"
+    return f"<bill>{title}<legis-body><text>{text}</text></legis-body></bill>".encode()
+
+
+FILES = {f"{number:02}/BILLS-117hr{number}ih.xml": bill(number) for number in range(1, 60)}
+
+
+def in_folder(place: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(data)
+    return place
+
+
+def in_zip(place: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    path = place / "corpus.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+def in_database(place: Path, files: dict[str, bytes], columns: str = "doc_id, path, raw") -> Path:
+    path = place / "substrate.db"
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE bills_documents ({columns})")
+        database.execute("CREATE TABLE bills_chunks (chunk_id)")
+        rows = [(f"bill:{n}", name, data) for n, (name, data) in enumerate(files.items())]
+        database.executemany("INSERT INTO bills_documents VALUES (?, ?, ?)", rows)
+    database.close()
+    return path
+
+
+def read(path: Path) -> list[tuple[str, int, bytes]]:
+    with corpus_files(path, "bills") as files:
+        return [(file.place, file.size, file.load()) for file in files]
+
+
+@pytest.mark.parametrize("laid_down", [in_folder, in_zip, in_database])
+def test_folder_zip_and_database_give_the_same_files_in_the_order_of_their_places(tmp_path, laid_down):
+    shuffled = dict(sorted(FILES.items(), key=lambda item: item[0][::-1]))
+    expected = [(name, len(data), data) for name, data in sorted(FILES.items())]
+    assert read(laid_down(tmp_path, shuffled)) == expected
+
+
+@pytest.mark.parametrize("laid_down", [in_folder, in_zip, in_database])
+def test_folder_zip_and_database_give_the_same_documents(tmp_path, laid_down):
+    files = FILES | {"notes.txt": b"", "inner.zip": b"PK\x03\x04", "broken.xml": b"<bill>"}
+    reading = read_corpus(laid_down(tmp_path, files), "bills")
+    assert [document.doc_id for document in reading.documents] == sorted(f"BILLS-117hr{n}ih" for n in range(1, 60))
+    assert (reading.n_files, reading.n_ignored) == (60, 2)
+    assert [place for place, _ in reading.quarantined] == ["broken.xml"]
+
+
+def test_a_place_that_is_none_of_the_three_is_an_input_error(tmp_path):
+    (tmp_path / "one.xml").write_bytes(bill(1))
+    for path in (tmp_path / "one.xml", tmp_path / "nowhere"):
+        with pytest.raises(InputError, match="is not a folder, a ZIP or an SQLite database"):
+            read(path)
+
+
+def test_names_that_a_terminal_would_obey_are_shown_with_question_marks(tmp_path):
+    folder = os.fsencode(tmp_path)
+    for name in (b"a\x1b[2J.xml", b"b\xff.xml", b"c\n.xml"):
+        with open(os.path.join(folder, name), "wb") as handle:  # noqa: PTH118, PTH123  # not a text name
+            handle.write(bill(1))
+    assert [place for place, _, _ in read(tmp_path)] == ["a?[2J.xml", "b?.xml", "c?.xml"]
+
+
+def test_a_folder_below_that_cannot_be_listed_ends_the_reading_by_name(tmp_path, monkeypatch):
+    in_folder(tmp_path, FILES)
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "07":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"/07 cannot be read \(Permission denied\)"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("closed", ["07", "."])
+@pytest.mark.parametrize("mode", [0o000, 0o400])
+def test_a_closed_folder_ends_the_reading_by_name(tmp_path, closed, mode):
+    in_folder(tmp_path, FILES)
+    (tmp_path / closed).chmod(mode)
+    if os.access(tmp_path / closed, os.X_OK):
+        pytest.skip("this user searches every folder")
+    try:
+        with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+            read(tmp_path)
+    finally:
+        (tmp_path / closed).chmod(0o700)
+
+
+def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened(tmp_path):
+    in_folder(tmp_path / "elsewhere", {"linked.xml": bill(2), "folder.xml/unseen.xml": bill(3)})
+    corpus = in_folder(tmp_path / "corpus", {"a.xml": bill(1)})
+    (corpus / "b.xml").symlink_to(tmp_path / "elsewhere" / "linked.xml")
+    (corpus / "c.xml").symlink_to(tmp_path / "elsewhere" / "folder.xml")
+    (corpus / "d.xml").symlink_to(tmp_path / "nowhere.xml")
+    (corpus / "e.xml").symlink_to(corpus / "e.xml")
+    os.mkfifo(corpus / "f.xml")
+    with corpus_files(corpus, "bills") as files:
+        assert [(file.place, file.is_regular) for file in files] == [
+            (f"{letter}.xml", letter in "ab") for letter in "abcdef"
+        ]
+    reading = read_corpus(corpus, "bills")
+    assert (reading.n_files, reading.n_ignored, reading.quarantined) == (2, 4, ())
+
+
+def test_a_pipe_in_the_place_of_a_corpus_is_an_input_error(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is not a folder, a ZIP or an SQLite database"):
+        read(tmp_path / "pipe")
+
+
+REFUSED = {
+    "../out.xml": "its path leads out of the archive",
+    "a/../../out.xml": "its path leads out of the archive",
+    "/etc/out.xml": "its path leads out of the archive",
+    "C:out.xml": "its path leads out of the archive",
+    "..\\out.xml": "its path leads out of the archive",
+}
+
+
+def test_a_member_whose_path_leads_out_of_the_archive_is_quarantined_and_nothing_is_written(tmp_path):
+    path = in_zip(tmp_path, {f"{n}.xml": bill(n) for n in range(300)} | dict.fromkeys(REFUSED, bill(999)))
+    before = sorted(tmp_path.parent.rglob("*"))
+    reading = read_corpus(path, "bills")
+    assert dict(reading.quarantined) == REFUSED
+    assert len(reading.documents) == 300
+    assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+def loaded(path: Path) -> list[str]:
+    """The reason why each member is refused, "" for one that loads."""
+    reasons = []
+    with corpus_files(path, "bills") as files:
+        for file in files:
+            try:
+                file.load()
+                reasons.append("")
+            except DocumentError as error:
+                reasons.append(error.reason)
+    return reasons
+
+
+def test_a_member_that_expands_too_far_is_refused_unread(tmp_path):
+    assert loaded(in_zip(tmp_path, {"a.xml": b" " * 20_000_000, "b.xml": b" " * 900_000})) == [
+        "expands more than 200 times",
+        "",
+    ]
+
+
+def test_a_member_that_is_larger_than_it_declares_is_cut_there_and_refused(tmp_path):
+    path = in_zip(tmp_path, {"a.xml": os.urandom(50_000)})
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    struct.pack_into("<I", data, entry + 24, 100)
+    path.write_bytes(data)
+    assert loaded(path) == ["damaged in the archive"]
+
+
+def test_damaged_encrypted_linked_and_doubled_members_are_refused_each_with_its_reason(tmp_path):
+    path = tmp_path / "corpus.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        link = zipfile.ZipInfo("a-link.xml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("b-twice.xml", bill(1))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("b-twice.xml", bill(2))
+        archive.writestr("c-lzma.xml", bill(3), zipfile.ZIP_LZMA)
+        archive.writestr("d-broken.xml", os.urandom(1000))
+        archive.writestr("e-locked.xml", bill(4))
+        broken = archive.getinfo("d-broken.xml").header_offset
+    data = bytearray(path.read_bytes())
+    data[broken + 100] ^= 0xFF
+    locked = data.rindex(b"PK\x01\x02")
+    data[locked + 8] |= 1
+    path.write_bytes(data)
+    assert loaded(path) == [
+        "a link, not a file",
+        "",
+        "the archive holds another file of this name",
+        "compressed by a method that is not read (14)",
+        "damaged in the archive",
+        "encrypted",
+    ]
+
+
+@pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_TOTAL"])
+def test_an_archive_that_declares_too_much_is_an_input_error(tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(inputs, limit, 20)
+    with pytest.raises(InputError, match="more than the limits"):
+        read(in_zip(tmp_path, FILES))
+
+
+@pytest.mark.parametrize("keep", [10, 200, -10])
+def test_a_damaged_archive_is_an_input_error(tmp_path, keep):
+    path = in_zip(tmp_path, FILES)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError, match="is a damaged ZIP"):
+        read(path)
+
+
+def test_a_database_is_opened_for_reading_only_and_not_changed(tmp_path):
+    path = in_database(tmp_path, FILES, "doc_id, name, raw")
+    path.chmod(0o444)
+    before = path.read_bytes()
+    assert len(read(path)) == len(FILES)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["substrate.db"]
+
+
+def test_text_and_missing_values_of_the_substrate_are_files_too(tmp_path):
+    path = in_database(tmp_path, {"b.xml": "<bill>§</bill>", None: None})
+    assert read(path) == [("b.xml", 14, "<bill>§</bill>".encode()), ("bill:1", 0, b"")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("doc_id, title, raw", "has the columns doc_id, raw, title"),
+        ("id, path, text", "has the columns id, path, text"),
+    ],
+)
+def test_a_table_without_the_columns_is_an_input_error_that_says_what_is_needed(tmp_path, columns, said):
+    with pytest.raises(InputError) as caught:
+        read(in_database(tmp_path, {}, columns))
+    assert f"the table bills_documents {said}" in str(caught.value)
+    assert "the columns doc_id, path or name, and raw" in str(caught.value)
+
+
+def test_a_database_without_the_table_is_an_input_error_that_names_the_tables_found(tmp_path):
+    with pytest.raises(InputError) as caught, corpus_files(in_database(tmp_path, {}), "us_code"):
+        pass
+    assert "the table us_code_documents is not there" in str(caught.value)
+    assert "Tables found: bills_chunks, bills_documents." in str(caught.value)
+
+
+ENDLESS = """CREATE VIEW us_code_documents AS WITH RECURSIVE rows(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows)
+SELECT n AS doc_id, n AS path, zeroblob(1000000) AS raw FROM rows"""
+SPARSE = "CREATE VIRTUAL TABLE us_code_documents USING fts5(doc_id, path, raw)"
+
+
+@pytest.mark.parametrize(("sql", "kind"), [(ENDLESS, "view"), (SPARSE, "virtual")])
+def test_a_view_is_not_read_whatever_it_would_give(tmp_path, sql, kind):
+    path = in_database(tmp_path, {})
+    with sqlite3.connect(path) as database:
+        database.execute(sql)
+    database.close()
+    with pytest.raises(InputError, match=f"us_code_documents is a {kind}, not a table"), corpus_files(path, "us_code"):
+        pass
+
+
+def test_a_view_that_the_file_calls_a_table_is_not_read(tmp_path):
+    path = in_database(tmp_path, {})
+    with sqlite3.connect(path) as database:
+        database.execute(ENDLESS)
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET type = 'table' WHERE name = 'us_code_documents'")
+    database.close()
+    with pytest.raises(InputError), corpus_files(path, "us_code"):
+        pass
+
+
+def test_a_column_that_is_computed_is_not_read(tmp_path):
+    path = in_database(tmp_path, {})
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE us_code_documents (doc_id, path, raw AS (zeroblob(900000000)))")
+    database.close()
+    with (
+        pytest.raises(InputError, match=r"has the columns doc_id, path\. Documents"),
+        corpus_files(path, "us_code"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_TOTAL"])
+def test_a_table_of_too_many_rows_or_bytes_is_an_input_error(tmp_path, monkeypatch, limit):
+    path = in_database(tmp_path, FILES)
+    monkeypatch.setattr(inputs, limit, 20)
+    with pytest.raises(InputError, match=r"more than .* rows or"):
+        read(path)
+
+
+def test_a_damaged_database_is_an_input_error(tmp_path):
+    path = in_database(tmp_path, FILES)
+    path.write_bytes(path.read_bytes()[:2000] + b"\xff" * 6000)
+    with pytest.raises(InputError, match="cannot be read as a database"):
+        read(path)

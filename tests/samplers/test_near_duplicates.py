@@ -1,0 +1,173 @@
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.records import Document
+from samplers.corpus.near_duplicates import SHORTEST, jaccard, members, near_duplicates
+
+VOCABULARY = [f"word{n}" for n in range(5_000)]
+
+
+def document(doc_id: str, text: str) -> Document:
+    return Document(doc_id, text, "title", "stratum", doc_id, "")
+
+
+def words(seed: int, n: int = 400) -> list[str]:
+    return random.Random(seed).choices(VOCABULARY, k=n)
+
+
+def changed(of: list[str], n: int, seed: int) -> list[str]:
+    """The words with `n` of them replaced, far enough from one another to touch five runs each."""
+    copy = list(of)
+    for place in random.Random(seed).sample(range(10, len(of) - 10, 10), n):
+        copy[place] = f"changed{seed}"
+    return copy
+
+
+def documents(texts: dict[str, list[str]]) -> list[Document]:
+    return [document(doc_id, " ".join(of)) for doc_id, of in texts.items()]
+
+
+def brute_force(corpus: list[Document], threshold: float) -> dict[str, str]:
+    """Clusters by comparing every pair of sets of word 5-tuples."""
+    sets = {}
+    for item in corpus:
+        tokens = item.text.lower().split()
+        sets[item.doc_id] = {tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)}
+    cluster = {doc_id: doc_id for doc_id in sets}
+    for first in sorted(sets):
+        for second in sorted(sets):
+            if len(sets[first] & sets[second]) >= threshold * len(sets[first] | sets[second]):
+                low, high = sorted((cluster[first], cluster[second]))
+                cluster = {doc_id: low if of == high else of for doc_id, of in cluster.items()}
+    return cluster
+
+
+def test_copies_with_few_changed_words_are_one_cluster_named_by_its_smallest_id():
+    original = words(1)
+    corpus = documents(
+        {
+            "c": changed(original, 2, 1),
+            "a": changed(original, 3, 2),
+            "b": original,
+            "x": words(2),
+            "y": changed(original, 30, 3),
+        }
+    )
+    assert near_duplicates(corpus) == {"a": "a", "b": "a", "c": "a", "x": "x", "y": "y"}
+    assert members(near_duplicates(corpus)) == [("a", "b", "c")]
+
+
+def test_case_and_white_space_do_not_keep_two_texts_apart():
+    text = " ".join(words(1))
+    corpus = [document("a", text), document("b", text.upper()), document("c", text.replace(" ", "\n  "))]
+    assert set(near_duplicates(corpus).values()) == {"a"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_those_of_a_comparison_of_all_pairs(seed):
+    rng = random.Random(seed)
+    texts = {f"d{n:03}": words(1000 * seed + n, rng.randint(100, 500)) for n in range(60)}
+    for n in range(60, 160):
+        of = texts[f"d{rng.randrange(n):03}"]
+        texts[f"d{n:03}"] = changed(of, rng.randint(0, len(of) // 25), n)
+    corpus = documents(texts)
+    found, expected = near_duplicates(corpus), brute_force(corpus, 0.8)
+    assert len(members(expected)) > 10
+    assert found == expected
+
+
+def test_similarity_just_under_the_threshold_is_not_enough():
+    original = words(5, 504)
+    corpus = documents({"a": original, "b": changed(original, 11, 1), "c": changed(original, 12, 2)})
+    # 500 runs, of which each changed word replaces 5: 445 of 555 are shared, and 440 of 560.
+    assert near_duplicates(corpus, threshold=0.8) == {"a": "a", "b": "a", "c": "c"}
+
+
+def test_what_is_connected_through_a_third_is_one_cluster():
+    original = words(7, 504)
+    half = changed(original, 8, 1)
+    corpus = documents({"a": original, "b": half, "c": changed(half, 8, 9)})
+    assert set(near_duplicates(corpus).values()) == {"a"}
+    assert near_duplicates([corpus[0], corpus[2]]) == {"a": "a", "c": "c"}
+
+
+def test_short_documents_are_clustered_where_they_are_equal_only():
+    short = words(1, SHORTEST - 1)
+    corpus = documents({"a": short, "b": short, "c": [*short[:-1], "other"], "d": ["Reserved."], "e": ["reserved."]})
+    assert near_duplicates(corpus) == {"a": "a", "b": "a", "c": "c", "d": "d", "e": "d"}
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), max_size=12), st.randoms())
+def test_the_order_of_documents_does_not_matter_and_every_document_is_in_one_cluster(texts, rng):
+    corpus = documents({f"d{n:02}": of for n, of in enumerate(texts)})
+    shuffled = list(corpus)
+    rng.shuffle(shuffled)
+    clusters = near_duplicates(corpus)
+    assert near_duplicates(shuffled) == clusters
+    assert list(clusters) == sorted(item.doc_id for item in corpus)
+    assert all(clusters[cluster] == cluster <= doc_id for doc_id, cluster in clusters.items())
+
+
+PROGRAM = """
+from tests.samplers.test_near_duplicates import changed, documents, near_duplicates, words
+corpus = documents({f"d{n}": changed(words(n % 20), n % 7, n) for n in range(100)})
+print(sorted(near_duplicates(corpus).items()))
+"""
+
+
+def test_the_hash_seed_of_the_interpreter_does_not_matter():
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert "('d25', 'd" in said[0]
+
+
+def test_a_thousand_copies_are_one_cluster():
+    text = " ".join(words(1))
+    corpus = [document(f"d{n:04}", text + f" {n}") for n in range(1_000)]
+    assert set(near_duplicates(corpus).values()) == {"d0000"}
+
+
+def test_no_documents_give_no_clusters():
+    assert near_duplicates([]) == {}
+    assert members({}) == []
+
+
+def test_clusters_are_listed_largest_first_then_by_id():
+    clusters = {"a": "a", "b": "b", "c": "b", "d": "d", "e": "d", "f": "d", "g": "g", "h": "g"}
+    assert members(clusters) == [("d", "e", "f"), ("b", "c"), ("g", "h")]
+
+
+def test_jaccard_is_of_sets():
+    first, second = np.array([1, 2, 3, 4], np.uint32), np.array([3, 4, 5], np.uint32)
+    assert jaccard(first, second) == 2 / 5
+
+
+@pytest.mark.shared
+def test_versions_of_real_bills_cluster_and_different_bills_do_not(shared):
+    from samplers.corpus.parse import read_corpus
+
+    documents = read_corpus(shared / "corpora" / "bills", "bills").documents
+    family = {document.doc_id: document.family for document in documents}
+    clusters = members(near_duplicates(documents))
+    assert len(clusters) == 15
+    drafts = {"BILLS-113hr65ih", "BILLS-S2245_IS"}
+    mixed = [ids for ids in clusters if len({family[doc_id] for doc_id in ids}) > 1 and not drafts & set(ids)]
+    assert mixed == []

@@ -1,0 +1,259 @@
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.base.errors import DocumentError, InputError
+from runner.base.records import Document
+from samplers.corpus import parse as reading_module
+from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
+from samplers.registry import source_format
+from samplers.source_format import FileContent, SourceFormat
+from tests.support.reader_goldens import fixtures
+
+BILLS = [path for path in fixtures("bills") if path.name.startswith("BILLS-")]
+
+
+def bill(text: str, title: str = "") -> bytes:
+    meta = f"<metadata><dublinCore><title>{title}</title></dublinCore></metadata>"
+    return f"<bill>{meta}<legis-body><text>{text}</text></legis-body></bill>".encode()
+
+
+def fill(folder: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def many(n: int) -> dict[str, bytes]:
+    return {f"bill-{i:03}.xml": bill("x", title=f"117 HR {i} IH: Title") for i in range(1, n + 1)}
+
+
+def read(folder: Path, files: dict[str, bytes]) -> Reading:
+    return read_corpus(fill(folder, files), "bills")
+
+
+def test_a_folder_is_read_whole_and_sorted(tmp_path):
+    files = {f"{n}/{path.name}": path.read_bytes() for n, path in enumerate(BILLS)}
+    reading = read(tmp_path, files | {"readme.txt": b"", "9/x.pdf": b""})
+    ids = [document.doc_id for document in reading.documents]
+    assert ids == sorted(path.stem for path in BILLS)
+    assert (reading.quarantined, reading.n_duplicates, reading.n_ignored) == ((), 0, 2)
+    assert (reading.n_files, reading.n_empty, reading.n_superseded) == (len(BILLS), 0, 0)
+
+
+def test_the_account_of_a_reading_is_the_sum_of_its_files(tmp_path):
+    reading = read(tmp_path, {path.name: path.read_bytes() for path in BILLS})
+    contents = [source_format("bills").read(path.read_bytes(), path.name, frozenset()) for path in BILLS]
+    visible = sum(len("".join(document.text.split())) for content in contents for document in content.documents)
+    assert reading.n_characters == visible - sum(content.supplied for content in contents)
+    assert reading.left_out == sum((Counter(content.left_out) for content in contents), Counter())
+    assert reading.coverage == reading.n_characters / (reading.n_characters + sum(reading.left_out.values()))
+
+
+def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp_path):
+    twin = bill("x", title="117 HR 1 IH: Title")
+    other = bill("y", title="117 HR 1 IH: Title")
+    reading = read(tmp_path, many(60) | {"z/twin.xml": twin, "z/other.xml": other})
+    assert len(reading.documents) == 60
+    assert reading.n_duplicates == 1
+    expected = "its id has another text (BILLS-117hr1ih was read from bill-001.xml)"
+    assert reading.quarantined == (("z/other.xml", expected),)
+
+
+def test_up_to_two_percent_may_be_unreadable(tmp_path):
+    reading = read(tmp_path, many(49) | {"bad.xml": b"<bill>"})
+    assert QUARANTINE_LIMIT == 0.02
+    assert reading.quarantined == (("bad.xml", "malformed XML (line 1)"),)
+
+
+def test_more_than_two_percent_unreadable_stops_the_run_and_names_ten(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, many(49) | {f"bad{n:02}.xml": b"<html/>" for n in range(12)})
+    message = str(caught.value)
+    assert "12 of 61 files" in message
+    assert message.count("the root element is <html>") == 10
+    assert "and 2 more" in message
+
+
+def test_a_file_of_another_source_is_named_as_such(tmp_path):
+    others = {"rule.xml": b"<RULE><PREAMB/></RULE>", "code.xml": b'<?xml version="1.0"?><uscDoc xmlns="x"/>'}
+    reading = read(tmp_path, many(200) | others)
+    assert dict(reading.quarantined) == {
+        "code.xml": "this is a us_code file (root <uscDoc>), not one of bills",
+        "rule.xml": "this is a federal_register file (root <RULE>), not one of bills",
+    }
+
+
+@pytest.mark.parametrize("files", [{}, {"notes.txt": b"no bills here"}])
+def test_a_folder_without_bills_is_an_input_error(tmp_path, files):
+    with pytest.raises(InputError, match=r"holds no \.xml or \.md file"):
+        read(tmp_path, files)
+
+
+def test_a_missing_folder_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        read_corpus(tmp_path / "nowhere", "bills")
+
+
+def test_a_dangling_link_is_no_file_and_is_passed_over(tmp_path):
+    fill(tmp_path, many(1))
+    (tmp_path / "gone.xml").symlink_to(tmp_path / "nowhere.xml")
+    assert len(read_corpus(tmp_path, "bills").documents) == 1
+
+
+def test_an_option_that_the_source_does_not_have_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="bills has no option 'notices'"):
+        read_corpus(fill(tmp_path, many(1)), "bills", frozenset({"notices"}))
+
+
+def document(doc_id: str, text: str = "some text", family: str = "") -> Document:
+    return Document(doc_id, text, "title", "stratum", family or doc_id, "")
+
+
+def lines_reader(data: bytes, name: str, options: frozenset[str]) -> FileContent:
+    """Documents of a file whose lines are: an id, and what is to happen to it."""
+    documents, skipped = [], {}
+    for line in data.decode().splitlines():
+        doc_id, _, what = line.partition(" ")
+        if what == "notice" and what not in options:
+            skipped["notices"] = skipped.get("notices", 0) + 1
+        elif what == "memory":
+            raise MemoryError
+        elif what == "recursion":
+            raise RecursionError
+        elif what == "defect":
+            raise KeyError(name)
+        elif doc_id:
+            documents.append(document(doc_id, what or "some text", family=doc_id.partition("v")[0]))
+    return FileContent(tuple(documents), skipped=skipped)
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """Makes a row that the registry does not have the one of every source."""
+
+    def plant(**fields: object) -> None:
+        row = SourceFormat(lines_reader, suffixes=(".txt", ".text"), **fields)
+        monkeypatch.setattr(reading_module, "source_format", lambda _: row)
+
+    return plant
+
+
+def test_a_file_with_one_taken_id_still_gives_its_other_documents(tmp_path, planted):
+    planted()
+    files = {f"{n}.txt": f"d{n}".encode() for n in range(100)}
+    reading = read_corpus(fill(tmp_path, files | {"z.text": b"new1\nd7 other words\nnew2"}), "any")
+    assert {"new1", "new2"} < {item.doc_id for item in reading.documents}
+    assert reading.quarantined == (("z.text", "its id has another text (d7 was read from 7.txt)"),)
+
+
+@pytest.mark.parametrize("doc_id", ["../../x", "a" * 151, "a\x1bb", "a/b"])
+def test_a_document_whose_id_is_no_file_name_is_quarantined(tmp_path, planted, doc_id):
+    planted()
+    files = {f"{n}.txt": f"d{n}".encode() for n in range(100)} | {"bad.txt": doc_id.encode()}
+    ((place, reason),) = read_corpus(fill(tmp_path, files), "any").quarantined
+    assert place == "bad.txt"
+    assert reason.startswith("its id is no file name (")
+    assert len(reason) < 80
+    assert reason.isprintable()
+
+
+def test_a_document_with_an_endless_title_is_quarantined():
+    assert fault(document("d")) == ""
+    assert fault(replace(document("d"), title="x" * 401)) == "its title is longer than 400 characters or a line"
+    assert fault(replace(document("d"), family="x\ny")) == "its family is longer than 400 characters or a line"
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"), [("memory", "needs more memory than there is"), ("recursion", "nested too deep")]
+)
+def test_a_reader_that_runs_out_of_memory_or_stack_quarantines_the_file(tmp_path, planted, what, reason):
+    planted()
+    files = {f"{n}.txt": f"d{n}".encode() for n in range(100)} | {"bad.txt": f"x {what}".encode()}
+    assert read_corpus(fill(tmp_path, files), "any").quarantined == (("bad.txt", reason),)
+
+
+def test_any_other_exception_of_a_reader_is_a_defect_and_surfaces(tmp_path, planted):
+    planted()
+    with pytest.raises(KeyError):
+        read_corpus(fill(tmp_path, {"1.txt": b"x defect"}), "any")
+
+
+def test_a_file_above_the_limit_is_quarantined_unread(tmp_path, planted):
+    planted(max_bytes=50)
+    files = {f"{n}.txt": f"d{n}".encode() for n in range(100)} | {"big.txt": b"x defect" + b" " * 50}
+    ((place, reason),) = read_corpus(fill(tmp_path, files), "any").quarantined
+    assert (place, reason) == ("big.txt", "0 MB, more than the limit of 0 MB")
+
+
+def test_only_the_newest_of_a_family_stays_where_the_source_says_so(tmp_path, planted):
+    planted(newest=lambda item: (int(item.doc_id.partition("v")[2]),))
+    reading = read_corpus(fill(tmp_path, {"1.txt": b"R1v9\nR1v10\nR1v2\nR2v1"}), "any")
+    assert [item.doc_id for item in reading.documents] == ["R1v10", "R2v1"]
+    assert reading.n_superseded == 2
+
+
+def test_what_is_outside_the_scope_is_counted_unless_an_option_asks_for_it(tmp_path, planted):
+    planted(options={"notice": "notices too"})
+    folder = fill(tmp_path, {"1.txt": b"a\nb notice\nc notice", "2.txt": b"d notice", "3.txt": b""})
+    reading = read_corpus(folder, "any")
+    assert ([item.doc_id for item in reading.documents], reading.skipped) == (["a"], {"notices": 3})
+    assert reading.n_empty == 1
+    assert len(read_corpus(folder, "any", frozenset({"notice"})).documents) == 4
+
+
+def test_a_corpus_of_nothing_but_what_is_out_of_scope_is_an_input_error(tmp_path, planted):
+    planted()
+    with pytest.raises(InputError, match="holds no document of any: 1 left out as notices"):
+        read_corpus(fill(tmp_path, {"1.txt": b"b notice"}), "any")
+
+
+def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
+    seen = {}
+
+    def enrich(documents, sidecars):
+        seen.update(sidecars)
+        return [document(item.doc_id, "enriched") for item in documents]
+
+    planted(sidecar=r"(^|/)index\.(yaml|txt)$", enrich=enrich)
+    reading = read_corpus(fill(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
+    assert seen == {"a/index.txt": b"d2", "index.yaml": b"y"}
+    assert [item.text for item in reading.documents] == ["enriched"]
+    assert (reading.n_files, reading.n_ignored) == (1, 0)
+
+
+def titled(documents, sidecars):
+    """Documents with the words of all sidecars as their title."""
+    if "recursion" in "".join(map(bytes.decode, sidecars.values())):
+        raise RecursionError
+    for place, data in sidecars.items():
+        if data == b"bad":
+            raise DocumentError(place, "no list")
+    return [replace(item, title=b"+".join(sidecars.values()).decode()) for item in documents]
+
+
+def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_path, planted):
+    planted(sidecar="yaml$", enrich=titled)
+    files = {f"{n}.txt": f"d{n}".encode() for n in range(200)}
+    sidecars = {"a.yaml": b"good", "b.yaml": b"bad", "c.yaml": b"recursion", "d.yaml": b"fine"}
+    reading = read_corpus(fill(tmp_path, files | sidecars), "any")
+    assert reading.quarantined == (("b.yaml", "no list"), ("c.yaml", "nested too deep"))
+    assert {item.title for item in reading.documents} == {"good+fine"}
+
+
+def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
+    planted(sidecar="yaml$", enrich=titled)
+    reading = read_corpus(fill(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
+    assert [item.title for item in reading.documents] == ["title"]
+
+
+@pytest.mark.shared
+def test_the_folder_of_real_bills_reads_with_one_version_in_two_formats_set_aside(shared):
+    reading = read_corpus(shared / "corpora" / "bills", "bills")
+    assert len(reading.documents) == 122
+    assert [name for name, _ in reading.quarantined] == ["bills-uslm/BILLS-116hr2157enr.xml"]
+    assert (reading.n_duplicates, reading.n_ignored) == (0, 0)

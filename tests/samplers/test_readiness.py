@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from runner.base.records import Document, Section, Span
+from samplers.corpus.near_duplicates import near_duplicates
+from samplers.corpus.parse import Reading
+from samplers.corpus.readiness import boilerplate_share, lines, readiness
+
+
+def document(n: int, text: str, stratum: str = "a", status: str = "") -> Document:
+    sections = (Section(Span(0, 4), 1, "section", "Sec. 1"),)
+    return Document(f"d{n:03}", text, "title", stratum, f"f{n // 2}", "", sections, status)
+
+
+def reading(documents: list[Document], **fields: object) -> Reading:
+    values = {
+        "quarantined": (),
+        "n_files": len(documents),
+        "n_empty": 0,
+        "n_duplicates": 0,
+        "n_ignored": 0,
+        "n_superseded": 0,
+        "n_characters": 90,
+        "skipped": {},
+        "left_out": {"metadata": 10},
+    }
+    return Reading(tuple(documents), **(values | fields))
+
+
+def report_of(documents: list[Document], **fields: object) -> dict:
+    return readiness(reading(documents, **fields), near_duplicates(documents))
+
+
+LONG = " ".join(f"word{n}" for n in range(200))
+
+
+def test_a_report_counts_what_the_corpus_held():
+    documents = [document(n, LONG + f" {n % 3} " * n, "ab"[n % 2], "reserved" if n == 3 else "") for n in range(6)]
+    quarantined = (
+        ("a.xml", "malformed XML (line 1)"),
+        ("b.xml", "malformed XML (line 9)"),
+        ("c.xml", "the file is empty"),
+    )
+    report = report_of(documents, quarantined=quarantined, n_files=9, n_superseded=4, skipped={"notices": 7})
+    assert (report["files"], report["files_quarantined"], report["documents"]) == (9, 3, 6)
+    assert report["quarantine_reasons"] == {"malformed XML": 2, "the file is empty": 1}
+    assert (report["sections"], report["families"], report["documents_superseded"]) == (6, 3, 4)
+    assert report["documents_out_of_scope"] == {"notices": 7}
+    assert report["statuses"] == {"live": 5, "reserved": 1}
+    assert report["strata"] == {"a": 3, "b": 3}
+    assert report["coverage"] == 0.9
+    assert report["characters"] == sum(len(item.text) for item in documents)
+    sizes = sorted(len(item.text) for item in documents)
+    assert report["length_quantiles"] == {
+        "p0": sizes[0],
+        "p10": sizes[0],
+        "p50": sizes[2],
+        "p90": sizes[4],
+        "p100": sizes[5],
+    }
+
+
+def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
+    documents = [document(n, LONG if n < 4 else f"{n} other " * 50) for n in range(10)]
+    report = report_of(documents)
+    assert report["near_duplicate_rate"] == 0.3
+    assert report["largest_clusters"] == [["d000", "d001", "d002", "d003"]]
+
+
+@pytest.mark.parametrize(("n_with", "n_all", "expected"), [(4, 6, 0), (5, 6, 5 * 8), (5, 100, 0), (6, 100, 6 * 8)])
+def test_a_line_is_boilerplate_in_more_than_a_twentieth_of_the_documents_and_in_five(n_with, n_all, expected):
+    documents = [document(n, f"{n:08}\n" + "  the line\n" * (n < n_with)) for n in range(n_all)]
+    assert boilerplate_share(documents) == expected / (8 * n_all + 8 * n_with)
+
+
+def test_a_line_that_one_document_repeats_is_not_boilerplate():
+    documents = [document(0, "same\n" * 100), *(document(n, f"other {n}") for n in range(1, 10))]
+    assert boilerplate_share(documents) == 0
+
+
+def test_a_report_is_plain_json_and_its_lines_say_the_same():
+    documents = [document(n, LONG) for n in range(12)]
+    many = tuple((f"{n}.xml", f"reason {n}") for n in range(12))
+    report = report_of(documents, quarantined=many, n_files=600, n_ignored=3)
+    assert json.loads(json.dumps(report)) == report
+    said = "\n".join(lines(report))
+    assert "files: 600 read, 0 of them empty and 12 quarantined; 3 of other kinds" in said
+    assert "  and 2 more" in said
+    assert "near-duplicates: 91.7% of the documents, 1 clusters" in said
+    assert "  12: d000, d001, d002, ..." in said
+    assert all(len(line) < 200 for line in lines(report))

@@ -1,0 +1,63 @@
+"""What the readers and chunkers make of all real files, and that the documents say so."""
+
+import shutil
+
+import pytest
+
+from chunkers.registry import limit_of
+from runner.commands import main as cli
+from runner.embed.chunk_corpus import chunk_corpus
+from runner.embed.chunk_health import chunk_health
+from runner.eval_set.catalog import SOURCES
+from samplers.corpus.parse import read_corpus
+from samplers.registry import SAMPLERS
+from tests.support.corpora_table import FOLDERS, PAGE, with_table
+from tests.support.reader_goldens import GOLDEN, fixtures
+
+
+@pytest.mark.shared
+def test_the_table_of_real_files_is_what_the_readers_make_of_them(shared):
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_table(text, shared / "corpora") == text, "python -m tests.support.corpora_table CORPORA"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
+def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is_not_degenerate(shared, folder):
+    source = SOURCES[FOLDERS[folder]]
+    documents = read_corpus(shared / "corpora" / folder, source.reader).documents
+    limit = limit_of(source.structural_chunker)
+    health = chunk_health(chunk_corpus(documents, source.structural_chunker), documents, limit)
+    assert health.coverage == 1.0
+    assert 0 < health.tokens_p50 <= health.tokens_max <= limit
+    assert health.degenerate == []
+
+
+@pytest.mark.shared
+def test_status_files_beside_the_bills_are_no_documents_and_change_no_text(shared, tmp_path):
+    for folder in ("bills", "bill_status"):
+        shutil.copytree(shared / "corpora" / folder, tmp_path / folder)
+    alone = {document.doc_id: document for document in read_corpus(shared / "corpora" / "bills", "bills").documents}
+    beside = read_corpus(tmp_path, "bills")
+    assert [document.doc_id for document in beside.documents] == sorted(alone)
+    assert all(document.sha256 == alone[document.doc_id].sha256 for document in beside.documents)
+    assert all(document.stratum.startswith(alone[document.doc_id].stratum) for document in beside.documents)
+
+
+@pytest.mark.parametrize("source", SAMPLERS)
+def test_one_command_reaches_the_health_of_a_sources_chunks(tmp_path, capsys, source):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for path in fixtures(source):
+        refused = path.with_name(path.name + GOLDEN)
+        if not refused.exists() or not refused.read_text(encoding="utf-8").startswith("refused"):
+            shutil.copy(path, corpus)
+    name = SOURCES[source].structural_chunker
+    sets = f"--eval-set-path={tmp_path / 'sets'}"
+    command = ["status", "--chunks", f"--source={source}", sets, f"--corpus-path={corpus}", f"--chunkers={name}"]
+    assert cli.main(command) in (0, 1)
+    out = capsys.readouterr().out
+    assert f"{name}: " in out
+    assert "covered 100.00%" in out
+    assert "tokenizers that are not on this machine: arctic-l-v2.0" in out
+    assert [path for path in (tmp_path / "sets").rglob("*") if path.is_file()] == []

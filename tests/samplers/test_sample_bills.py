@@ -1,0 +1,355 @@
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.registry import source_format
+from samplers.source_format import FileContent
+from samplers.sources.bills.sample_bills import TITLE_LENGTH, length_bucket, read_bill
+
+FIXTURES = Path(__file__).parents[1] / "data" / "bills"
+BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
+
+
+def read(name: str, as_name: str = "") -> Document:
+    return read_bill((FIXTURES / name).read_bytes(), as_name or name)
+
+
+def bill(text: str, title: str = "", form: str = "", stage: str = "") -> bytes:
+    meta = f"<metadata><dublinCore><title>{title}</title></dublinCore></metadata><form>{form}</form>"
+    return f'<bill bill-stage="{stage}">{meta}<legis-body><text>{text}</text></legis-body></bill>'.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "doc_id", "family", "stratum", "title"),
+    [
+        (
+            "BILLS-117hr9001ih.xml",
+            "BILLS-117hr9001ih",
+            "117-hr-9001",
+            "117/house/introduced/short",
+            "H.R. 9001 (117th, introduced in House): Village Pond Restoration Act",
+        ),
+        (
+            "BILLS-118s9002rs.xml",
+            "BILLS-118s9002rs",
+            "118-s-9002",
+            "118/senate/reported/short",
+            "S. 9002 (118th, reported in Senate): Lighthouse Appropriations Act, 2025",
+        ),
+        (
+            "BILLS-112hr9003enr.xml",
+            "BILLS-112hr9003enr",
+            "112-hr-9003",
+            "112/house/enrolled/short",
+            "H.R. 9003 (112th, enrolled): To name a ferry",
+        ),
+        (
+            "BILLS-116hr9004rfs.xml",
+            "BILLS-116hr9004rfs",
+            "116-hr-9004",
+            "116/house/received/short",
+            "H.R. 9004 (116th, referred in Senate): Orchard Care Act",
+        ),
+        (
+            "BILLS-116sconres9005ats.xml",
+            "BILLS-116sconres9005ats",
+            "116-sconres-9005",
+            "116/senate/passed/short",
+            "S.Con.Res. 9005 (116th, agreed to Senate): Honouring beekeepers",
+        ),
+        (
+            "BILLS-116hr9006eas.xml",
+            "BILLS-116hr9006eas",
+            "116-hr-9006",
+            "116/house/passed/short",
+            "H.R. 9006 (116th, engrossed amendment Senate): AMENDMENTS to 116 HR 9006",
+        ),
+    ],
+)
+def test_a_bill_is_identified_by_what_it_says_of_itself(
+    name: str, doc_id: str, family: str, stratum: str, title: str
+) -> None:
+    document = read(name, as_name="download.xml")
+    assert (document.doc_id, document.family) == (doc_id, family)
+    assert (document.stratum, document.title) == (stratum, title)
+    assert document.url == f"https://www.govinfo.gov/app/details/{doc_id}"
+
+
+def test_the_document_wins_over_a_file_name_that_says_otherwise() -> None:
+    assert read("BILLS-117hr9001ih.xml", "BILLS-118hr1ih.xml").doc_id == "BILLS-117hr9001ih"
+
+
+def test_a_suffix_of_the_file_name_keeps_two_renderings_of_one_version_apart() -> None:
+    draft = read("BILLS-117hr9001ih.xml", "BILLS-117hr9001ih-draft.xml")
+    assert draft.doc_id == "BILLS-117hr9001ih-draft"
+    assert draft.family == "117-hr-9001"
+    assert draft.url.endswith("/BILLS-117hr9001ih")
+
+
+def test_the_file_name_fills_what_the_document_leaves_open() -> None:
+    document = read_bill(bill("x", title="HR 5: Title."), "BILLS-115hr5rh.xml")
+    assert document.doc_id == "BILLS-115hr5rh"
+    assert document.title == "H.R. 5 (115th, reported in House): Title"
+
+
+def test_a_document_that_states_nothing_is_named_after_its_file() -> None:
+    document = read_bill(bill("x"), "some folder/my bill.xml")
+    assert (document.doc_id, document.family) == ("my-bill", "my-bill")
+    assert document.stratum == "unknown/unknown/other/short"
+    assert (document.title, document.url) == ("my-bill", "")
+
+
+@pytest.mark.parametrize(
+    ("congress", "number"),
+    [
+        ("117th CONGRESS", "117"),
+        ("One Hundred Third Congress of the United States of America", "103"),
+        ("One Hundred Twelfth Congress", "112"),
+        ("One Hundred Twentieth Congress", "120"),
+        ("One Hundred and Twenty-First Congress", "121"),
+        ("Ninety-Ninth Congress", "99"),
+    ],
+)
+def test_the_congress_is_read_from_figures_and_words(congress: str, number: str) -> None:
+    form = f"<congress>{congress}</congress><legis-num>S. J. Res. 7</legis-num>"
+    document = read_bill(bill("x", form=form, stage="Introduced-in-Senate"), "x.xml")
+    assert document.doc_id == f"BILLS-{number}sjres7is"
+
+
+def test_only_congresses_that_govinfo_holds_have_a_link() -> None:
+    form = "<congress>41st CONGRESS</congress><legis-num>H. R. 201</legis-num>"
+    assert read_bill(bill("x", form=form, stage="Introduced-in-House"), "x.xml").url == ""
+
+
+def test_a_long_title_is_cut_between_words() -> None:
+    document = read_bill(bill("x", title=f"117 HRES 1 IH: Providing {'for the bill ' * 60}"), "x.xml")
+    head, _, named = document.title.partition(": ")
+    assert head == "H.Res. 1 (117th, introduced in House)"
+    assert named.removesuffix(" …") in "Providing " + "for the bill " * 60
+    assert named.split()[-2] in ("for", "the", "bill")
+    assert len(named) <= TITLE_LENGTH + 2
+
+
+def test_length_buckets_have_exclusive_upper_ends() -> None:
+    sizes = (1, 3_999, 4_000, 19_999, 20_000, 99_999, 100_000)
+    buckets = ["short", "short", "medium", "medium", "long", "long", "very-long"]
+    assert [length_bucket(size) for size in sizes] == buckets
+
+
+TAGS = [b"section", b"text", b"quoted-block", b"enum", b"header", b"title", b"form", b"toc", b"quote", b"content"]
+
+
+def mutated(data: bytes, seed: int) -> bytes:
+    """A file truncated, with bytes flipped, a slice removed or repeated, or a tag's name changed throughout."""
+    rng = random.Random(seed)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(data)) if data else 0
+        choice = rng.randrange(6)
+        if choice == 0:
+            data = data[:at]
+        elif choice == 1:
+            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+        elif choice == 2:
+            data = data[:at] + data[at + rng.randrange(60) :]
+        elif choice == 3:
+            data = data[: at + 40] + data[at:]
+        else:
+            old, new = rng.sample(TAGS, 2)
+            for form in (b"<%s>", b"</%s>", b"<%s "):
+                data = data.replace(form % old, form % new)
+    return data
+
+
+def mutations(paths: list[Path], n: int) -> Iterator[bytes]:
+    files = [path.read_bytes() for path in paths]
+    for seed in range(n):
+        yield mutated(files[seed % len(files)], seed)
+
+
+def test_a_damaged_file_is_a_document_or_a_document_error() -> None:
+    reasons = []
+    for data in mutations(BILLS, 1200):
+        try:
+            read_bill(data, "damaged.xml")
+        except DocumentError as error:
+            reasons.append(error.reason)
+    assert 100 < len(reasons) < 1000
+    assert all(0 < len(reason) <= 80 for reason in reasons)
+
+
+def markdown(name: str) -> FileContent:
+    return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
+
+
+def test_every_version_in_derived_markdown_is_a_document_of_one_family() -> None:
+    introduced, engrossed = markdown("119hr9007.md").documents
+    assert (introduced.doc_id, engrossed.doc_id) == ("BILLS-119hr9007ih", "BILLS-119hr9007eh")
+    assert introduced.family == engrossed.family == "119-hr-9007"
+    assert introduced.title == "H.R. 9007 (119th, introduced in House): Towpath Repair Act of 2025"
+    assert introduced.stratum == "119/house/introduced/short/Transportation and Public Works"
+
+
+def test_what_others_wrote_about_a_bill_is_no_text_of_it() -> None:
+    content = markdown("119hr9007.md")
+    assert content.documents[0].text.startswith(
+        "To repair towpaths, and for other purposes.\n\n1. Short title\nThis Act"
+    )
+    assert not any("somebody else" in document.text or "Timeline" in document.text for document in content.documents)
+    assert set(content.left_out) == {"metadata", "form", "markup"}
+
+
+def test_levels_of_markdown_follow_their_designators() -> None:
+    sections = markdown("119hr9007.md").documents[0].sections
+    found = [(section.kind, section.label.partition(" ")[0]) for section in sections if section.kind != "section"]
+    assert found == [
+        ("subsection", "(a)"),
+        ("paragraph", "(1)"),
+        ("paragraph", "(2)"),
+        ("subparagraph", "(A)"),
+        ("clause", "(i)"),
+        ("clause", "(ii)"),
+        ("subclause", "(I)"),
+        ("subclause", "(II)"),
+        ("item", "(aa)"),
+        ("item", "(bb)"),
+        ("subparagraph", "(B)"),
+        ("subsection", "(b)"),
+        ("subsection", "(h)"),
+        ("subsection", "(i)"),
+    ]
+
+
+def test_what_a_resolution_resolves_is_a_section() -> None:
+    introduced, engrossed = markdown("119hconres9009.md").documents
+    (resolved, fiddlers) = introduced.sections
+    assert (resolved.kind, resolved.level) == (fiddlers.kind, fiddlers.level) == ("section", 11)
+    assert resolved.label == "That, pursuant to the Barn Act of 1902, …"
+    assert introduced.text[resolved.span.start : resolved.span.end].endswith("spurs.")
+    assert [each.label for each in engrossed.sections] == ["Sec. 1. Dancers"]
+
+
+def test_a_version_without_source_is_known_by_heading_title_and_congress() -> None:
+    (document,) = markdown("119sres9008.md").documents
+    assert document.doc_id == "BILLS-119sres9008is"
+    assert document.stratum == "119/senate/introduced/short/Agriculture and Food"
+
+
+def assert_markdown_accounted(data: bytes, content: FileContent) -> None:
+    texts = sum(len("".join(document.text.split())) for document in content.documents)
+    assert len("".join(data.decode().split())) == texts - content.supplied + sum(content.left_out.values())
+
+
+@pytest.mark.parametrize("name", ["119hr9007.md", "119sres9008.md", "119hconres9009.md"])
+def test_every_character_of_markdown_is_text_or_left_out_for_a_reason(name: str) -> None:
+    assert_markdown_accounted((FIXTURES / name).read_bytes(), markdown(name))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"# HR 1: x\n\n## Summary\n\nNone.\n", '"## Full Bill Text" is missing'),
+        (b"# HR 1: x\n\n## Full Bill Text\n\nwords\n", "no version"),
+        (b"## Full Bill Text\n\n### IH\n- Date: 2025\n\n## Timeline\n", "no version"),
+        (b"\xff\xfe## Full", r"not UTF-8 \(byte 0\)"),
+    ],
+)
+def test_markdown_without_a_bill_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        source_format("bills").read(data, "119hr1.md", frozenset())
+
+
+def test_a_long_hostile_line_of_markdown_is_read_in_one_pass() -> None:
+    for filler in (b" ", b"x", b"\n", b"*", b"#", b"(", b"**(a)**\n", b"### IH\n", b"\x01\x02"):
+        for before in (b"", b"#### ", b"##### (a) ", b"**("):
+            data = b"# HR 1: x\n## Full Bill Text\n### IH\n" + before + filler * (100_000 // len(filler)) + b"x\nend"
+            assert source_format("bills").read(data, "119hr1.md", frozenset()).documents
+
+
+def status(congress: int, kind: str, number: int, area: str, prefix: str = "") -> bytes:
+    """A file in the present form, or in the older one, whose names begin with "bill"."""
+    names = ("billType", "billNumber") if prefix else ("type", "number")
+    facts = f"<congress>{congress}</congress><{names[0]}>{kind}</{names[0]}><{names[1]}>{number}</{names[1]}>"
+    stated = f"<policyArea><name>{area}</name></policyArea>" if area else ""
+    return f"<billStatus><bill>{facts}<subjects>{stated}</subjects>{stated}</bill></billStatus>".encode()
+
+
+def test_bill_status_files_put_the_policy_area_behind_the_stratum() -> None:
+    bills = [read(path.name) for path in BILLS if path.stem in ("BILLS-117hr9001ih", "BILLS-118s9002rs")]
+    (version, _) = markdown("119hr9007.md").documents
+    files = {
+        "status/BILLSTATUS-117hr9001.xml": status(117, "HR", 9001, "Water Resources", "bill"),
+        "status/BILLSTATUS-118s9002.xml": status(118, "S", 9002, ""),
+        "status/BILLSTATUS-119hr9007.xml": status(119, "HR", 9007, "Animals"),
+    }
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    enriched = enrich([*bills, version], files)
+    assert [document.stratum for document in enriched] == [
+        "117/house/introduced/short/Water Resources",
+        "118/senate/reported/short",
+        "119/house/introduced/short/Transportation and Public Works",
+    ]
+    assert [document.sha256 for document in enriched] == [document.sha256 for document in [*bills, version]]
+
+
+def test_bill_status_files_are_sidecars_and_bills_are_not() -> None:
+    sidecar = source_format("bills").sidecar
+    assert re.search(sidecar, "bill_status/BILLSTATUS-117hr9001.xml")
+    assert re.search(sidecar, "DEV-BILLSTATUS-115hr367.xml")
+    assert not re.search(sidecar, "bills/BILLS-117hr9001ih.xml")
+
+
+@pytest.mark.parametrize("data", [b"<bill/>", b"<billStatus/>", b"<billStatus>"])
+def test_a_sidecar_that_is_no_bill_status_is_an_error_with_its_place(data: bytes) -> None:
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    with pytest.raises(DocumentError) as caught:
+        enrich([], {"x/BILLSTATUS-1hr1.xml": data})
+    assert caught.value.name == "x/BILLSTATUS-1hr1.xml"
+
+
+@pytest.mark.shared
+def test_every_real_bill_status_reads(shared: Path) -> None:
+    enrich = source_format("bills").enrich
+    assert enrich is not None
+    paths = sorted((shared / "corpora" / "bill_status").rglob("*.xml"))
+    (document,) = markdown("119sres9008.md").documents
+    bare = replace(document, family="117-hr-6658", stratum="117/house/introduced/short")
+    (enriched,) = enrich([bare], {path.name: path.read_bytes() for path in paths})
+    assert enriched.stratum == "117/house/introduced/short/Taxation"
+
+
+@pytest.mark.shared
+def test_every_version_in_real_markdown_is_a_document_with_its_sections(shared: Path) -> None:
+    n_documents = 0
+    for path in sorted((shared / "corpora" / "bills_119_markdown").rglob("*.md")):
+        data = path.read_bytes()
+        content = source_format("bills").read(data, path.name, frozenset())
+        assert_markdown_accounted(data, content)
+        full_text = data.decode().partition("\n## Full Bill Text\n")[2]
+        sections = [s for document in content.documents for s in document.sections if s.kind == "section"]
+        n_resolved = len(re.findall(r"\nThat,? (?=[^\n])", full_text))
+        assert len(sections) == full_text.count("\n#### ") + n_resolved, path.name
+        assert all(document.sections for document in content.documents)
+        assert all(document.doc_id.startswith(f"BILLS-{path.stem}") for document in content.documents)
+        assert {document.stratum.count("/") for document in content.documents} == {4}
+        n_documents += len(content.documents)
+    assert n_documents == 309
+
+
+@pytest.mark.shared
+def test_every_real_bill_reads_and_says_which_it_is(shared: Path) -> None:
+    for path in sorted((shared / "corpora" / "bills").rglob("*.xml")):
+        (document,) = source_format("bills").read(path.read_bytes(), path.name, frozenset()).documents
+        assert document.doc_id.startswith("BILLS-1")
+        assert document.url.startswith("https://www.govinfo.gov/app/details/BILLS-") or "2245" in document.doc_id
+        assert "unknown" not in document.stratum
+        assert ": " in document.title
+        if path.stem not in ("BILLS-113hr65ih", "BILLS-S2245_IS"):  # named after the wrong Congress, and by a draft
+            assert document.doc_id == path.stem

@@ -1,0 +1,467 @@
+"""Committee reports: headings by layout, tables by their rules and leaders, the law and the letters they reprint."""
+
+import html
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunkers.registry import LIMITS, chunker
+from runner.base.errors import DocumentError
+from runner.base.records import Document, Section
+from samplers.formats.printed.text import read_page
+from samplers.source_format import FileContent
+from samplers.sources.committee_reports.contents import Contents, listed_ranks
+from samplers.sources.committee_reports.cover import Cover, read_cover
+from samplers.sources.committee_reports.sample_committee_reports import EXISTING_LAW, FORMAT
+from samplers.sources.committee_reports.tables import Tables
+
+FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
+CHUNKER = "section_aware_committee_v1"
+COVER = (
+    "[House Report 116-7]\n\n" + "=" * 70 + "\n\n" + " " * 30 + "A TITLE\n" + " " * 32 + "_______\n\n"
+    "  Mr. Larch, from the Committee on Rules, submitted the following\n\n" + " " * 26 + "[To accompany H.R. 9]\n\n"
+)
+_TAG = re.compile(r"</?(?:html|title|body|pre|INF)>")
+
+
+def page(body: str, cover: str = COVER) -> bytes:
+    return f"<html><title>T</title><body><pre>\n{cover}{body}\n</pre></body></html>".encode()
+
+
+def content(body: str, *options: str) -> FileContent:
+    return FORMAT.read(page(body), "CRPT-116hrpt7.htm", frozenset(options))
+
+
+def document(body: str) -> Document:
+    return content(body).documents[0]
+
+
+def centred(text: str) -> str:
+    return text.center(72).rstrip()
+
+
+def part(read: Document, label: str) -> Section:
+    return next(section for section in read.sections if section.label == label)
+
+
+def words(read: Document, section: Section) -> str:
+    return read.text[section.span.start : section.span.end]
+
+
+def fixture(name: str, *options: str) -> Document:
+    path = next(path for path in FIXTURES if path.stem.endswith(name))
+    return FORMAT.read(path.read_bytes(), path.name, frozenset(options)).documents[0]
+
+
+def cover(name: str) -> Cover:
+    path = next(path for path in FIXTURES if path.stem.endswith(name))
+    stated = read_cover(read_page(path.read_bytes(), path.name).text)
+    assert stated is not None
+    return stated
+
+
+def check_account(source: bytes, name: str, *options: str) -> None:
+    read = FORMAT.read(source, name, frozenset(options))
+    kept = sum(len("".join(each.text.split())) for each in read.documents)
+    in_file = len("".join(html.unescape(_TAG.sub("", source.decode("utf-8", "replace"))).split()))
+    assert in_file == kept - read.supplied + sum(read.left_out.values())
+
+
+def test_the_cover_says_which_report_it_is() -> None:
+    stated = cover("118srpt901")
+    assert (stated.package, stated.citation) == ("CRPT-118srpt901", "S. Rept. 118-901")
+    assert stated.title == "COVERED BRIDGES AND LIGHTHOUSES, AND RELATED AGENCIES APPROPRIATIONS BILL, 2025"
+    assert stated.committee == "Committee on Appropriations"
+    assert (stated.accompanies, stated.calendar) == ("S. 4999", "Calendar No. 935")
+    assert cover("117hrpt904").calendar == "House Calendar No. 31"
+
+
+@pytest.mark.parametrize(
+    ("name", "stratum", "accompanies"),
+    [
+        ("118srpt901", "senate/appropriations/report/short", "S. 4999"),
+        ("116hrpt902", "house/transportation-and-infrastructure/report/short", "H.R. 911"),
+        ("115srpt903", "senate/commerce-science-and-transportation/report/short", "S. 903"),
+        ("118srpt906", "senate/appropriations/report/short", "S. 5006"),
+        ("117hrpt904", "house/rules/rule/short", "H. Res. 1156"),
+        ("114hrpt905", "house/conference/conference/short", "H.R. 22"),
+        ("116erpt2", "senate/foreign-relations/executive/short", "Treaty Doc. 112-8"),
+    ],
+)
+def test_a_stratum_names_chamber_committee_and_kind(name: str, stratum: str, accompanies: str) -> None:
+    assert fixture(name).stratum == stratum
+    assert cover(name).accompanies == accompanies
+    assert f"on {accompanies})" in fixture(name).title
+
+
+def test_a_part_of_a_report_has_its_own_id() -> None:
+    for printed, expected in (
+        (", Part 2", "CRPT-116hrpt7-pt2"),
+        (" Part IV", "CRPT-116hrpt7-pt4"),
+        ("", "CRPT-116hrpt7"),
+    ):
+        source = page("    Words.", COVER.replace("116-7]", f"116-7{printed}]"))
+        assert FORMAT.read(source, "x.htm", frozenset()).documents[0].doc_id == expected
+
+
+def test_the_contents_are_left_out_and_give_the_levels() -> None:
+    read = fixture("118srpt901")
+    levels = {section.label: section.level for section in read.sections if section.kind in ("title", "heading")}
+    assert levels["TITLE I"] == 1
+    assert levels["DEPARTMENT OF BRIDGES"] == 2
+    assert levels["Office of the Surveyor"] == 3
+    assert levels["SALARIES AND EXPENSES"] == 4
+    assert levels["COMMITTEE RECOMMENDATIONS"] == levels["PROGRAM DESCRIPTION"] == 5
+    assert levels["Keeping of the Lights, Buoys and Markers of the Northern Coast"] == 3
+    assert levels["BUDGETARY IMPACT OF BILL"] == 1
+    assert "C O N T E N T S" not in read.text
+    assert read.text.count("Salaries and Expenses") == 0
+
+
+def test_without_contents_titles_hold_capitals_and_those_small_letters() -> None:
+    headings = (
+        "TITLE I",
+        "DEPARTMENT OF BRIDGES",
+        "Office of the Surveyor",
+        "COMMITTEE RECOMMENDATION",
+        "Bureau of Paint",
+    )
+    read = document("".join(f"{centred(heading)}\n\n    Words.\n\n" for heading in headings))
+    assert [part(read, heading).level for heading in headings] == [1, 2, 3, 4, 3]
+
+
+def test_the_lines_of_a_heading_are_joined() -> None:
+    read = document(
+        f"{centred('COMPLIANCE WITH THE STANDING RULES OF THE SENATE AND OF THE')}\n{centred('HOUSE')}\n\n    Words."
+    )
+    assert part(read, "COMPLIANCE WITH THE STANDING RULES OF THE SENATE AND OF THE HOUSE")
+
+
+def parents(read: Document) -> list[tuple[str, str]]:
+    """Each heading with the one that holds it, "" for the outermost."""
+    found: list[tuple[str, str]] = []
+    open_: list[Section] = []
+    for section in read.sections:
+        if section.kind in ("title", "heading", "existing law"):
+            open_ = [outer for outer in open_ if outer.span.end > section.span.start]
+            found.append((section.label, open_[-1].label if open_ else ""))
+            open_.append(section)
+    return found
+
+
+def test_an_account_holds_its_description_and_recommendation() -> None:
+    held = parents(fixture("118srpt906"))
+    for account in ("LANTERNS", "FLOAT BRIDGE"):
+        assert ("PROGRAM DESCRIPTION", account) in held
+        assert ("COMMITTEE RECOMMENDATION", account) in held
+    assert ("CABLE ACCOUNTS—PROGRAM DESCRIPTION", "SALARIES AND EXPENSES") in held
+
+
+def test_a_heading_without_words_holds_the_next_one_that_the_contents_do_not_list() -> None:
+    held = parents(fixture("118srpt906"))
+    assert ("SALARIES AND EXPENSES", "CABLES OF IRON") in held
+    assert ("SALARIES AND EXPENSES", "Bureau of Ropes") in held
+    assert ("Bureau of Anchors", "DEPARTMENT OF FERRIES") in held
+
+
+def test_the_second_part_of_a_line_of_contents_holds_the_entries_under_it() -> None:
+    held = parents(fixture("118srpt906"))
+    assert ("Toll Board", "TOLLS") in held
+    assert ("Council on Fords", "RELATED AGENCIES") in held
+    assert ("RELATED AGENCIES", "TITLE III") in held
+
+
+def test_a_heading_printed_before_its_place_in_the_contents_hides_none_between() -> None:
+    headings = ["Tolls", "Ropes", "Anchors", "Tolls", "Ropes", "Sails"]
+    entries = [(1, "ropes"), (9, "anchors"), (1, "tolls"), (9, "sails")]
+    assert listed_ranks(Contents(0, 9, tuple(entries)), headings) == [0, 1, 9, 1, 0, 9]
+    assert ("Office of Inspector of Tolls", "TOLLS") in parents(fixture("118srpt906"))
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_listed"),
+    [
+        ("Office of Lantern Technology", True),
+        ("Office of the Lantern Techology", True),
+        ("Office of Lantern Techonolgy", False),
+        ("Office of Lantern Techology Operations", False),
+    ],
+)
+def test_a_heading_that_lacks_a_few_letters_of_its_entry_is_listed(printed: str, is_listed: bool) -> None:
+    entries = ((1, "ropes"), (9, "officeoflanterntechology"), (1, "tolls"))
+    ranks = listed_ranks(Contents(0, 9, entries), ["Ropes", printed, "Tolls", printed])
+    assert ranks == [1, 9 if is_listed else 0, 1, 0]
+
+
+def test_headings_in_reprinted_law_are_none_of_the_report() -> None:
+    read = fixture("118srpt906")
+    labels = [label for label, _ in parents(read)]
+    law = labels.index("COMPLIANCE WITH PARAGRAPH 12, RULE XXVI OF THE STANDING RULES OF THE SENATE")
+    assert labels[law + 1 :] == ["BUDGETARY IMPACT OF BILL", "FERRY LANDINGS BY COUNTY"]
+    assert [part(read, label).level for label in labels[law + 1 :]] == [1, 1]
+    assert "hemp] flax" not in read.text
+    assert "hemp] flax" in fixture("118srpt906", EXISTING_LAW).text
+
+
+def test_a_listed_table_ends_reprinted_law() -> None:
+    rule = "-" * 60
+    read = document(
+        f"{centred('CONTENTS')}\n\nChanges in Existing Law..... 1\nFerries..... 2\n\n"
+        f"{centred('Changes in Existing Law')}\n\n    It is shown in roman.\n\n    Sec. 1. Law.\n\n"
+        f"{centred('FERRIES')[6:]}\n{rule}\n{'Amount':>40}\n{rule}\nFerry.......  12\n{rule}\n"
+    )
+    assert "Sec. 1." not in read.text
+    assert "Ferry\t12" in words(read, part(read, "FERRIES"))
+
+
+def test_many_headings_without_words_are_nested_a_little() -> None:
+    read = document(f"{centred('HEADING')}\n\n" * 500 + "    Words.")
+    assert 2 < max(section.level for section in read.sections) < 15
+    assert len(read.sections) == 501
+
+
+@pytest.mark.parametrize(
+    "line", ["[In thousands of dollars]", "(INCLUDING TRANSFER OF FUNDS)", "$44,665,720,000", "* * *"]
+)
+def test_notes_and_figures_in_the_middle_are_no_headings(line: str) -> None:
+    assert [section.kind for section in document(f"{centred(line)}\n\n    Words.").sections] == ["introduction"]
+
+
+def test_a_paragraph_with_its_own_heading_is_an_item() -> None:
+    read = fixture("118srpt901")
+    items = [section.label for section in read.sections if section.kind == "item"]
+    assert items == [
+        "Bats in Bridges",
+        "Trusses of the Nineteenth Century and Their Repair in the Mountain States",
+    ]
+
+
+def test_leaders_become_tabs() -> None:
+    read = content(
+        "Appropriations, 2023....................................    $625,000,000\nBudget........  ........\n"
+    )
+    assert read.documents[0].text.endswith("Appropriations, 2023\t$625,000,000\nBudget")
+    assert read.left_out["leaders"] == 36 + 16
+    assert [section.kind for section in read.documents[0].sections] == ["introduction", "table"]
+
+
+def test_a_row_whose_label_leaves_room_for_two_points_is_a_row() -> None:
+    row = "Committee recommendation, advance appropriations for 2026\t9,933,000"
+    assert f"\t9,890,000\n{row}\n\n" in fixture("118srpt906").text
+
+
+def test_a_ruled_table_keeps_its_columns() -> None:
+    read = fixture("118srpt901")
+    table = words(read, part(read, "SURVEYOR OF BRIDGES [In thousands of dollars]")).split("\n")
+    assert table[1:] == [
+        "Committee Recommendation",
+        "Field Survey\t1,500",
+        "Long-Range Measurement of Trusses, Decks and Abutments\t880",
+        "Total\t2,380",
+    ]
+    assert "\n2025\t\t\t\t\\2\\42,594\n" in read.text
+    assert (
+        "\nOakes, Ash\tCounty of Holm Board of Works.\tGull Point Light\t300,000\tPredisaster Mitigation" in read.text
+    )
+
+
+def test_figures_under_their_labels_are_rows() -> None:
+    assert (
+        "\n\nAppropriations, 2024\t$176,750,000\nBudget estimate, 2025\nCommittee recommendation\t195,845,000\n\n"
+        in (fixture("118srpt901").text)
+    )
+
+
+def test_the_heads_of_columns_that_span_others_stand_above_them() -> None:
+    rule, heads = "-" * 60, "                         Authority             Outlays\n"
+    heads += "                     --------------------------------------\n"
+    heads += "                      Amount     Share     Amount     Share\n"
+    found = Tables(
+        f"\n{rule}\n{heads}{rule}\nBridges............        12         3        44         5\n{rule}\n"
+    ).found
+    assert found[0].rows == ("Authority\tOutlays", "Amount\tShare\tAmount\tShare", "Bridges\t12\t3\t44\t5")
+
+
+def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
+    without, with_law = fixture("116hrpt902"), fixture("116hrpt902", EXISTING_LAW)
+    label = "Changes in Existing Law Made by the Bill, as Reported"
+    assert words(without, part(without, label)).endswith("shown in roman):")
+    assert "[Bridge] Covered bridge program" in words(with_law, part(with_law, label))
+    assert part(without, label).kind == part(with_law, label).kind == "existing law"
+    assert part(without, "DISSENTING VIEWS").level == part(with_law, "DISSENTING VIEWS").level == 1
+    check_account(page(""), "x.htm", EXISTING_LAW)
+
+
+def test_a_report_that_changes_no_law_says_so() -> None:
+    assert fixture("115srpt903").text.endswith("would make no change to existing law.")
+
+
+def test_a_reprinted_estimate_is_a_cost_estimate() -> None:
+    read = fixture("116hrpt902")
+    estimate = words(read, part(read, "Committee Cost Estimate"))
+    assert part(read, "Committee Cost Estimate").kind == "cost estimate"
+    assert estimate.endswith("approved by Ann Rope, Deputy Director.")
+    assert part(read, "H.R. 911—Covered Bridges Act of 2019").level == 2
+
+
+def test_headings_of_an_authorising_report_are_siblings() -> None:
+    read = fixture("116hrpt902")
+    outer = [section.label for section in read.sections if section.level == 1]
+    assert outer == [
+        "",
+        "Purpose and Summary",
+        "Background and Need for Legislation",
+        "Committee Cost Estimate",
+        "Section-by-Section Analysis",
+        "Changes in Existing Law Made by the Bill, as Reported",
+        "DISSENTING VIEWS",
+    ]
+
+
+def test_a_footnote_follows_the_paragraph_that_it_interrupts() -> None:
+    rule, note = "-" * 75, "    \\1\\In 1854."
+    body = f"    The light was lit\\1\\ by a keeper who climbed a stair of\n{rule}\n{note}\n{rule}\niron.\n    Next."
+    text = document(body).text
+    assert text.endswith("who climbed a stair of iron.\n\n\\1\\In 1854.\n\nNext.")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (b"<html><body>words</body></html>", "no <pre> element"),
+        (b"<pre>\n[House Hearing, 110 Congress]\nwords</pre>", "no line '[Senate Report"),
+        (b"<pre>\n[Congressional Record Volume 151, Number 99]\n</pre>", "no line '[Senate Report"),
+        (page("", "[House Report 116-7]\n" + "=" * 70 + "\n"), "no text after the cover"),
+    ],
+)
+def test_another_file_is_refused_in_words(source: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        FORMAT.read(source, "x.htm", frozenset())
+    assert refused.value.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("options", [(), (EXISTING_LAW,)])
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_every_character_is_accounted_for(path: Path, options: tuple[str, ...]) -> None:
+    check_account(path.read_bytes(), path.name, *options)
+
+
+_PIECES = (
+    *(
+        "\n",
+        "\n\n",
+        "    ",
+        " " * 31,
+        "TITLE I",
+        "CONTENTS",
+        "Heading",
+        "words. ",
+        "words-",
+        "Label.--",
+        ".....",
+        "  12,345",
+    ),
+    *("-" * 72, "-" * 75, "-" * 112, "=" * 30, "\\1\\", "in roman", "Changes in Existing Law", "Cost Estimate", "Page"),
+    *("\x00", "\x1e", "\x1f9", "é", "&amp;", "SEC. 1. ", "[all]", "----"),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=40))
+@settings(max_examples=150)
+def test_any_arrangement_of_marks_is_a_document(pieces: list[str]) -> None:
+    read = content("".join(pieces)).documents[0]
+    assert "....." not in read.text
+
+
+@pytest.mark.parametrize(
+    "filling", [" ", "\n", ".", "-", "a", "\n" + "-" * 72, "\n\nA..... 1", "\n\n" + " " * 31 + "TITLE I"]
+)
+def test_much_of_one_thing_is_read(filling: str) -> None:
+    read = content("    Words.\n" + filling * (300_000 // len(filling))).documents[0]
+    assert "Words." in read.text
+
+
+@pytest.mark.parametrize("filling", [".", " ", ". ", " 1", "x..", "-"])
+def test_one_long_line_of_contents_is_read(filling: str) -> None:
+    line = filling * (100_000 // len(filling))
+    assert "Words." in document(f"{centred('CONTENTS')}\n\nTitle I....... 1\n{line}\n{line}x\n\n    Words.\n").text
+
+
+@cache
+def real(shared: Path) -> list[tuple[Path, Document]]:
+    files = sorted((shared / "corpora" / "committee_reports").rglob("*.htm"))
+    assert len(files) == 10
+    return [(path, FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]) for path in files]
+
+
+@pytest.mark.shared
+def test_real_reports_account_for_every_character(shared: Path) -> None:
+    for path, _ in real(shared):
+        check_account(path.read_bytes(), path.name)
+
+
+@pytest.mark.shared
+def test_real_reports_name_their_bill_and_have_no_leaders(shared: Path) -> None:
+    for path, read in real(shared):
+        assert read.doc_id == path.stem
+        assert re.search(r"\(Appropriations, on S\. \d{4}\): [A-Z ,]+BILL, 20\d\d$", read.title)
+        assert "...." not in read.text
+        assert not re.search(r"^ *[-=_]{5,}", read.text, re.M)
+        assert "  " not in read.text
+
+
+@pytest.mark.shared
+def test_real_reports_have_the_headings_that_their_contents_list(shared: Path) -> None:
+    """All but those that are spelt otherwise, of which the worst report has 5 of 48."""
+    for path, read in real(shared):
+        labels = {re.sub(r"\W", "", section.label).casefold() for section in read.sections}
+        contents = path.read_text(encoding="utf-8").partition("   Page\n")[2].partition("\n\n")[0]
+        lines = re.findall(r"^(?: {4})*(\w[^\n.:]*?)\.{4,} *\d+$", contents, re.M)
+        listed = [re.sub(r"\W", "", line).casefold() for line in lines]
+        assert len(listed) > 25
+        assert sum(entry in labels for entry in listed) >= 0.89 * len(listed), path.name
+
+
+@pytest.mark.shared
+def test_real_accounts_hold_their_description_and_recommendation(shared: Path) -> None:
+    inner = re.compile(r"(?:.{1,60}—)?(?:PROGRAM DESCRIPTION|COMMITTEE RECOMMENDATIONS?)$", re.I)
+    n = 0
+    for path, read in real(shared):
+        outer = 0
+        for section in read.sections:
+            if section.kind in ("title", "heading") and not inner.match(section.label):
+                outer = section.level
+            elif section.kind == "heading":
+                n += 1
+                assert section.level > outer, (path.name, section)
+    assert n > 600
+
+
+@pytest.mark.shared
+def test_real_titles_are_those_of_the_report(shared: Path) -> None:
+    for path, read in real(shared):
+        titles = [section for section in read.sections if section.kind == "title"]
+        assert len(titles) < 12, path.name
+        assert all(section.level == 1 for section in titles), path.name
+        assert max(section.span.end for section in titles) < 0.95 * len(read.text), path.name
+
+
+@pytest.mark.shared
+def test_real_tables_have_a_figure_in_their_rows(shared: Path) -> None:
+    for _, read in real(shared):
+        ruled = [section for section in read.sections if section.kind == "table" and section.label]
+        assert all(re.search(r"\t[$(+-]*[\d,]+|\t[A-Z]", words(read, section)) for section in ruled)
+        assert all("\t\n" not in words(read, section) for section in ruled)
+
+
+@pytest.mark.shared
+def test_real_chunks_hold_every_character_within_the_bound(shared: Path) -> None:
+    for _, read in real(shared)[:2]:
+        chunks = chunker(CHUNKER)(read)
+        assert max(chunk.n_tokens for chunk in chunks) <= LIMITS[CHUNKER]
+        covered = "".join(read.text[chunk.span.start : chunk.span.end] for chunk in chunks)
+        assert "".join(covered.split()) == "".join(read.text.split())

@@ -1,0 +1,347 @@
+"""The Congressional Record: what is a turn, what only interrupts the text, and what each page says of itself."""
+
+import html
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunkers.registry import chunker
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.source_format import FileContent
+from samplers.sources.congressional_record.sample_congressional_record import FORMAT, SHORT, facts
+from samplers.sources.congressional_record.speakers import speaker
+
+FIXTURES = sorted((Path(__file__).parents[1] / "data" / "congressional_record").glob("*.htm"))
+HEADER = (
+    "[Congressional Record Volume 165, Number 46 (Thursday, March 14, 2019)]\n[House]\n[Page H1]\n"
+    "From the Congressional Record Online\n"
+)
+_TAG = re.compile(r"</?(?:html|head|title|body|pre|a|INF)(?:\s[^<>]*)?>")
+_MARK = re.compile(r"([^\n]*)\n\s*\n\[\[Page [A-Z]+\d+\]\]\n\s*\n?([^\n]+)")
+
+
+def page(body: str, header: str = HEADER) -> bytes:
+    return f"<html><head><title>T</title></head><body><pre>\n{header}\n{body}\n</pre></body></html>".encode()
+
+
+def content(body: str, name: str = "CREC-2019-03-14-pt1-PgH1.htm") -> FileContent:
+    return FORMAT.read(page(body), name, frozenset())
+
+
+def document(body: str) -> Document:
+    return content(body).documents[0]
+
+
+def turns(read: Document) -> list[str]:
+    return [part.label for part in read.sections if part.kind == "turn"]
+
+
+def fixture(name: str) -> Document:
+    path = next(path for path in FIXTURES if path.stem.endswith(name))
+    return FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
+
+
+def n_visible(source: bytes) -> int:
+    return len("".join(html.unescape(_TAG.sub("", source.decode("utf-8", "replace"))).split()))
+
+
+def check_account(source: bytes, name: str) -> None:
+    read = FORMAT.read(source, name, frozenset())
+    kept = sum(len("".join(each.text.split())) for each in read.documents)
+    assert n_visible(source) == kept - read.supplied + sum(read.left_out.values())
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("Mr. McCAIN. Mr. President, I rise.", "Mr. McCAIN"),
+        ("Mr. BROWN of Ohio. Mr. Speaker, I rise.", "Mr. BROWN of Ohio"),
+        ("Ms. MILLENDER-McDONALD. I rise.", "Ms. MILLENDER-McDONALD"),
+        ("Ms. ROS-LEHTINEN. I rise.", "Ms. ROS-LEHTINEN"),
+        ("Ms. EDDIE BERNICE JOHNSON of Texas. I rise.", "Ms. EDDIE BERNICE JOHNSON of Texas"),
+        ("Mr. de la GARZA. I rise.", "Mr. de la GARZA"),
+        ("Mr. DeFAZIO (during the reading). I rise.", "Mr. DeFAZIO"),
+        ("Mr. Manager ROWAN. I rise.", "Mr. Manager ROWAN"),
+        ("Ms. VELÁZQUEZ. I rise.", "Ms. VELÁZQUEZ"),
+        ("The PRESIDING OFFICER. Without objection.", "The PRESIDING OFFICER"),
+        ("The PRESIDING OFFICER (Mr. Rowan). Without objection.", "The PRESIDING OFFICER (Mr. Rowan)"),
+        ("The SPEAKER pro tempore (Ms. Birch). Order.", "The SPEAKER pro tempore (Ms. Birch)"),
+        ("The Acting CHAIR. Order.", "The Acting CHAIR"),
+        ("Mr. Lewis of Kentucky asked and was given permission.", ""),
+        ("Mr. Hale. And so on.", ""),
+        ("Mr. PUTNAM, from the Committee on Rules, submitted a report.", ""),
+        ("Mr. ROWAN (at the request of Ms. BIRCH) for today.", ""),
+        ("Mr. ROWAN addressed the Chair.", ""),
+        ("The OECD. That is where it comes from.", ""),
+        ("The PRESIDENT pro tempore led the Pledge of Allegiance, as follows:", ""),
+        ("Mr. Speaker, I yield back.", ""),
+    ],
+)
+def test_a_turn_begins_with_a_name_in_capitals(paragraph: str, expected: str) -> None:
+    assert speaker(paragraph) == expected
+
+
+def test_a_sentence_goes_on_over_a_page_mark() -> None:
+    read = content(
+        "  Mr. ROWAN. The committee\n\n[[Page H2]]\n\nof Volunteers met, and low-\n\n[[Page H3]]\n\nlying farms."
+    )
+    assert "The committee of Volunteers met, and low-lying farms." in read.documents[0].text
+    assert read.left_out["page marks"] == len("[[PageH2]][[PageH3]]")
+
+
+def test_a_paragraph_that_begins_after_a_page_mark_stays_one() -> None:
+    text = document("  Mr. ROWAN. The end.\n\n[[Page H2]]\n\n  Another beginning.\n\n[[Page H3]]\n\n     TITLE").text
+    assert "The end.\n\nAnother beginning." in text
+
+
+def test_a_mark_before_any_text_goes_too() -> None:
+    assert (
+        document("\n[[Page H1]]\n\n-----\n\n" + " " * 32 + "Senate\n\n  The Senate met.").text
+        == "Senate\n\nThe Senate met."
+    )
+
+
+def test_clock_marks_are_dropped_and_counted() -> None:
+    read = content("  Mr. ROWAN. One.\n\n" + " " * 30 + "{time}  2115\n\n  Two.")
+    assert read.documents[0].text == "Mr. ROWAN. One.\n\nTwo."
+    assert read.left_out["clock marks"] == len("{time}2115")
+
+
+def test_a_statement_between_bullets_is_no_turn() -> None:
+    read = document("<bullet> Mr. ROWAN. One.\n  Two.<bullet>\n  The CLERK. Three.")
+    assert [(part.kind, part.label) for part in read.sections] == [
+        ("inserted statement", "Mr. ROWAN"),
+        ("turn", "The CLERK"),
+    ]
+    assert read.text == "Mr. ROWAN. One.\n\nTwo.\n\nThe CLERK. Three."
+
+
+def test_what_was_printed_in_a_turn_belongs_to_it() -> None:
+    read = fixture("PgS1880")
+    turn = next(part for part in read.sections if part.label == "Mr. McELM")
+    inserted = [part for part in read.sections if part.kind == "inserted text"]
+    assert [part.label for part in inserted] == ["", "S. 911", ""]
+    assert all(turn.span.start < part.span.start and part.span.end <= turn.span.end for part in inserted)
+
+
+def test_a_heading_between_turns_holds_those_that_follow() -> None:
+    read = fixture("PgH2640")
+    topic = next(part for part in read.sections if part.kind == "heading")
+    assert topic.label == "General Leave"
+    inside = [part for part in read.sections if part.kind == "turn" and part.span.start > topic.span.start]
+    assert len(inside) == len(turns(read)) - 1
+    assert {part.level for part in inside} == {topic.level + 1}
+
+
+def test_permission_in_small_letters_is_procedure() -> None:
+    read = fixture("PgH2601-3")
+    assert [part.kind for part in read.sections] == ["procedure", "turn", "turn"]
+    assert turns(read) == ["Mr. OAKES of Vermont", "The SPEAKER pro tempore (Ms. Birch)"]
+
+
+def test_the_lines_of_a_heading_are_one_label() -> None:
+    assert fixture("PgE301-2").title.endswith("FIRE COMPANIES OF NORTH AND SOUTH HOLM")
+
+
+def test_the_digest_has_its_headings_as_sections() -> None:
+    labels = [part.label for part in fixture("PgD270").sections]
+    assert labels == ["", "HIGHLIGHTS", "Senate", "Committee Meetings", "COVERED BRIDGES", "BUSINESS MEETING"]
+    assert fixture("PgD270").stratum == "digest/2019/short"
+
+
+def test_a_list_keeps_its_lines_and_is_no_heading() -> None:
+    read = fixture("PgS1898-2")
+    assert read.text.endswith("To be captain\n\nDORA LIND, 0000\nPETER P. PIER, 0000\nANN ROPE, 0000")
+
+
+def test_a_short_notice_is_marked_as_such() -> None:
+    assert fixture("PgH2600").status == "short"
+    assert len(fixture("PgH2601-3").text) > SHORT
+    assert fixture("PgH2601-3").status == ""
+
+
+def test_the_name_gives_the_id_unless_the_header_denies_it() -> None:
+    ids = {
+        "CREC-2019-03-14-pt2-PgH1-3.htm": "CREC-2019-03-14-pt2-PgH1-3",
+        "sub/CREC-2019-03-14-pt1-PgH1.htm": "CREC-2019-03-14-pt1-PgH1",
+        "CREC-2018-01-01-pt1-PgS9.htm": "CREC-2019-03-14-pt1-PgH1",
+        "another name.htm": "CREC-2019-03-14-pt1-PgH1",
+    }
+    for name, expected in ids.items():
+        read = content("  Mr. ROWAN. One.", name).documents[0]
+        assert read.doc_id == expected
+        assert read.url == f"https://www.govinfo.gov/app/details/CREC-2019-03-14/{expected}"
+
+
+def test_the_header_is_read_and_left_out() -> None:
+    stated = facts(HEADER)
+    assert stated is not None
+    assert stated == ("165", "March 14, 2019", "House", "H1")
+    assert stated.date == "2019-03-14"
+
+
+def test_a_title_has_the_heading_and_never_what_was_said() -> None:
+    citation = "165 Cong. Rec. H1 (House, March 14, 2019)"
+    heading = " " * 22 + "IN HONOR OF ANN ROPE, PH.D.\n\n"
+    assert document("  Mr. ROWAN. One.").title == citation
+    assert document(f"{heading}  Mr. ROWAN. One.").title == f"{citation}: IN HONOR OF ANN ROPE, PH.D."
+    assert fixture("PgH2641").title == "165 Cong. Rec. H2641 (House, March 14, 2019)"
+
+
+def test_a_masthead_is_set_in_paragraphs_and_is_no_title() -> None:
+    read = fixture("PgD278")
+    assert read.title == "165 Cong. Rec. D278 (Daily Digest, March 14, 2019)"
+    assert "as told by the clerks who sat in them, are set in type" in read.text
+    assert "\nReaders may borrow the Ledger from the mill, where each year is kept in a chest of oak.\n" in read.text
+
+
+def test_paragraphs_of_one_line_stay_paragraphs() -> None:
+    body = "  Mr. ROWAN. One.\n  The CLERK. Two.\n  Three."
+    assert document(body).text == "Mr. ROWAN. One.\n\nThe CLERK. Two.\n\nThree."
+
+
+def test_a_header_without_its_parts_leaves_them_unknown() -> None:
+    bare = "[Congressional Record (Bound Edition), Volume 145 (1999), Part 1]\n[From the Office]\n"
+    read = FORMAT.read(page("  Mr. ROWAN. One.", bare), "a page.htm", frozenset()).documents[0]
+    assert (read.doc_id, read.stratum, read.url) == ("a-page", "unknown/unknown/short", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (b"<html><body>words</body></html>", "no <pre> element"),
+        (b"<pre>\n[House Hearing, 110 Congress]\nwords</pre>", "no line '[Congressional Record"),
+        (page("\n\n"), "no text after the header"),
+        (b"", "no <pre> element"),
+    ],
+)
+def test_another_file_is_refused_in_words(source: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        FORMAT.read(source, "x.htm", frozenset())
+    assert refused.value.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_every_character_is_accounted_for(path: Path) -> None:
+    check_account(path.read_bytes(), path.name)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "\n",
+                "\n\n",
+                "  ",
+                "     ",
+                " " * 30,
+                "Mr. ROWAN. ",
+                "The CLERK. ",
+                "<bullet>",
+                "[[Page H2]]",
+                "{time}  1530",
+                "____",
+                "CAPITALS",
+                "words-",
+                "words. ",
+                "`` ''",
+                "--",
+                "\x00",
+                "\x1e",
+                "é",
+                "&amp;",
+                "S. 911",
+            ]
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=150)
+def test_any_arrangement_of_marks_is_a_document_or_a_refusal(pieces: list[str]) -> None:
+    try:
+        read = content("".join(pieces))
+    except DocumentError:
+        return
+    assert len(read.documents) == 1
+
+
+@pytest.mark.parametrize(
+    "filling", [" ", "\n", "a", "_", "\n  Mr. ROWAN. ", "\n\n[[Page H1]]\n", "\n  a", "<bullet>", "(", "A. "]
+)
+def test_much_of_one_thing_is_read(filling: str) -> None:
+    read = content("  Mr. ROWAN. One.\n" + filling * (400_000 // len(filling)))
+    assert read.documents[0].text.startswith("Mr. ROWAN. One")
+
+
+def real_files(shared: Path) -> list[Path]:
+    files = sorted((shared / "corpora" / "congressional_record").rglob("*.htm"))
+    assert len(files) > 100
+    return files
+
+
+@pytest.mark.shared
+def test_real_pages_read_and_account_for_every_character(shared: Path) -> None:
+    for path in real_files(shared):
+        check_account(path.read_bytes(), path.name)
+
+
+@pytest.mark.shared
+def test_real_page_marks_never_split_a_sentence(shared: Path) -> None:
+    """Where the text goes on in small letters, the words before and after the mark stand in one paragraph."""
+    n_marks = n_open = 0
+    for path in real_files(shared):
+        source = path.read_bytes()
+        text = FORMAT.read(source, path.name, frozenset()).documents[0].text
+        raw = re.sub(r"</?\w+>", "", source.decode("utf-8", "replace")).replace("``", "“").replace("''", "”")
+        n_marks += raw.count("[[Page ")
+        for before, after in _MARK.findall(raw.replace("--", "—")):
+            if after.strip()[:1].islower() and not after.startswith("      ") and "0000" not in before:
+                n_open += 1
+                last, first = before.split()[-3:], after.split()[:3]
+                assert re.search(r"[ ]?".join(map(re.escape, [" ".join(last), " ".join(first)])), text), (
+                    path.name,
+                    after,
+                )
+        assert "[[Page" not in text
+    assert n_marks >= 120
+    assert n_open >= 60
+
+
+@pytest.mark.shared
+def test_real_turns_have_plausible_speakers(shared: Path) -> None:
+    found: Counter[str] = Counter()
+    for path in real_files(shared):
+        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
+        assert read.doc_id == path.stem
+        assert "Congressional Record Online" not in read.text
+        assert "{time}" not in read.text
+        assert "•" not in read.text
+        assert "____" not in read.text
+        found.update(part.label for part in read.sections if part.kind in ("turn", "inserted statement"))
+    assert sum(found.values()) >= 340
+    assert all(re.fullmatch(r"(?:M(?:r|s|rs|iss)\.|Dr\.|The) .{3,60}", label) for label in found)
+    assert found["The PRESIDING OFFICER"] == 65
+
+
+@pytest.mark.shared
+def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Path) -> None:
+    begins = re.compile(r"^(?:  | ?<bullet> {1,2})(M(?:r|s|rs)\. [A-Z][\w'-]*[A-Z]{2}[\w-]*)[^.\n]{0,30}\. ", re.M)
+    for path in real_files(shared):
+        named = Counter(begins.findall(path.read_text(encoding="utf-8", errors="replace")))
+        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
+        labels = [part.label for part in read.sections if part.kind in ("turn", "inserted statement")]
+        found = Counter(" ".join(label.split()[:2]) for label in labels)
+        assert not named - found, path.name
+
+
+@pytest.mark.shared
+def test_real_chunks_hold_every_character(shared: Path) -> None:
+    for path in real_files(shared)[::8]:
+        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
+        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v1")(read))
+        assert "".join(covered.split()) == "".join(read.text.split())

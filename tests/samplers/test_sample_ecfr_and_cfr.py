@@ -1,0 +1,469 @@
+import random
+import re
+from collections import defaultdict
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.source_format import FileContent
+from samplers.sources.cfr.body import LABEL_LENGTH
+from samplers.sources.cfr.designators import lead
+from samplers.sources.cfr.paragraphs import Item, places
+from samplers.sources.cfr.sample_ecfr_and_cfr import FORMAT, TITLE_LENGTH
+
+FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
+FILES = sorted(FIXTURES.glob("*.xml"))
+VISIBLE = re.compile(r"\S")
+
+
+def content(data: bytes | str, name: str = "CFR-2019-title91-vol1.xml") -> FileContent:
+    return FORMAT.read(data.encode() if isinstance(data, str) else data, name, frozenset())
+
+
+def fixture(name: str) -> dict[str, Document]:
+    return {document.doc_id: document for document in content((FIXTURES / name).read_bytes(), name).documents}
+
+
+def section(body: str, number: str = "§ 1.1") -> Document:
+    text = f"<PART><HD SOURCE='HED'>PART 1—BOATS</HD><SECTION><SECTNO>{number}</SECTNO>{body}</SECTION></PART>"
+    return content(text).documents[0]
+
+
+def labels(document: Document, kind: str = "paragraph") -> list[tuple[int, str]]:
+    return [(section.level, section.label) for section in document.sections if section.kind == kind]
+
+
+def assert_account_holds(data: bytes, read: FileContent) -> None:
+    root = etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True))
+    in_file = len(VISIBLE.findall("".join(root.itertext())))
+    kept = sum(len(VISIBLE.findall(document.text)) for document in read.documents)
+    assert in_file == kept - read.supplied + sum(read.left_out.values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+def test_every_character_is_text_or_left_out_for_a_reason(path):
+    data = path.read_bytes()
+    assert_account_holds(data, content(data, path.name))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+def test_ids_are_unique_and_labels_and_titles_are_short_lines(path):
+    documents = content(path.read_bytes(), path.name).documents
+    assert len({document.doc_id for document in documents}) == len(documents)
+    for document in documents:
+        assert 0 < len(document.title) <= TITLE_LENGTH
+        assert "\n" not in document.title + "".join(part.label for part in document.sections)
+        assert document.doc_id == f"{document.family}@{document.doc_id.rpartition('@')[2]}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+def test_the_first_section_is_the_whole_document(path):
+    for document in content(path.read_bytes(), path.name).documents:
+        first = document.sections[0]
+        assert (first.span.start, first.span.end, first.level) == (0, len(document.text), 1)
+        assert first.kind == document.stratum.split("/")[1]
+
+
+def test_lists_of_contents_make_no_documents():
+    documents = fixture("CFR-2019-title91-vol2-part3001.xml")
+    assert list(documents) == [
+        *(f"cfr:91-3001.{n}@2019" for n in (1, 2, 11, 12)),
+        "cfr:91-appendix-a-to-part-3001@2019",
+    ]
+
+
+def test_a_title_names_part_subpart_and_subject():
+    document = fixture("CFR-2019-title91-vol2-part3001.xml")["cfr:91-3001.11@2019"]
+    assert document.title == "§ 3001.11 (91 CFR Part 3001, Subpart B): Lights"
+    assert document.sections[0].label == "PART 3001—LICENSES FOR LANTERN BOATS; Subpart B—Conduct"
+
+
+def test_a_long_title_is_cut_at_a_word():
+    document = section(f"<SUBJECT>{'Boats and lanterns ' * 20}</SUBJECT><P>Text.</P>")
+    assert len(document.title) <= TITLE_LENGTH
+    assert document.title.endswith((" …",))
+
+
+def test_page_marks_and_emphasis_leave_words_apart_and_whole():
+    text = section(
+        "<P>Every boat <PRTPAGE P='9'/>and <E T='03'>raft</E>, of 2<FR>1/2</FR> ells; CO<E T='52'>2</E>.</P>"
+    ).text
+    assert text.endswith("Every boat and raft, of 2 1/2 ells; CO2.")
+
+
+def test_a_designator_after_a_run_in_heading_begins_a_section_inside_the_line():
+    document = section("<P>(a) <E T='03'>Fees</E>—(1) <E T='03'>In general.</E> One.</P><P>(2) Two.</P>")
+    assert labels(document) == [(2, "(a) Fees"), (3, "(1) In general"), (3, "(2)")]
+    inner = document.sections[2].span
+    assert document.text[inner.start : inner.end] == "(1) In general. One."
+
+
+def test_designators_in_a_quoted_form_are_not_the_sections_own():
+    document = section("<P>(a) The form:</P><EXTRACT><P>(a) I am late.</P></EXTRACT><P>(b) It is sent.</P>")
+    assert labels(document) == [(2, "(a)"), (2, "(b)")]
+    assert labels(document, "extract") == [(3, "")]
+
+
+def test_a_citation_and_notes_at_the_end_belong_to_the_whole_section():
+    document = section(
+        "<P>(a) A.</P><P>(1) B.</P><CITA>[1 FR 2]</CITA><EDNOTE><HD SOURCE='HED'>Note:</HD><P>C.</P></EDNOTE>"
+    )
+    assert labels(document, "citation") == [(2, "")]
+    assert labels(document, "ednote") == [(2, "Note")]
+    assert document.text.endswith("\n\n[1 FR 2]\n\nNote: C.")
+
+
+def test_a_note_before_the_next_member_of_a_list_stays_inside_its_paragraph():
+    document = section("<P>(a) A:</P><P>(1) B.</P><NOTE><P>C.</P></NOTE><P>(2) D.</P>")
+    assert [(part.level, part.kind) for part in document.sections] == [
+        *((1, "section"), (2, "paragraph"), (3, "paragraph"), (3, "note"), (3, "paragraph"))
+    ]
+
+
+def test_headings_nest_by_their_rank_in_an_appendix():
+    document = fixture("CFR-2019-title91-vol2-part3002.xml")["cfr:91-supplement-i-to-part-3002@2019"]
+    headings = [(part.level, part.kind, part.label) for part in document.sections if part.kind.startswith("hd")]
+    assert headings == [
+        (2, "hd1", "Introduction"),
+        (2, "hd1", "Section 3002.1—Definitions"),
+        (3, "hd6", "1(a) Barge"),
+        (3, "hd2", "Paragraph 1(b)"),
+    ]
+
+
+def test_odd_ranks_and_long_headings_of_an_appendix_are_read():
+    headings = f"<HD SOURCE='HD0'>None</HD><HD>Plain</HD><HD SOURCE='HD9'>{'Long words ' * 40}</HD><P>1. One.</P>"
+    appendix = f"<APPENDIX><HD SOURCE='HED'>Appendix A to Part 1</HD>{headings}</APPENDIX>"
+    document = content(f"<PART>{appendix}</PART>").documents[0]
+    assert [part.kind for part in document.sections] == ["appendix", "hd1", "hd1", "hd1", "paragraph"]
+    assert max(len(part.label) for part in document.sections) <= LABEL_LENGTH
+
+
+def test_a_table_has_a_line_a_row_and_its_title_as_label():
+    document = fixture("CFR-2019-title91-vol2-part3002.xml")["cfr:91-appendix-a-to-part-3002@2019"]
+    table = next(part for part in document.sections if part.kind == "table")
+    assert table.label == "Table 1—Tolls by Lock"
+    rows = document.text[table.span.start : table.span.end].split("\n")[1:]
+    assert rows == ["Lock\tToll in crowns", "Barge\tOther", "Upper lock\t2\t3", "Lower lock\t\t1 1/4"]
+
+
+def test_footnotes_follow_their_paragraph_and_their_marks_are_left_out():
+    document = fixture("ECFR-title92-part12.xml")["cfr:92-12.1@ecfr"]
+    assert "names. It is rung" in document.text
+    assert labels(document, "footnote") == [(2, "Footnote 1")]
+
+
+def test_reserved_and_short_documents_have_a_status():
+    assert section("<RESERVED>[Reserved]</RESERVED>").status == "reserved"
+    assert section("<SUBJECT>Boats.</SUBJECT><P>[Reserved]</P>").status == "reserved"
+    assert section("<SUBJECT>Boats. [Reserved]</SUBJECT>").status == "reserved"
+    assert section("<SUBJECT>Boats.</SUBJECT><P>Few words.</P>").status == "short"
+    assert section(f"<SUBJECT>Boats.</SUBJECT><P>Few words.</P><CITA>[{'80 FR 1, ' * 20}]</CITA>").status == "short"
+    assert section(f"<SUBJECT>Boats.</SUBJECT><P>{'Many words. ' * 10}</P>").status == ""
+
+
+def test_a_reserved_part_is_left_out():
+    read = content("<PART><RESERVED>PART 2 [RESERVED]</RESERVED></PART>")
+    assert read.documents == ()
+    assert read.left_out == {"headings of parts and chapters": 15}
+
+
+def test_the_second_of_two_sections_with_one_number_keeps_its_own_id():
+    documents = fixture("CFR-2021-title91-vol3-part3003.xml")
+    assert [name for name in documents if "3003.7" in name] == ["cfr:91-3003.7@2021", "cfr:91-3003.7~2@2021"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "name", "doc_id"),
+    [
+        (
+            "<FMTR><TITLEPG><TITLENUM>Title 9</TITLENUM><REVISED>Revised as of 2011</REVISED></TITLEPG></FMTR>",
+            "a",
+            "9@2011",
+        ),
+        ("<FDSYS><CFRTITLE>9</CFRTITLE><DATE>2012-01-01</DATE></FDSYS>", "CFR-2019-title91-vol1", "9@2012"),
+        ("", "2020/CFR-title91-vol1", "91@2020"),
+        ("", "title-8", "8@undated"),
+    ],
+)
+def test_the_edition_is_the_files_own_before_its_names(facts, name, doc_id):
+    one = "<SECTION><SECTNO>§ 1.1</SECTNO><SUBJECT>Boats.</SUBJECT><P>Boats float.</P></SECTION>"
+    found = content(f"<CFRDOC>{facts}{one}</CFRDOC>", f"{name}.xml").documents
+    assert [document.doc_id for document in found] == [f"cfr:{doc_id.replace('@', '-1.1@')}"]
+
+
+PATH = 'hierarchy_metadata="{&quot;path&quot;:&quot;/on/2023-02-01/title-9/part-1&quot;}"'
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "date"),
+    [
+        ('<DIV1 N="2" NODE="9:1" TYPE="TITLE">{}</DIV1>', "a.xml", "ecfr"),
+        ('<ECFR><DIV1 N="9" TYPE="TITLE">{}</DIV1></ECFR>', "2024-03-01/title-9.xml", "2024-03-01"),
+        ('<DIV5 N="1" TYPE="PART" PATH>{}</DIV5>'.replace("PATH", PATH), "2024-03-01.xml", "2023-02-01"),
+    ],
+)
+def test_an_ecfr_edition_is_its_date_or_the_current_one(root, name, date):
+    one = '<DIV8 N="§ 1.1" TYPE="SECTION"><HEAD>§ 1.1   Boats.</HEAD><P>Boats float.</P></DIV8>'
+    assert [document.doc_id for document in content(root.replace("{}", one), name).documents] == [f"cfr:9-1.1@{date}"]
+
+
+def test_a_title_and_a_slice_of_it_hold_equal_documents():
+    whole, part = fixture("ECFR-title92.xml"), fixture("ECFR-title92-part12.xml")
+    assert whole == part
+    roofs = [
+        fixture(f"versioner-title-92-{name}-2024-03-01.xml")["cfr:92-14.3@2024-03-01"] for name in ("full", "part-14")
+    ]
+    assert roofs[0] == roofs[1]
+
+
+def test_the_newest_edition_of_a_family_is_the_greatest():
+    one = section("<P>Boats float.</P>")
+    ids = ("undated", "2019", "2024-01-15", "2024", "2024-05-17", "2025", "ecfr")
+    in_2024_of = {"9": ("2024", "2024-01-15", "2024-05-17"), "45": ("2024-01-15", "2024-05-17", "2024")}
+    for title, in_2024 in in_2024_of.items():
+        editions = [Document(f"cfr:{title}-1.1@{date}", one.text, "", "", f"cfr:{title}-1.1", "") for date in ids]
+        assert FORMAT.newest is not None
+        random.Random(0).shuffle(editions)
+        ordered = sorted(editions, key=FORMAT.newest)
+        assert [edition.doc_id.partition("@")[2] for edition in ordered] == [*ids[:2], *in_2024, "2025", "ecfr"]
+
+
+def test_links_lead_to_the_section_the_appendix_or_the_part():
+    annual = fixture("CFR-2021-title91-vol3-part3003.xml")
+    assert annual["cfr:91-3003.1@2021"].url == "https://www.govinfo.gov/link/cfr/91/3003?sectionnum=1&year=2021"
+    assert annual["cfr:91-3003.4-3003.6@2021"].url == "https://www.govinfo.gov/link/cfr/91/3003?year=2021"
+    current = fixture("ECFR-title92.xml")
+    assert current["cfr:92-12.1@ecfr"].url == "https://www.ecfr.gov/current/title-92/section-12.1"
+    appendix = "https://www.ecfr.gov/current/title-92/part-12/appendix-Appendix%20A%20to%20Part%2012"
+    assert current["cfr:92-appendix-a-to-part-12@ecfr"].url == appendix
+    dated = fixture("versioner-title-92-full-2024-03-01.xml")["cfr:92-14.3@2024-03-01"]
+    assert dated.url == "https://www.ecfr.gov/on/2024-03-01/title-92/section-14.3"
+
+
+@pytest.mark.parametrize(
+    ("heading", "slug"),
+    [
+        ("Appendix A to Part 1—Boats", "appendix-a-to-part-1"),
+        ("Appendix A to Subpart B of Part 1—Boats", "appendix-a-to-subpart-b-of-part-1"),
+        ("Appendix 1—Boats", "1-appendix-1"),
+        ("Appendix A to Part 12—Boats", "1-appendix-a-to-part-12"),
+        ("Supplement I to § 1.5", "1-supplement-i-to-1.5"),
+    ],
+)
+def test_the_id_of_an_appendix_names_its_part(heading, slug):
+    appendix = f"<APPENDIX><HD SOURCE='HED'>{heading}</HD><P>Boats float.</P></APPENDIX>"
+    found = content(f"<PART><HD SOURCE='HED'>PART 1—BOATS</HD>{appendix}</PART>").documents
+    assert [document.doc_id for document in found] == [f"cfr:91-{slug}@2019"]
+
+
+def test_a_granule_knows_its_part_from_its_ancestors():
+    ancestors = (
+        "<ANCESTORS><PARENT HEADING='PART 7'>RAFTS</PARENT><PARENT HEADING='Subpart C'>Logs</PARENT></ANCESTORS>"
+    )
+    one = "<SECTION><SECTNO>§ 7.3</SECTNO><SUBJECT>Logs.</SUBJECT><P>Logs float.</P></SECTION>"
+    document = content(f"<CFRGRANULE><FDSYS>{ancestors}</FDSYS>{one}</CFRGRANULE>").documents[0]
+    assert document.title == "§ 7.3 (91 CFR Part 7, Subpart C): Logs"
+    assert document.sections[0].label == "PART 7—RAFTS; Subpart C—Logs"
+
+
+def test_a_section_in_uslm_has_the_levels_of_its_elements():
+    document = fixture("2017-CFR-s4001.39.xml")["cfr:93-4001.39@2017"]
+    assert labels(document) == [(2, "(a)"), (2, "(b)"), (3, "(1)"), (4, "(i)"), (4, "(ii)"), (3, "(2)")]
+    assert "SO2 rules of § 4001.1 apply" in document.text
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"<bill/>", "<bill>"),
+        (b"<RULE><P>Text</P></RULE>", "<RULE>"),
+        (b'<section identifier="/us/usc/t9/s1"/>', "<section>"),
+        (b"<PART><SECTION>", "malformed"),
+        (b"<!DOCTYPE PART SYSTEM 'a.dtd'><PART>&nothing;</PART>", "unknown entity"),
+        (b'<!DOCTYPE PART [<!ENTITY a "b">]><PART>&a;</PART>', "declares entities"),
+        (b"<PART>" * 200 + b"</PART>" * 200, "nested"),
+        ("<PART><P>\ufdd0</P></PART>".encode(), "U+FDD0"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_reason(data, reason):
+    with pytest.raises(DocumentError, match=re.escape(reason)):
+        content(data)
+
+
+def test_a_file_without_a_title_is_refused():
+    with pytest.raises(DocumentError, match="title of the CFR"):
+        content("<PART><P>Text.</P></PART>", "part.xml")
+
+
+def test_an_entity_of_html_is_its_character():
+    one = "<SECTION><SECTNO>&sect; 1.1</SECTNO><P>Boats&mdash;all</P></SECTION>"
+    assert content(f"<!DOCTYPE PART SYSTEM 'a.dtd'><PART>{one}</PART>").documents[0].text == "§ 1.1\n\nBoats—all"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<P>{' ' * 200_000}</P>",
+        f"<P>({' ' * 200_000})</P>",
+        f"<P>{'(a)' * 60_000}</P>",
+        f"<P>(<E T='03'>{'i' * 200_000}</E>)</P>",
+        "<P>(a) A:</P>" * 5_000,
+        "<P><E T='03'>A</E> b</P>" * 5_000,
+        "".join(f"<P>({n}) a</P>" for n in range(5_000)),
+        "<NOTE>" * 60 + "<P>a</P>" + "</NOTE>" * 60,
+        "<P>" * 60 + "a" + "</P>" * 60,
+    ],
+    ids=["spaces", "open", "designators", "italics", "same", "terms", "numbers", "notes", "paragraphs"],
+)
+def test_odd_sections_are_read_in_full(body):
+    data = f"<PART><SECTION><SECTNO>§ 1.1</SECTNO>{body}</SECTION></PART>".encode()
+    assert_account_holds(data, content(data))
+
+
+def test_damaged_files_are_read_or_refused():
+    rng = random.Random(0)
+    n_read = 0
+    for path in FILES:
+        data = path.read_bytes()
+        for _ in range(20):
+            start = rng.randrange(len(data))
+            damaged = (
+                data[:start] + bytes([rng.randrange(256)]) * rng.choice((0, 1, 3)) + data[start + rng.randrange(9) :]
+            )
+            with suppress(DocumentError):
+                content(damaged, path.name)
+                n_read += 1
+    assert 0 < n_read < 20 * len(FILES)
+
+
+Real = dict[Path, tuple[bytes, FileContent]]
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> Real:
+    folder = shared / "corpora" / "ecfr_and_cfr"
+    paths = sorted(folder.rglob("*.xml"))
+    assert len(paths) == 74
+    return {
+        path: (path.read_bytes(), content(path.read_bytes(), path.relative_to(folder).as_posix())) for path in paths
+    }
+
+
+@pytest.mark.shared
+def test_the_account_holds_on_every_real_file(real):
+    for data, read in real.values():
+        assert_account_holds(data, read)
+
+
+@pytest.mark.shared
+def test_annual_sections_are_the_numbers_outside_lists_of_contents(real):
+    for path, (data, read) in real.items():
+        root = etree.fromstring(data)
+        if root.tag in ("CFRGRANULE", "PART"):
+            kinds = [document.stratum.split("/")[1] for document in read.documents]
+            assert kinds.count("section") == len(root.xpath("//SECTNO[not(ancestor::CONTENTS)]")), path
+            assert kinds.count("appendix") == len(root.xpath("//APPENDIX")), path
+
+
+@pytest.mark.shared
+def test_ecfr_documents_are_the_sections_and_appendices_with_text(real):
+    for path, (data, read) in real.items():
+        root = etree.fromstring(data)
+        if path.parent.name.startswith("ecfr"):
+            units = [unit for unit in root.iter("DIV8", "DIV9") if "".join(unit.itertext()).strip()]
+            assert len(read.documents) == len(units), path
+
+
+@pytest.mark.shared
+def test_real_titles_and_slices_of_them_hold_equal_documents(real):
+    known: dict[str, Document] = {}
+    n_repeated = 0
+    for _, read in real.values():
+        for document in read.documents:
+            n_repeated += document.doc_id in known
+            assert known.setdefault(document.doc_id, document) == document
+    assert n_repeated == 276 + 7
+
+
+@pytest.mark.shared
+def test_paragraphs_of_real_sections_follow_one_another(real):
+    """Nine of 6,600 do not; the files themselves repeat or skip those, or an appendix has headings of its own."""
+    n_members = n_strange = 0
+    for _, read in real.values():
+        for document in read.documents:
+            for members in lists_of(document):
+                n_members += len(members)
+                n_strange += sum(not follows(one, other) for one, other in pairwise(["", *members]))
+    assert n_members > 6_000
+    assert n_strange / n_members < 0.002
+
+
+@pytest.mark.shared
+def test_what_real_sections_cite_of_themselves_is_found_in_them(real):
+    """An outside witness: "paragraph (b)(2)(i) of this section" names the levels that the text alone shows."""
+    cited = re.compile(
+        r"paragraphs? ((?:\(\w{1,5}\))+)(?:[ ,–-]*(?:(?:and|or|through|to|,) *)*(?:\(\w{1,5}\))*)* of this section"
+    )
+    n_found = n_missing = 0
+    for _, read in real.values():
+        for document in read.documents:
+            if "/appendix/" not in document.stratum:
+                known = set(paths_of(document))
+                for match in cited.finditer(document.text):
+                    n_found += match[1] in known
+                    n_missing += match[1] not in known
+    assert n_found > 500
+    assert n_missing / n_found < 0.015
+
+
+@pytest.mark.shared
+def test_the_rule_finds_the_levels_that_uslm_states(real):
+    for path, (_, read) in real.items():
+        if path.name.endswith("s52.39.xml"):
+            document = read.documents[0]
+            parts = [part for part in document.sections if part.kind == "paragraph"]
+            lines = [document.text[part.span.start : part.span.end].partition("\n")[0] for part in parts]
+            found = places([Item(lead(line, False), line.endswith((":", "—"))) for line in lines])
+            assert [place.levels for place in found] == [(part.level - 1,) for part in parts]
+
+
+def paths_of(document: Document) -> list[str]:
+    """The designators from the outermost to each paragraph's own, as people cite them."""
+    around: list[tuple[int, str]] = []
+    paths = []
+    for part in document.sections:
+        while around and around[-1][0] <= part.span.start:
+            around.pop()
+        own = re.match(r"(?:\(\w+\))?", part.label)
+        around.append((part.span.end, own[0] if own and part.kind == "paragraph" else ""))
+        paths.append("".join(designator for _, designator in around))
+    return paths
+
+
+def lists_of(document: Document) -> list[list[str]]:
+    """The designators of each list, in order: those of paragraphs with the same parent and kind of brackets."""
+    around: list[tuple[int, int]] = []
+    lists: dict[int, list[str]] = defaultdict(list)
+    for index, part in enumerate(document.sections):
+        while around and around[-1][0] <= part.span.start:
+            around.pop()
+        if part.kind == "paragraph" and re.match(r"\(\w", part.label):
+            lists[around[-1][1]].append(part.label)
+        around.append((part.span.end, index))
+    return list(lists.values())
+
+
+def follows(one: str, other: str) -> bool:
+    """Whether a designator begins a list, after "", or is the next after another."""
+    last = lead(one, full_stops=False).designators
+    first = lead(other, full_stops=False).designators[0].readings
+    if not last:
+        return any(reading.place == 1 for reading in first)
+    return any(a.style == b.style and 0 < b.place - a.last <= 1 for a in last[0].readings for b in first)

@@ -1,0 +1,500 @@
+import random
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from chunkers.registry import chunker
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.corpus.sampling import stratified_sample
+from samplers.source_format import FileContent
+from samplers.sources.federal_register.facts import TITLE_LENGTH
+from samplers.sources.federal_register.sample_federal_register import FORMAT
+
+FIXTURES = Path(__file__).parents[1] / "data" / "federal_register"
+FILES = sorted(FIXTURES.glob("*.xml"))
+ALL = frozenset(("notices",))
+
+
+def read(name: str, options: frozenset[str] = ALL, as_name: str = "") -> FileContent:
+    return FORMAT.read((FIXTURES / name).read_bytes(), as_name or name, options)
+
+
+def one(content: FileContent) -> Document:
+    (document,) = content.documents
+    return document
+
+
+def rule(body: str, number: str = "2031-1", preamble: str = "", name: str = "x.xml", tag: str = "RULE") -> Document:
+    filing = f"<FRDOC>[FR Doc. {number} Filed 6-12-31; 8:45 am]</FRDOC>" if number else ""
+    data = f"<{tag}><PREAMB>{preamble}</PREAMB>{body}{filing}</{tag}>"
+    return one(FORMAT.read(data.encode(), name, ALL))
+
+
+def outline(document: Document) -> list[tuple[int, str, str]]:
+    return [(section.level, section.kind, section.label) for section in document.sections]
+
+
+def n_visible(text: str) -> int:
+    return len(re.sub(r"\s", "", text))
+
+
+def words_of(data: bytes) -> str:
+    """All text of a file, by another way than the reader's."""
+    parser = etree.XMLParser(remove_comments=True, remove_pis=True)
+    return "".join(etree.fromstring(data, parser).itertext())
+
+
+@pytest.mark.parametrize(
+    ("name", "doc_id", "family", "stratum", "title", "status"),
+    [
+        (
+            "2031-10001.xml",
+            "FR-2031-10001",
+            "FR-2031-10001",
+            "rule/2031/short",
+            "Rule 2031-10001 (Bureau of Lamps, Department of Lighthouses): Lamp Oil Storage; Revision of Limits",
+            "",
+        ),
+        (
+            "2031-10001-2.xml",
+            "FR-2031-10001-2",
+            "FR-2031-10001",
+            "rule/2031/short",
+            "Rule 2031-10001 (DEPARTMENT OF LIGHTHOUSES): Bells and Horns",
+            "correction",
+        ),
+        (
+            "2031-06-13_PRORULE_2031-10050.xml",
+            "FR-2031-10050",
+            "FR-2031-10050",
+            "proposed-rule/2031/short",
+            "Proposed Rule 2031-10050 (Harbor Air Board (HAB)): Air Plan; SO2 in Harbors; Withdrawal",
+            "",
+        ),
+        (
+            "2031-06-13_NOTICE_2031-10060.xml",
+            "FR-2031-10060",
+            "FR-2031-10060",
+            "notice/2031/short",
+            "Notice 2031-10060 (DEPARTMENT OF LIGHTHOUSES): Meeting of the Board of Keepers",
+            "",
+        ),
+        (
+            "2031-06-13_PRESDOCU_2031-10099.xml",
+            "FR-2031-10099",
+            "FR-2031-10099",
+            "presidential-executive-order/2031/short",
+            "Executive Order 19901 of June 10, 2031: Care of Lighthouses",
+            "",
+        ),
+    ],
+)
+def test_a_document_is_identified_by_what_it_says_of_itself(name, doc_id, family, stratum, title, status):
+    document = one(read(name))
+    assert (document.doc_id, document.family, document.stratum) == (doc_id, family, stratum)
+    assert (document.title, document.status) == (title, status)
+    number = family.removeprefix("FR-")
+    assert document.url == f"https://www.federalregister.gov/d/{number}"
+
+
+def test_an_issue_holds_its_documents_and_counts_the_rest():
+    content = read("FR-2031-06-16.xml", frozenset())
+    assert [d.doc_id for d in content.documents] == ["FR-E1-700", "FR-C1-2031-10200", "FR-2031-10203"]
+    assert [d.status for d in content.documents] == ["", "correction", ""]
+    assert content.skipped == {"notices": 1, "documents without text": 1}
+    assert content.left_out["contents and headings of the issue"] == 77
+    with_notices = read("FR-2031-06-16.xml")
+    assert [d.doc_id for d in with_notices.documents][2] == "FR-2031-10202"
+    assert with_notices.skipped == {"documents without text": 1}
+
+
+def test_a_notice_is_a_document_only_where_the_plan_says_so():
+    assert read("2031-06-13_NOTICE_2031-10060.xml", frozenset()).documents == ()
+    assert set(FORMAT.options) == {"notices"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+@pytest.mark.parametrize("options", [ALL, frozenset()], ids=["all", "scope"])
+def test_every_visible_character_is_text_or_accounted_for(path, options):
+    if path.name.startswith("BILLS"):
+        pytest.skip("no file of this source")
+    content = read(path.name, options)
+    kept = sum(n_visible(document.text) for document in content.documents)
+    assert n_visible(words_of(path.read_bytes())) == kept - content.supplied + sum(content.left_out.values())
+    assert all(count > 0 for count in content.left_out.values())
+
+
+@pytest.mark.parametrize(
+    ("number", "year"),
+    [("04-16753", "2004"), ("99-12345", "1999"), ("E8-23178", "2008"), ("2016-02630", "2016"), ("C1-2013-1", "2013")],
+)
+def test_the_year_is_in_the_documents_number(number, year):
+    document = rule("<P>a</P>", number)
+    assert document.stratum == f"rule/{year}/short"
+    assert document.doc_id == f"FR-{number}"
+
+
+def test_a_document_without_a_number_has_its_file_as_id_and_no_page():
+    document = rule("<P>a</P>", "", name="some folder/a rule.xml")
+    assert (document.doc_id, document.family, document.url) == ("a-rule", "a-rule", "")
+    assert document.stratum == "rule/unknown/short"
+
+
+def test_documents_of_an_issue_have_different_ids_whatever_their_numbers():
+    doc = "<RULE><P>a</P><FRDOC>[FR Doc. 2031-7 Filed 1-2-31]</FRDOC></RULE>"
+    data = f"<FEDREG><DATE>Monday, May 5, 2031</DATE>{doc}{doc}<RULE><P>b</P></RULE><RULE><P>c</P></RULE></FEDREG>"
+    documents = FORMAT.read(data.encode(), "FR-2031-05-05.xml", ALL).documents
+    assert [d.doc_id for d in documents] == ["FR-2031-7", *(f"FR-2031-05-05-{n}" for n in (2, 3, 4))]
+    assert {d.stratum for d in documents} == {"rule/2031/short"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "stratum", "title"),
+    [
+        (
+            "PROCLA",
+            "<PROC>Proclamation 9 of May 1, 2031</PROC>",
+            "proclamation",
+            "Proclamation 9 of May 1, 2031: Bells",
+        ),
+        ("PRNOTICE", "<PRNOTC>Notice of May 1, 2031</PRNOTC>", "notice", "Notice of May 1, 2031: Bells"),
+        ("PRMEMO", "<MEMO>Memorandum of May 1, 2031</MEMO>", "memorandum", "Memorandum of May 1, 2031: Bells"),
+        ("PRMEMO", "", "memorandum", "Presidential Memorandum 2031-1: Bells"),
+        ("PRORDER", "", "other", "Presidential Document 2031-1: Bells"),
+    ],
+)
+def test_presidential_documents_are_named_by_their_own_line(kind, line, stratum, title):
+    body = f'<{kind}>{line}<HD SOURCE="HED">Bells</HD><FP>Ring.</FP></{kind}>'
+    document = rule(body, tag="PRESDOCU")
+    assert document.stratum == f"presidential-{stratum}/2031/short"
+    assert document.title == title
+
+
+def test_sections_of_an_executive_order_are_found_in_running_text():
+    order = one(read("2031-06-13_PRESDOCU_2031-10099.xml"))
+    assert outline(order) == [
+        (1, "section", "Section 1. Purpose"),
+        (1, "section", "Sec. 2. Policy"),
+        (1, "section", "Sec. 3"),
+        (1, "signature", ""),
+    ]
+    body = "<EXECORD><FP>Section 5 of the Act binds.</FP><FP>Sec. 7.5 of it too.</FP></EXECORD>"
+    assert outline(rule(body, tag="PRESDOCU")) == []
+
+
+def test_blocks_of_the_preamble_are_sections_by_name():
+    document = one(read("2031-10001.xml"))
+    kinds = [kind for level, kind, _ in outline(document) if level == 1]
+    assert kinds[:7] == ["agency", "action", "summary", "dates", "addresses", "contact", "supplementary"]
+    assert kinds[7:] == ["subjects", "hd1", "regtext", "signature"]
+
+
+def test_instructions_hold_what_they_put_into_the_code():
+    document = one(read("2031-10001.xml"))
+    regtext = [part for part in outline(document) if part[1] in ("regtext", "amdpar", "section")]
+    assert regtext == [
+        (1, "regtext", "93 CFR part 12"),
+        (2, "amdpar", "Instruction 1"),
+        (2, "amdpar", "Instruction 2"),
+        (3, "section", "§ 12.4 Limits on storage."),
+        (2, "amdpar", "Instruction 3"),
+        (3, "section", "§ 12.5 Records."),
+    ]
+
+
+def test_regulatory_text_of_another_part_begins_anew_and_headings_end_it():
+    def amended(part: str, number: int) -> str:
+        return f'<REGTEXT TITLE="93" PART="{part}"><AMDPAR>{number}. Strike it.</AMDPAR></REGTEXT>'
+
+    between = '<HD SOURCE="HD1">B</HD>'
+    body = f'<SUPLINF><HD SOURCE="HED">S:</HD><P>a</P>{amended("1", 1)}{amended("1", 2)}{amended("2", 3)}{between}'
+    assert outline(rule(f"{body}{amended('2', 4)}</SUPLINF>")) == [
+        (1, "supplementary", "S"),
+        (1, "regtext", "93 CFR part 1"),
+        (2, "amdpar", "Instruction 1"),
+        (2, "amdpar", "Instruction 2"),
+        (1, "regtext", "93 CFR part 2"),
+        (2, "amdpar", "Instruction 3"),
+        (1, "hd1", "B"),
+        (1, "regtext", "93 CFR part 2"),
+        (2, "amdpar", "Instruction 4"),
+    ]
+
+
+def test_proposed_amendments_that_stand_flat_are_nested_like_final_ones():
+    document = one(read("2031-06-13_PRORULE_2031-10050.xml"))
+    flat = outline(document)
+    assert flat[flat.index((1, "part", "PART 2—AIR IN HARBORS")) + 1 :] == [
+        (2, "amdpar", "Instruction 1"),
+        (2, "amdpar", "Instruction 2"),
+        (3, "hd1", "(a) Dates"),
+        (3, "hd1", "(b) Boats"),
+        (2, "amdpar", "Instruction 3"),
+        (3, "subpart", "Subpart C—Soot"),
+        (4, "section", "§ 2.20 Soot of tugs."),
+        (1, "signature", ""),
+        (1, "hd1", "Appendix: Letters Received"),
+    ]
+
+
+def heading_of(number: str, subject: str) -> str:
+    return f"<SECTION><SECTNO>§ {number}</SECTNO><SUBJECT>{subject}</SUBJECT></SECTION>"
+
+
+@pytest.mark.parametrize("split", ["", '</REGTEXT>{}<REGTEXT TITLE="93" PART="1">'], ids=["inside", "between"])
+def test_a_heading_that_announces_what_is_amended_opens_its_instruction(split):
+    headings = heading_of("1.2", "[Amended]")
+    between = split.format(headings) if split else headings
+    one, two = "<AMDPAR>1. Cite it.</AMDPAR>", "<AMDPAR>2. Amend § 1.2.</AMDPAR>"
+    document = rule(f'<SUPLINF><REGTEXT TITLE="93" PART="1">{one}{between}{two}</REGTEXT></SUPLINF>')
+    assert outline(document) == [
+        (1, "regtext", "93 CFR part 1"),
+        (2, "amdpar", "Instruction 1"),
+        (2, "amdpar", "Instruction 2"),
+    ]
+    assert document.text == "1. Cite it.\n\n§ 1.2 [Amended]\n2. Amend § 1.2."
+
+
+def test_an_announced_instruction_without_a_number_is_one_by_itself():
+    document = rule(f"<AMDPAR>1. Cite it.</AMDPAR>{heading_of('1.2', '[Removed]')}<AMDPAR>Remove § 1.2.</AMDPAR>")
+    assert outline(document) == [(1, "amdpar", "Instruction 1"), (1, "amdpar", "§ 1.2 [Removed]")]
+
+
+@pytest.mark.parametrize("subject", ["[Reserved]", "Wicks."])
+def test_a_heading_that_an_instruction_puts_into_the_code_stays_with_it(subject):
+    body = f"<AMDPAR>1. Add § 1.2.</AMDPAR>{heading_of('1.2', subject)}<AMDPAR>2. Strike § 1.3.</AMDPAR>"
+    document = rule(body)
+    assert outline(document) == [
+        (1, "amdpar", "Instruction 1"),
+        (2, "section", f"§ 1.2 {subject}"),
+        (1, "amdpar", "Instruction 2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preamble", "number", "status"),
+    [
+        ('<HD SOURCE="HD2">CFR Correction</HD><P>a</P>', "2031-1", "correction"),
+        ('<HD SOURCE="HD2">Corrections</HD><P>a</P>', "2031-1", "correction"),
+        ("<P>In rule document 2031-1, strike a.</P>", "C1-2031-1", "correction"),
+        ('<HD SOURCE="HD2">Why Lamps Need Correction by Hand</HD><P>a</P>', "2031-1", ""),
+        ('<HD SOURCE="HD2">Background</HD><P>A correction of lamps.</P>', "2031-1", ""),
+    ],
+)
+def test_a_correction_without_an_action_is_known_by_its_heading_or_number(preamble, number, status):
+    assert rule("", number, preamble).status == status
+
+
+def test_of_the_pieces_of_one_rule_a_sample_holds_one():
+    pieces = [one(read(name)) for name in ("2031-10001.xml", "2031-10001-2.xml")]
+    assert len({piece.doc_id for piece in pieces}) == 2
+    for seed in range(3):
+        assert len(stratified_sample(pieces, 10, seed, FORMAT.families)) == 1
+
+
+def test_an_appendix_in_an_unclosed_section_is_no_part_of_it():
+    document = one(read("2031-10001-2.xml"))
+    last = next(s for s in document.sections if s.label == "§ 14.2 Ringing.")
+    assert document.text[last.span.start : last.span.end].endswith("N2O.")
+    assert [s.label for s in document.sections if s.kind == "appendix"] == [
+        "Appendix A to Part 14—Model Bells",
+        "Supplement I to Part 14—Interpretations",
+    ]
+
+
+def test_contents_that_repeat_the_headings_are_left_out():
+    content = read("2031-06-13_PRORULE_2031-10050.xml")
+    assert one(content).text.count("I. The Plan") == 1
+    assert content.left_out["table of contents"] == n_visible("Table of Contents I. The Plan A. Soot II. The Proposal")
+    kept = rule('<SUPLINF><HD SOURCE="HD1">Contents</HD><P>Casks hold oil.</P></SUPLINF>')
+    assert "Contents\nCasks hold oil." in kept.text
+
+
+def test_what_eregs_put_into_a_file_is_no_text():
+    content = read("2031-10001.xml")
+    assert "Put it in place" not in one(content).text
+    assert content.left_out["eRegs instructions"] == n_visible("Put it in place of the old one")
+
+
+def test_a_long_title_keeps_the_citation_and_is_cut_at_a_word():
+    subject = f"<AGENCY>{'LAMPS ' * 40}</AGENCY><SUBJECT>{'Wicks and oil ' * 40}</SUBJECT>"
+    title = rule("", preamble=subject).title
+    assert len(title) <= TITLE_LENGTH
+    assert re.fullmatch(r"Rule 2031-1 \((?:LAMPS )+…\): Wicks .* …", title)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"<bill><P>a</P></bill>", "the root element is <bill>"),
+        (b"<RULE/>", "no text in the body"),
+        (b"<RULE><FRDOC>[FR Doc. 2031-1]</FRDOC></RULE>", "no text in the body"),
+        (b"<RULE><P>a</RULE>", "malformed XML"),
+        (b"", "the file is empty"),
+        (b'<!DOCTYPE RULE [<!ENTITY a "b">]><RULE><P>&a;</P></RULE>', "declares entities"),
+        (b"<RULE>" + b"<EXTRACT>" * 150 + b"</EXTRACT>" * 150 + b"</RULE>", "nested more than"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_its_reason(data, reason):
+    with pytest.raises(DocumentError, match=re.escape(reason)):
+        FORMAT.read(data, "x.xml", ALL)
+
+
+def test_a_damaged_file_is_read_or_refused_and_never_fails_otherwise():
+    draw = random.Random(5)
+    tags = [b"<P>", b"</P>", b'<HD SOURCE="HD2">', b"<FTNT>", b"<SECTION>", b"<SU>", b"<FTREF/>", b'<E T="03">', b"&#"]
+    for path in FILES:
+        for _ in range(60):
+            data = bytearray(path.read_bytes())
+            for _ in range(draw.randint(1, 6)):
+                place = draw.randrange(len(data))
+                match draw.randrange(4):
+                    case 0:
+                        data[place] = draw.randrange(256)
+                    case 1:
+                        del data[place : place + draw.randrange(200)]
+                    case 2:
+                        data[place:place] = draw.choice(tags)
+                    case _:
+                        found = re.compile(rb"</?[A-Z0-9]+").search(data, place)
+                        if found:
+                            data[found.start() : found.end()] = draw.choice((b"<P", b"</P", b"<RULE", b"<E", b"<HD"))
+                data = data or bytearray(b" ")
+            _read_or_refused(bytes(data), path.name)
+
+
+def test_renamed_elements_are_read_with_nothing_lost():
+    names = ["P", "HD", "E", "SU", "FTNT", "SECTION", "REGTEXT", "PART", "AMDPAR", "EXTRACT", "GPOTABLE", "ROW", "SIG"]
+    names += [
+        "ANNOUNCED",
+        "FTREF",
+        "PRTPAGE",
+        "AUTH",
+        "SUPLINF",
+        "APPENDIX",
+        "SUBJECT",
+        "SECTNO",
+        "LSTSUB",
+        "SUM",
+        "RULE",
+        "BOXHD",
+    ]
+    draw = random.Random(6)
+    for path in FILES:
+        for _ in range(40):
+            root = etree.fromstring(path.read_bytes())
+            for element in root.iter():
+                if element is not root and draw.random() < 0.15:
+                    element.tag = draw.choice(names)
+            _read_or_refused(etree.tostring(root), path.name)
+
+
+def _read_or_refused(data: bytes, name: str) -> None:
+    try:
+        content = FORMAT.read(data, name, ALL)
+    except DocumentError:
+        return
+    kept = sum(n_visible(document.text) for document in content.documents)
+    visible = n_visible(words_of(data).translate(str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")))
+    left_out = {r: n for r, n in content.left_out.items() if not r.startswith("soft hyphens")}
+    assert visible == kept - content.supplied + sum(left_out.values())
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> list[tuple[Path, FileContent]]:
+    folder = shared / "corpora" / "federal_register"
+    paths = sorted(folder.glob("*/*.xml"))
+    assert len(paths) == 226
+    return [(path, FORMAT.read(path.read_bytes(), path.relative_to(folder).as_posix(), ALL)) for path in paths]
+
+
+@pytest.mark.shared
+def test_every_real_file_is_one_document_with_its_own_id(real):
+    ids = [one(content).doc_id for _, content in real]
+    assert len(set(ids)) == 226
+    in_scope = [path for path, content in real if not one(content).stratum.startswith("notice/")]
+    assert len(in_scope) == 60
+    for path, _ in real:
+        content = FORMAT.read(path.read_bytes(), path.name, frozenset())
+        assert len(content.documents) == (path in in_scope)
+
+
+@pytest.mark.shared
+def test_every_visible_character_of_real_files_is_accounted_for(real):
+    kept = total = 0
+    for path, content in real:
+        document = one(content)
+        visible = n_visible(unicodedata.normalize("NFC", words_of(path.read_bytes())))
+        kept += n_visible(document.text)
+        total += visible
+        assert visible == n_visible(document.text) - content.supplied + sum(content.left_out.values()), path
+    assert kept / total > 0.99
+
+
+@pytest.mark.shared
+def test_sections_of_real_files_are_those_of_their_elements(real):
+    n_announced = 0
+    for path, content in real:
+        document, root = one(content), etree.parse(path).getroot()
+        kinds = Counter(section.kind for section in document.sections)
+        sections = [e for e in root.iter("SECTION") if next(e.iterancestors("CONTENTS"), None) is None]
+        followed = [s for s in sections if s.getnext() is not None and s.getnext().tag in ("AMDPAR", "REGTEXT")]
+        announced = [s for s in followed if [child.tag for child in s] == ["SECTNO", "SUBJECT"]]
+        n_announced += len(announced)
+        assert kinds["section"] == len(sections) - len(announced), path
+        assert kinds["summary"] == len(list(root.iter("SUM"))), path
+        assert kinds["table"] == len(list(root.iter("GPOTABLE"))), path
+        assert kinds["footnote"] == len(list(root.iter("FTNT"))), path
+    assert n_announced == 8
+
+
+@pytest.mark.shared
+def test_page_marks_of_real_files_split_no_sentence(real):
+    n_checked = 0
+    for path, content in real:
+        text = one(content).text
+        for mark in etree.parse(path).getroot().iter("PRTPAGE"):
+            before = _text_before(mark).split()
+            after = (mark.tail or "").split()
+            if not before or not after or mark.getparent().tag not in ("P", "FP", "E", "AMDPAR"):
+                continue
+            n_checked += 1
+            glue = "" if before[-1][-1] in "-/" else " "
+            assert f"{before[-1]}{glue}{after[0]}" in text, (path, before[-1], after[0])
+    assert n_checked > 300
+
+
+@pytest.mark.shared
+def test_emphasis_of_real_files_glues_no_words(real):
+    n_lost = n_letters = 0
+    for path, content in real:
+        text = " ".join(one(content).text.split())
+        for mark in etree.parse(path).getroot().iter("E"):
+            if mark.get("T", "03") not in ("01", "02", "03", "04", "05") or next(mark.iterancestors("CONTENTS"), None):
+                continue
+            inner = "".join(mark.itertext())
+            for left, right in ((_text_before(mark), inner), (inner, mark.tail or "")):
+                if not (left[-1:].isalnum() and right[:1].isalnum()):
+                    continue
+                one_letter = left[-1].isdigit() and re.fullmatch(r"[a-z][.,;:]?", inner)
+                n_lost, n_letters = n_lost + 1, n_letters + bool(one_letter)
+                expected = f"{left.split()[-1]}{'' if one_letter else ' '}{right.split()[0]}"
+                assert expected.translate({0xAD: None}) in text, (path, expected)
+    assert (n_lost, n_letters) == (683, 6)
+
+
+@pytest.mark.shared
+def test_chunks_of_real_files_are_within_their_limit(real):
+    chunks = [chunk for _, content in real for chunk in chunker("section_aware_fr_v1")(one(content))]
+    assert max(chunk.n_tokens for chunk in chunks) <= 512
+
+
+def _text_before(mark: etree._Element) -> str:
+    before = mark.getprevious()
+    parent = mark.getparent()
+    return (before.tail if before is not None else parent.text if parent is not None else "") or ""

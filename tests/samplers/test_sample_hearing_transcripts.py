@@ -1,0 +1,456 @@
+"""Claims about the reader of hearings: turns, statements, questions for the record, and what is left out."""
+
+import html
+import random
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document, Section
+from samplers.source_format import FileContent
+from samplers.sources.hearings.facts import recased
+from samplers.sources.hearings.sample_hearing_transcripts import FORMAT
+from samplers.sources.hearings.speakers import speakers
+
+FIXTURES = Path(__file__).parents[1] / "data" / "hearing_transcripts"
+NAMES = ["110hhrg90001", "111shrg90002", "109hhrg90003", "111shrg90004", "108shrg90005", "113jhrg90006"]
+
+MARKUP = re.compile(r"</?(?:html|head|title|body|pre|a|sup|inf)\b[^<>]*>", re.I)
+PLAUSIBLE = re.compile(
+    r"(?:The [A-Z][a-z]+(?: [A-Z][a-z]+)*|[A-Z][\w'’.-]*\.?(?: (?:de la |de |du |van |von )?[A-Z][\w'’.-]+){1,4}"
+    r"(?:,? (?:Jr|Sr|II|III)\.?)?)(?:(?:,| and) [A-Z][\w.]+ [A-Z][\w'’-]+)*(?: of [A-Z]\w+(?: [A-Z]\w+)?)?"
+)
+"""The shapes of a speaker's label: an office, or a title and a name."""
+
+
+def read(data: bytes, name: str = "x.htm") -> FileContent:
+    return FORMAT.read(data, name, frozenset())
+
+
+@cache
+def fixture(name: str) -> Document:
+    path = FIXTURES / f"CHRG-{name}.htm"
+    return read(path.read_bytes(), path.name).documents[0]
+
+
+def words(document: Document, section: Section) -> str:
+    return document.text[section.span.start : section.span.end]
+
+
+def of_kind(document: Document, *kinds: str) -> list[tuple[str, str]]:
+    return [(one.label, words(document, one)) for one in document.sections if one.kind in kinds]
+
+
+def n_visible(data: bytes) -> int:
+    text = html.unescape(MARKUP.sub("", data.decode("utf-8", errors="replace")))
+    return len("".join(unicodedata.normalize("NFC", text).split()))
+
+
+def check_account(data: bytes, content: FileContent) -> None:
+    kept = sum(len("".join(document.text.split())) for document in content.documents)
+    assert n_visible(data) == kept - content.supplied + sum(content.left_out.values())
+    assert all(n > 0 for n in content.left_out.values())
+
+
+def hearing(*lines: str, header: str = "[House Hearing, 110 Congress]") -> bytes:
+    body = "\n".join(
+        (
+            header,
+            "",
+            "                                HEARING",
+            "",
+            "                    COMMITTEE ON LAMPS",
+            "",
+            *lines,
+        )
+    )
+    return f"<html><title> - LAMPS</title><body><pre>\n{body}\n</pre></body></html>".encode()
+
+
+def spoken(*paragraphs: str) -> list[str]:
+    document = read(hearing(*(f"    {one}" for one in paragraphs))).documents[0]
+    return [label for label, _ in of_kind(document, "turn")]
+
+
+@pytest.mark.parametrize(
+    ("name", "stratum", "title"),
+    [
+        (
+            "110hhrg90001",
+            "110/house/short/few-turns",
+            "Hearing (110th Congress, House Harbors and Lights): Lamps and Ferries: ",
+        ),
+        (
+            "111shrg90002",
+            "111/senate/short/few-turns",
+            "Hearing (111th Congress, Senate Water, Wells, and Pumps): A Review",
+        ),
+        ("111shrg90004", "111/senate/short/no-turns", "Hearing (111th Congress, Senate): Impeachment "),
+        (
+            "113jhrg90006",
+            "113/joint/short/few-turns",
+            "Hearing (113th Congress, Joint Roads): Roads & Rivers: an Outside View",
+        ),
+    ],
+)
+def test_facts_come_from_the_cover(name: str, stratum: str, title: str) -> None:
+    document = fixture(name)
+    assert document.doc_id == document.family == f"CHRG-{name}"
+    assert document.url == f"https://www.govinfo.gov/app/details/CHRG-{name}"
+    assert document.stratum == stratum
+    assert document.title.startswith(title)
+
+
+def test_the_file_name_is_a_fallback_only() -> None:
+    data = (FIXTURES / "CHRG-110hhrg90001.htm").read_bytes()
+    assert read(data, "some/folder/CHRG-111shrg1.htm").documents[0].doc_id == "CHRG-110hhrg90001"
+    assert read(data, "CHRG-110hhrg90001p2.htm").documents[0].doc_id == "CHRG-110hhrg90001p2"
+    without = data.replace(b"90-001", b"      ")
+    assert read(without, "a/CHRG-110hhrg12345.htm").documents[0].doc_id == "CHRG-110hhrg12345"
+    unnamed = read(without, "a/Hearings, May 1.htm").documents[0]
+    assert (unnamed.doc_id, unnamed.url) == ("Hearings-May-1", "")
+
+
+def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
+    text = "The keeper spoke of lamps, of NOAA, of a plan and of the U.S. Navy."
+    assert (
+        recased("THE KEEPER'S LAMPS AND A NOAA PLAN: U.S. NAVY", text)
+        == "The Keeper's Lamps and a NOAA Plan: U.S. Navy"
+    )
+    assert recased("Of Lamps", text) == "Of Lamps"
+
+
+def test_turns_statements_and_material_follow_one_another() -> None:
+    document = fixture("110hhrg90001")
+    shown = [(one.level, one.kind) for one in document.sections]
+    assert shown == [
+        (1, "front matter"), (2, "cover"), (2, "roster"),
+        (1, "oral"), (2, "opening"), (2, "turn"), (2, "turn"), (2, "prepared statement"), (2, "turn"), (2, "turn"),
+        (3, "heading"), (2, "turn"), (2, "turn"), (2, "turn"), (2, "closing"),
+        (1, "material"), (2, "material"), (2, "material"),
+    ]  # fmt: skip
+    assert [label for label, _ in of_kind(document, "turn")] == [
+        *(
+            "Chairman Tidewell",
+            "Mr. Pike",
+            "Chairman Tidewell",
+            "Mr. Brook",
+            "Mr. McGrew",
+            "Mr. Brook",
+            "Chairman Tidewell",
+        ),
+    ]
+
+
+def test_a_statement_heading_belongs_to_the_turn_below_it() -> None:
+    label, said = of_kind(fixture("110hhrg90001"), "turn")[3]
+    assert label == "Mr. Brook"
+    assert said.startswith(
+        "STATEMENT OF ANSELM BROOK, KEEPER OF THE NORTH LAMP, VILLAGE OF SALTMARSH\n\nMr. Brook. Thank"
+    )
+
+
+def test_a_heading_that_begins_where_paragraphs_do_belongs_to_the_turn_below_it() -> None:
+    turns = of_kind(fixture("109hhrg90003"), "turn")
+    assert turns[1][1].startswith("STATEMENT OF BEN FENN, MILLER, HEAD OF THE GUILD OF THE LOWER VALLEY\n\nMr.Fenn. ")
+    assert turns[5][1].startswith("STATEMENT OF COLE BARROW, CHIEF OF THE FIRE BRIGADE OF KENT\n\nChief Barrow. ")
+    assert not any(said.rpartition("\n")[2].isupper() for _, said in turns)
+
+
+def test_capitals_that_somebody_says_are_no_heading() -> None:
+    said = ["Mr. Fenn. Read it.", "", "    FIRE AND SMOKE.", "", "    Mr. Pike. I did."]
+    turns = of_kind(read(hearing("    The Chairman. Yes.", f"    {said[0]}", *said[1:])).documents[0], "turn")
+    assert turns[1:] == [("Mr. Fenn", "Mr. Fenn. Read it.\n\nFIRE AND SMOKE."), ("Mr. Pike", "Mr. Pike. I did.")]
+
+
+@pytest.mark.parametrize(
+    ("after", "kept", "n_titles"),
+    [
+        (["                            A P P E N D I X", "", "                             May 1, 2007"], "", 17),
+        (["    [Material submitted for the record follows:]"], "", 39),
+        (
+            ["                            A P P E N D I X", "", "                    Letter of X"],
+            "APPENDIX\n\nLetter of X",
+            0,
+        ),
+        (["                                   - "], "", 0),
+    ],
+)
+def test_a_title_with_nothing_below_it_is_left_out(after: list[str], kept: str, n_titles: int) -> None:
+    said = ["    The Chairman. Yes.", "    [Whereupon, at noon, we adjourned.]", ""]
+    content = read(hearing(*said, *after, "", "  [GRAPHIC] [TIFF OMITTED] T0001.001"))
+    assert content.documents[0].text.partition("adjourned.]")[2].strip() == kept
+    assert content.left_out.get("titles of scanned pages", 0) == n_titles
+
+
+def test_what_an_editor_struck_out_of_one_column_leaves_the_other() -> None:
+    text = fixture("110hhrg90001").text
+    assert "BEATRIX FENN, Florida\tL. T. QUAYSIDE, Jr.,\nVirginia\nAUDREY PELL, Iowa\nTOM WRACK, Ohio" in text
+    assert "the oil replaced by gas and the gas by wire." in text
+
+
+def test_contents_notices_and_scans_are_left_out_and_the_roster_stays() -> None:
+    content = read((FIXTURES / "CHRG-110hhrg90001.htm").read_bytes())
+    text = content.documents[0].text
+    assert {"contents", "notice of sale", "places of scanned pages", "page numbers"} <= content.left_out.keys()
+    assert not re.search(r"\.{5}|Superintendent|TIFF|\(iii\)|C O N T E N T S", text)
+    assert "ROLAND O. PIKE, Oregon\tSILAS McGREW, Ohio" in text
+
+
+def test_broken_words_quotation_marks_and_dashes_are_mended() -> None:
+    said = of_kind(fixture("110hhrg90001"), "turn")[0][1]
+    assert "whether “night ferries” can be kept on time—and" in said
+    assert "pre-hearing letters, and the keepers for the interview that they gave us." in said
+    assert "short- and long-term" in said
+
+
+def test_labels_are_normalised_and_the_text_stays_as_printed() -> None:
+    turns = of_kind(fixture("109hhrg90003"), "turn")
+    labels = [label for label, _ in turns]
+    assert labels[:4] == ["Chairwoman Ortega", "Mr. Fenn", "Chairwoman Ortega", "Mr. Fenn"]
+    assert turns[3][1] == "Mr.Fenn. Okay. About nine tons."
+    assert {"Chief Barrow", "Lt. General Stone", "Mt. Fenn", "Mr. St. John of Kent", "Ms. de la Cruz O'Dell, Jr."} <= {
+        *labels
+    }
+    assert {"Mr. Van Tassel and Chief Barrow", "Maribel", "Mr. Chairman"} <= {*labels}
+    assert "Senator Quill" in [label for label, _ in of_kind(fixture("111shrg90002"), "turn")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Thank you. I see that the chief is here.",
+        "So Mr. Fenn. That is a good deal.",
+        "General Comments. We keep a list.",
+        "Senator Marsh.",
+        "Mr. Fenn, you may begin. We are ready.",
+        "Mr. Fenn's pier. It is long.",
+        "No. I do not.",
+        "Okay. Fine. Go on.",
+        "The Chairman pro tem asked for silence.",
+        "Mr. Fenn is next. He waits.",
+        "U.S. Steel. It is a firm.",
+    ],
+)
+def test_a_sentence_that_begins_like_a_speaker_opens_no_turn(words: str) -> None:
+    assert spoken("The Chairman. Come to order.", "Mr. Fenn. I am here.", words) == ["The Chairman", "Mr. Fenn"]
+
+
+@pytest.mark.parametrize(
+    ("opening", "label"),
+    [
+        ("Senator Quill [presiding]. Good.", "Senator Quill"),
+        ("Mr. Pike [continuing]. If so.", "Mr. Pike"),
+        ("Mr. Pike (continuing). If so.", "Mr. Pike"),
+        ("Mr. Bell.--without it.", "Mr. Bell"),
+        ("Ms. Vale-Hartmann. Aye.", "Ms. Vale-Hartmann"),
+        ("Mr. Pike of North Carolina. Aye.", "Mr. Pike of North Carolina"),
+        ("Mrs. McLane Rudd. Aye.", "Mrs. McLane Rudd"),
+        ("Dr. von Ebenfels. Aye.", "Dr. von Ebenfels"),
+        ("Vice Chairman Holm. Aye.", "Vice Chairman Holm"),
+        ("Deputy Secretary Marl. Aye.", "Deputy Secretary Marl"),
+        ("Mr. J.C. Voss. Aye.", "Mr. J.C. Voss"),
+        ("The Acting Chairman. Aye.", "The Acting Chairman"),
+        ("Voice. Aye.", "Voice"),
+        ("A Participant. Aye.", "A Participant"),
+    ],
+)
+def test_a_speaker_is_known_by_title_and_name(opening: str, label: str) -> None:
+    assert speakers({0: opening}, set()) == {0: label}
+
+
+def test_a_doubtful_title_needs_evidence() -> None:
+    assert speakers({0: "Chief Barrow. Yes."}, set()) == {}
+    assert speakers({0: "Chief Barrow. Yes."}, {"barrow"}) == {0: "Chief Barrow"}
+    assert speakers({0: "Chief Barrow. Yes.", 1: "Mr. Barrow. No."}, set()) == {0: "Chief Barrow", 1: "Mr. Barrow"}
+    assert speakers(dict.fromkeys(range(3), "Chief Barrow. Yes."), set()) == dict.fromkeys(range(3), "Chief Barrow")
+    assert speakers({0: "Chief Barrow. Yes.", 1: "I ask Chief Barrow."}, set()) == {0: "Chief Barrow"}
+
+
+def test_a_bare_name_opens_a_turn_only_if_it_is_announced_and_does_so_twice() -> None:
+    assert speakers({0: "Maribel. Yes.", 1: "Maribel. No."}, {"maribel"}) == {0: "Maribel", 1: "Maribel"}
+    assert speakers({0: "Maribel. Yes."}, {"maribel"}) == {}
+    assert speakers({0: "Okay. Yes.", 1: "Okay. No."}, {"okay"}) == {}
+    assert speakers({0: "Training. Yes.", 1: "Training. No."}, set()) == {}
+
+
+def test_questions_for_the_record_are_pairs_in_every_style() -> None:
+    assert [label for label, _ in of_kind(fixture("111shrg90002"), "question", "answer")] == [
+        "Q.1",
+        "A.1",
+        "Q.2.a",
+        "A.2.a",
+    ]
+    assert of_kind(fixture("108shrg90005"), "question", "answer")[2:] == [
+        (
+            "Question 2 (Senator Holm)",
+            "COST OF TWINE\n\n2. Senator Holm. General Rook and Mr. Ames, what does twine cost?",
+        ),
+        ("General Rook and Mr. Ames", "General Rook and Mr. Ames. A dollar a fathom."),
+    ]
+    assert [label for label, _ in of_kind(fixture("113jhrg90006"), "question", "answer")] == [
+        *("Question a", "Answer", "Question b", "Response"),
+    ]
+
+
+def test_a_pause_does_not_end_a_day_and_a_second_day_is_heard() -> None:
+    document = fixture("108shrg90005")
+    assert [one.kind for one in document.sections if one.level == 1] == ["front matter", "oral", "oral"]
+    assert len(of_kind(document, "closing")) == 3
+
+
+def test_a_page_mark_splits_no_sentence() -> None:
+    turns = dict(of_kind(fixture("113jhrg90006"), "turn"))
+    assert "I would move the non-conforming bridges first." in turns["Ms. Fall"]
+    assert "The plan that the engineers have sent us forgets it." in fixture("113jhrg90006").text
+
+
+def test_exhibits_without_speech_keep_their_contents_and_say_so() -> None:
+    document = fixture("111shrg90004")
+    assert document.status == "no speech"
+    assert of_kind(document, "turn") == []
+    assert "I. Letters\t1" in of_kind(document, "contents")[0][1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_visible_character_of_a_fixture_is_accounted_for(name: str) -> None:
+    data = (FIXTURES / f"CHRG-{name}.htm").read_bytes()
+    check_account(data, read(data, f"CHRG-{name}.htm"))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no <pre> element"),
+        (b"<bill><legis-body/></bill>", "no <pre> element"),
+        (
+            b"<html><body><pre>\n[Senate Report 118-62]\nx\n</pre></body></html>",
+            r"no hearing: the page begins '\[Senate Report",
+        ),
+        (b"<pre>[House Hearing, 110 Congress]\n</pre>", "no hearing|without text"),
+        (hearing(), ""),
+    ],
+)
+def test_a_file_that_is_no_hearing_is_refused(data: bytes, reason: str) -> None:
+    if not reason:
+        assert read(data).documents[0].status == "no speech"
+        return
+    with pytest.raises(DocumentError, match=reason):
+        read(data)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("    Mr. A. B. ", "    Mr. Fenn. Yes.\n", "[Whereupon, x\n", "                  HEADING\n", "____________\n"),
+        *("    [The statement follows:]\n", "CONTENTS......1\n", "    The committee met, x\n", "STATEMENT OF X\n"),
+        *("Question 1. \n", "de la ", "A. "),
+    ],
+)
+def test_hostile_pages_are_read_or_refused(unit: str) -> None:
+    data = hearing(unit * (120_000 // len(unit)), "    The Chairman. Yes.", "[Whereupon, we adjourned.]", unit * 999)
+    assert len(read(data).documents) == 1
+
+
+def test_mutated_hearings_are_documents_or_named_errors() -> None:
+    rng = random.Random(5)
+    originals = [(FIXTURES / f"CHRG-{name}.htm").read_bytes() for name in NAMES]
+    for _ in range(300):
+        data = bytearray(rng.choice(originals))
+        for _ in range(rng.randrange(1, 30)):
+            at = rng.randrange(len(data))
+            data[at : at + rng.randrange(4)] = rng.choice(
+                [b"", b"\xff", b"<", b"\n", b"\n\n    ", b"&#0;", b"[", b"    Mr. X. "]
+            )
+        data = data[: rng.randrange(1, len(data))] if rng.random() < 0.3 else data
+        try:
+            content = read(bytes(data))
+        except DocumentError:
+            continue
+        assert len(content.documents) == 1
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> list[tuple[bytes, FileContent]]:
+    paths = sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))
+    assert len(paths) == 52
+    data = [path.read_bytes() for path in paths]
+    return [(one, read(one, path.name)) for one, path in zip(data, paths, strict=True)]
+
+
+def texts(real: list[tuple[bytes, FileContent]]) -> list[Document]:
+    return [content.documents[0] for _, content in real]
+
+
+@pytest.mark.shared
+def test_turns_are_found_in_every_real_hearing_with_speech(real: list[tuple[bytes, FileContent]]) -> None:
+    counts = sorted(len(of_kind(document, "turn")) for document in texts(real))
+    assert counts[0] == 0
+    assert counts[1] >= 20
+    assert 140 <= counts[len(counts) // 2] <= 190
+    assert [document.doc_id for document in texts(real) if document.status] == ["CHRG-111shrg61914"]
+
+
+@pytest.mark.shared
+def test_speakers_of_real_hearings_have_plausible_names(real: list[tuple[bytes, FileContent]]) -> None:
+    labels = [label for document in texts(real) for label, _ in of_kind(document, "turn")]
+    odd = {label for label in labels if not PLAUSIBLE.fullmatch(label)}
+    assert len(labels) > 8_500
+    assert odd == set()
+    assert not [label for label in labels if re.search(r"\. (?:Yes|No|Okay|Mr|Ms|Thank)\b", label)]
+
+
+@pytest.mark.shared
+def test_real_turns_include_those_of_a_plain_pattern(real: list[tuple[bytes, FileContent]]) -> None:
+    plain = re.compile(
+        rb"^ {4}(?:(?:Mr|Ms|Mrs|Dr)\. |Senator |Chairman |Chairwoman )[A-Z][\w'-]+(?: \[\w+\])?\. (?=\S)", re.M
+    )
+    n_missed = 0
+    for data, content in real:
+        document = content.documents[0]
+        n_missed += max(0, len(plain.findall(data)) - len(of_kind(document, "turn", "answer")))
+    assert n_missed == 0
+
+
+@pytest.mark.shared
+def test_the_closing_bracket_ends_what_was_said(real: list[tuple[bytes, FileContent]]) -> None:
+    closed = [document for document in texts(real) if of_kind(document, "closing")]
+    assert len(closed) >= 50
+    for document in closed:
+        said = [one for one in document.sections if one.kind == "oral"][-1]
+        assert words(document, said).split("\n\n")[-1].startswith("[Whereupon")
+
+
+@pytest.mark.shared
+def test_real_texts_have_no_markup_leaders_or_scans(real: list[tuple[bytes, FileContent]]) -> None:
+    for document in texts(real):
+        assert not re.search(
+            r"TIFF|\.{6}|&#|&amp;|<(?:pre|bullet|all)|\[\[Page|[\x00-\x08\x0b-\x1f]| {2}", document.text
+        )
+
+
+@pytest.mark.shared
+def test_sentences_of_real_hearings_are_not_split(real: list[tuple[bytes, FileContent]]) -> None:
+    """A paragraph that begins with a small letter would be the rest of one that was split; some lists have such."""
+    lines = [line for document in texts(real) for _, said in of_kind(document, "turn") for line in said.split("\n")]
+    assert len(lines) > 15_000
+    assert sum(line[:1].islower() for line in lines) < len(lines) / 200
+
+
+@pytest.mark.shared
+def test_real_turns_end_in_no_heading_and_real_sections_are_no_mere_mark(real: list[tuple[bytes, FileContent]]) -> None:
+    for document in texts(real):
+        ends = [said.rpartition("\n")[2] for _, said in of_kind(document, "turn")]
+        assert not [end for end in ends if len(end) > 20 and end.isupper()]
+        assert not re.search(r"\bdeg\.|^[-_]$|^A P P", document.text, re.M)
+        assert all(words(document, one).strip("-_ \n") for one in document.sections)
+
+
+@pytest.mark.shared
+def test_every_visible_character_of_a_real_hearing_is_accounted_for(real: list[tuple[bytes, FileContent]]) -> None:
+    for data, content in real:
+        check_account(data, content)

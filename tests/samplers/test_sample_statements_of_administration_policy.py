@@ -1,0 +1,197 @@
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.formats.pdf.lines import pdf_pages
+from samplers.source_format import FileContent
+from samplers.sources.statements.index import read_index
+from samplers.sources.statements.sample_statements_of_administration_policy import ERROR_PAGE, FORMAT
+from tests.support.small_pdf import column, pdf
+
+FIXTURES = Path(__file__).parents[1] / "data" / "statements_of_administration_policy"
+INDEX = (FIXTURES / "index-46-Biden.yaml").read_bytes()
+
+
+def read(data: bytes, name: str = "46-Biden-118-2024-05-06_hr9001.pdf") -> FileContent:
+    return FORMAT.read(data, name, frozenset())
+
+
+def fixture(part: str) -> Document:
+    (path,) = FIXTURES.glob(f"*{part}.pdf")
+    return read(path.read_bytes(), f"sap-pdf/{path.name}").documents[0]
+
+
+def statement(*lines: str, name: str = "SAP-HR9001.pdf") -> Document:
+    return read(pdf([column(["STATEMENT OF ADMINISTRATION POLICY", "", *lines])]), name).documents[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "doc_id", "family", "stratum"),
+    [
+        ("_hr9001", "SAP-118-2024-05-06-hr9001", "SAP-118-2024-05-06-hr9001", "biden/veto"),
+        ("_hr1004", "SAP-115-2017-02-28-hr1004", "SAP-115-2017-02-28-hr998", "trump-1/supports"),
+        ("_sjr12", "SAP-116-2019-06-12-sjres12", "SAP-116-2019-06-12-sjres12", "trump-1/opposes"),
+        ("_hr6119sa", "SAP-117-2023-01-02-hr6119", "SAP-117-2023-01-02-hr6119", "biden/other"),
+        ("_s77", "SAP-112-2011-07-25-s77", "SAP-112-2011-07-25-s77", "obama/supports"),
+    ],
+)
+def test_a_statement_is_identified_by_date_and_measure(part: str, doc_id: str, family: str, stratum: str) -> None:
+    document = fixture(part)
+    assert (document.doc_id, document.family, document.stratum) == (doc_id, family, stratum)
+
+
+def test_the_statement_wins_over_a_file_name_that_says_otherwise() -> None:
+    lines = ("June 3, 2024", "", "H.R. 9001 – Lamp Act", "", "The Administration supports H.R. 9001.")
+    assert statement(*lines, name="44-Obama-111-2009-01-01_s5.pdf").doc_id == "SAP-118-2024-06-03-hr9001"
+
+
+def test_a_statement_that_names_neither_date_nor_measure_is_named_after_its_file() -> None:
+    document = statement("The Administration has no view.", name="folder/my file.pdf")
+    assert (document.doc_id, document.family, document.stratum) == ("SAP-my-file", "SAP-my-file", "unknown/other")
+
+
+def test_the_title_cites_the_measure_of_the_id_on_one_line() -> None:
+    assert fixture("_hr1004").title.endswith("(2017-02-28): H.R. 1004 – Pier Integrity Act of 2017")
+    assert fixture("_hr9001").title == (
+        "Statement of Administration Policy (2024-05-06): H.R. 9001 — Harbors, Lighthouses, and Related Agencies "
+        "Appropriations Act, 2025"
+    )
+
+
+def test_letterhead_form_and_end_mark_are_no_text() -> None:
+    for part in ("_hr9001", "_hr1004", "_sjr12", "_s77"):
+        text = fixture(part).text
+        for words in ("EXECUTIVE OFFICE", "BUDGET", "ASHINGTON", "STATEMENT OF ADMIN", "* *"):
+            assert words not in text, (part, words)
+
+
+def test_headings_hold_the_paragraphs_below_them() -> None:
+    document = fixture("_hr9001")
+    found = [(section.level, section.kind, section.label) for section in document.sections]
+    assert found[:2] == [(1, "head", ""), (1, "paragraph", "")]
+    assert [label for _, kind, label in found if kind == "heading"] == [
+        "Department of Harbors",
+        "Department of Tides (DT)",
+        "Constitutional Concerns",
+    ]
+    assert {level for level, kind, _ in found[6:] if kind == "paragraph"} == {2}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "position"),
+    [
+        ("The Administration strongly supports House passage of H.R. 9001.", "supports"),
+        ("The Administration strongly opposes H.R. 9001.", "opposes"),
+        ("The Administration supports lamps. However, the Administration opposes H.R. 9001.", "opposes"),
+        ("The Administration opposes H.R. 9001. If it came to the President, he would veto it.", "veto"),
+        ("The Administration supports efforts to light lamps.", "supports"),
+        ("The Administration urges swift passage of H.R. 9001.", "other"),
+    ],
+)
+def test_the_position_is_the_one_on_the_measure(sentence: str, position: str) -> None:
+    document = statement("June 3, 2024", "", "H.R. 9001 – Lamp Act", "", sentence)
+    assert document.stratum == f"biden/{position}"
+
+
+def test_the_index_adds_the_official_address_and_what_was_taken_back() -> None:
+    assert FORMAT.enrich is not None
+    documents = [fixture("_hr9001"), fixture("_hr6119sa"), fixture("_s77")]
+    enriched = FORMAT.enrich(documents, {"sap-pdf/index-46-Biden.yaml": INDEX})
+    assert [document.doc_id for document in enriched] == [document.doc_id for document in documents]
+    assert [document.url for document in enriched] == [
+        "https://www.whitehouse.gov/wp-content/uploads/2024/05/SAP-HR9001.pdf",
+        "",
+        "",
+    ]
+    assert [document.status for document in enriched] == ["", "rescinded", ""]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"a: [", "not YAML"),
+        (b"\xff\xfe\x00", "YAML|list"),
+        (b"bills: x", "is a list"),
+        (b"", "is a list"),
+        (b"- &a [1]\n- *a", "plain values"),
+        (b"- !!python/object:os.system x", "plain values"),
+        (b"[" * 50_000, "plain values"),
+        (b"- date_issued: 2024-13-45", "not YAML"),
+        (b"- a\n" * 1_300_000, "limit"),
+    ],
+)
+def test_an_index_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        read_index(data, "index-1.yaml")
+
+
+def test_rows_of_an_index_that_say_nothing_are_passed_over() -> None:
+    assert read_index(b"- 7\n- bills: x\n- bills: [hr1]\n  congress: [1]\n", "index-1.yaml").keys() == {("", "", "hr1")}
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b"words", "no PDF"),
+        (b"<html><title> Gone\n away</title>", "a web page, not a PDF: Gone away"),
+        (gzip.compress(b"<html><title>Lamps</title>" + bytes(10_000_000)), "a web page, not a PDF: Lamps"),
+        (b"\x1f\x8bbroken", "data packed with gzip, not a PDF"),
+        (b"%PDF-1.4", "PDF: damaged"),
+        (pdf([[]]), "no text on any page"),
+        (pdf([column(["STATEMENT OF ADMINISTRATION POLICY"])]), "no text below"),
+        (pdf([column(["Menu of the Harbor House"])]), "no Statement of Administration Policy"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        read(data)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_error_page_in_place_of_a_statement_is_counted_and_no_document(pack: Callable[[bytes], bytes]) -> None:
+    content = read(pack(b"<html><title>404 Page\nNot Found</title></html>"))
+    assert content.documents == ()
+    assert content.skipped == {ERROR_PAGE: 1}
+    assert content.left_out == {ERROR_PAGE: len("<html><title>404PageNotFound</title></html>")}
+
+
+def check_account(path: Path) -> tuple[Document, FileContent]:
+    data = path.read_bytes()
+    content = read(data, path.name)
+    (document,) = content.documents
+    whole = sum(len("".join(line.text.split())) for page in pdf_pages(data, path.name) for line in page)
+    kept = len("".join(document.text.split()))
+    assert whole == kept - content.supplied + sum(content.left_out.values()), path.name
+    return document, content
+
+
+def test_every_visible_character_is_text_or_accounted_for() -> None:
+    for part in ("_hr9001", "_hr1004", "_sjr12", "_s77", "_hr6119sa"):
+        check_account(next(FIXTURES.glob(f"*{part}.pdf")))
+
+
+@pytest.mark.shared
+def test_every_real_statement_reads(shared: Path) -> None:
+    folder = shared / "corpora" / "statements_of_administration_policy" / "sap-pdf"
+    left_out: Counter[str] = Counter()
+    documents, skipped = [], 0
+    for path in sorted(folder.glob("*.pdf")):
+        if not (content := read(path.read_bytes(), path.name)).documents:
+            skipped += content.skipped[ERROR_PAGE]
+            continue
+        document, content = check_account(path)
+        left_out.update(content.left_out)
+        documents.append(document)
+        date, _, _ = path.stem.split("-", 3)[3].partition("_")
+        assert document.doc_id.startswith(f"SAP-{path.stem.split('-')[2]}-{date}-"), path.name
+        assert document.sections[0].kind == "head", path.name
+        assert document.text[document.sections[0].span.end :].strip(), path.name
+    assert (len(documents), skipped) == (27, 3)
+    assert {document.stratum.partition("/")[2] for document in documents} == {"veto", "opposes", "supports", "other"}
+    assert sum(left_out.values()) < 3_100

@@ -1,0 +1,319 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from chunkers.registry import chunker
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.formats.uslm.editions import age
+from samplers.formats.uslm.units import SHORT
+from samplers.source_format import FileContent
+from samplers.sources.sample_us_code import FORMAT, WITHOUT_NOTES
+from tests.samplers.test_sample_bills import mutations
+
+FIXTURES = Path(__file__).parents[1] / "data" / "us_code"
+FILES = sorted(FIXTURES.glob("*.xml"))
+CLOSED = {"quotedContent", "notes", "note"}
+
+
+def content(name: str, *options: str) -> FileContent:
+    return FORMAT.read((FIXTURES / name).read_bytes(), name, frozenset(options))
+
+
+def document(name: str, doc_id: str, *options: str) -> Document:
+    (found,) = (each for each in content(name, *options).documents if each.doc_id == doc_id)
+    return found
+
+
+def code(body: str, meta: str = "<docNumber>9</docNumber>") -> bytes:
+    return f'<uscDoc identifier="/us/usc/t9"><meta>{meta}</meta><main><title>{body}</title></main></uscDoc>'.encode()
+
+
+def section(heading: str = "Tolls", body: str = "x", attributes: str = "") -> str:
+    named = f'<num value="1">§ 1.</num><heading> {heading}</heading><content>{body}</content>'
+    return f'<section identifier="/us/usc/t9/s1" {attributes}>{named}</section>'
+
+
+def read_one(data: bytes, name: str = "usc09.xml") -> Document:
+    (found,) = FORMAT.read(data, name, frozenset()).documents
+    return found
+
+
+def local(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def parsed(data: bytes) -> etree._Element:
+    parser = etree.XMLParser(load_dtd=False, no_network=True, remove_comments=True, remove_pis=True)
+    return etree.fromstring(data, parser)
+
+
+def assert_accounted(data: bytes, read: FileContent) -> None:
+    """Characters of the file = those of the texts - supplied + left out."""
+    in_file = len("".join(str(parsed(data).xpath("string()")).split()))
+    in_texts = sum(len("".join(each.text.split())) for each in read.documents)
+    assert in_file == in_texts - read.supplied + sum(read.left_out.values())
+
+
+def n_open_sections(data: bytes, kinds: frozenset[str] = frozenset(("section",))) -> int:
+    """Sections outside of notes and quoted text, counted without the reader."""
+    return sum(
+        local(element) in kinds and not CLOSED & {local(around) for around in element.iterancestors()}
+        for element in parsed(data).iter()
+    )
+
+
+def test_a_document_is_a_section_outside_of_notes_and_quoted_text() -> None:
+    for path in FILES:
+        read = FORMAT.read(path.read_bytes(), path.name, frozenset())
+        n_sections = n_open_sections(path.read_bytes(), frozenset(("section", "courtRule")))
+        plans = [each for each in read.documents if "-rp-1950-3@" in each.doc_id]
+        assert len(read.documents) == n_sections + len(plans), path.name
+
+
+def test_a_section_is_known_by_title_number_and_release_point() -> None:
+    found = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60")
+    assert found.title == "97 U.S.C. 101 – Hives of the Republic"
+    assert found.stratum == "97/positive/short"
+    assert found.family == "usc:97-101"
+    assert found.url.endswith("USC-prelim-title97-section101&edition=prelim")
+
+
+@pytest.mark.parametrize(
+    ("title", "stated", "is_positive_law"),
+    [
+        ("9", "", "positive"),
+        ("42", "", "non-positive"),
+        ("54", "", "positive"),
+        ("55", "", "unknown"),
+        ("28a", "", "unknown"),
+        ("9", "no", "non-positive"),
+        ("42", "yes", "positive"),
+    ],
+)
+def test_whether_a_title_is_positive_law_is_what_it_says_or_else_known(
+    title: str, stated: str, is_positive_law: str
+) -> None:
+    said = f'<property role="is-positive-law">{stated}</property>' if stated else ""
+    data = code(section(), f"<docNumber>{title}</docNumber>{said}").replace(b"/t9", f"/t{title}".encode())
+    assert read_one(data, "x.xml").stratum == f"{title}/{is_positive_law}/short"
+
+
+def test_prefixes_of_names_do_not_matter() -> None:
+    text = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60").text
+    assert "(a) In General.— Each hive holds the frames in this table:\nHive\tFrames\nStraw\t0\nWood\t10\n" in text
+
+
+def test_parts_around_a_section_span_its_document_and_its_own_heading_is_the_title_alone() -> None:
+    found = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60")
+    outer = [(each.kind, each.label) for each in found.sections if each.span.end == len(found.text)]
+    assert outer[:3] == [
+        ("title", "Title 97—BEEKEEPING"),
+        ("subtitle", "Subtitle A—Hives"),
+        ("part", "Part I—KEEPING OF HIVES"),
+    ]
+    assert [each.label for each in found.sections if each.kind == "section"] == [""]
+
+
+def test_statute_and_notes_follow_each_other_and_quoted_sections_are_text() -> None:
+    found = document("usc95.xml", "usc:95-1@113-31")
+    (statute,) = (each.span for each in found.sections if each.kind == "section")
+    (notes,) = (each.span for each in found.sections if each.kind == "notes")
+    assert found.text[statute.end : notes.start] == "\n\n"
+    assert notes.end == len(found.text)
+    assert "“Sec. 9. The Keeper of the Isles" in found.text[notes.start :]
+    assert [each.label for each in found.sections if each.kind == "note"] == ["", "Amendments", "Lamps of the Isles"]
+
+
+def test_footnotes_leave_the_sentence_whole() -> None:
+    read = content("usc95.xml")
+    lamps, tolls = read.documents
+    assert "a lamp at its bow and another at its stern" in lamps.text
+    assert tolls.title == "95 U.S.C. 2a – Tolls of a ferry"
+    assert read.left_out["footnotes"] == len("22Soinoriginal.Probablyshouldbe“stern”.33Soinoriginal.")
+    odd = code(section(body='pay <ref class="footnoteRef">1</ref><note type="footnote">1 So.</note>; or'))
+    assert read_one(odd).text.endswith("pay; or")
+
+
+def test_notes_under_a_heading_of_notes_are_its_children() -> None:
+    found = document("usc96-uslm2.xml", "usc:96-11-2@2023-06-29")
+    assert [(each.level, each.label) for each in found.sections if each.kind == "note"] == [
+        (13, "Editorial Notes"),
+        (14, "Amendments"),
+        (13, "Statutory Notes and Related Subsidiaries"),
+        (14, "Effective Date"),
+        (14, "Short Title"),
+    ]
+
+
+def test_without_notes_the_text_is_the_statute_and_the_notes_are_counted() -> None:
+    full, bare = content("usc95.xml"), content("usc95.xml", WITHOUT_NOTES)
+    assert [each.doc_id for each in full.documents] == [each.doc_id for each in bare.documents]
+    assert bare.documents[0].text.endswith("Feb. 2, 1967.)")
+    assert bare.left_out["notes"] > 150
+    assert not any(each.kind == "notes" for each in bare.documents[0].sections)
+    assert_accounted((FIXTURES / "usc95.xml").read_bytes(), bare)
+
+
+def test_dead_sections_are_known_by_attribute_or_by_the_words_of_their_heading() -> None:
+    statuses = {each.doc_id: each.status for each in content("usc94.xml").documents}
+    assert statuses == {
+        "usc:94-1,2@118-3": "repealed",
+        "usc:94-3to5@118-3": "omitted",
+        "usc:94-6@118-3": "transferred",
+        "usc:94-7@118-3": "transferred",
+        "usc:94-8@118-3": "",
+        "usc:94-78dd-1@118-3": "short",
+        "usc:94-104@118-3": "",
+        "usc:94-104~2@118-3": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "status"),
+    [
+        ("Repealed. July 1, 1944", "repealed"),
+        ("[Repealed]", "repealed"),
+        ("Vacant]", "reserved"),
+        ("Redesignated as section 9", "transferred"),
+        ("Transferred or omitted", "transferred"),
+        ("Reserved powers", ""),
+        ("Omitted income", ""),
+        ("Repealer", ""),
+    ],
+)
+def test_a_heading_that_only_begins_like_a_status_is_none(heading: str, status: str) -> None:
+    assert read_one(code(section(heading, "word " * SHORT))).status == status
+
+
+def test_short_counts_the_statute_alone() -> None:
+    credit = f"<sourceCredit>({'history ' * 40})</sourceCredit>"
+    long_credit = code(section(body="Two words.").replace("</section>", f"{credit}</section>"))
+    assert read_one(long_credit).status == "short"
+    assert read_one(code(section(body="x" * SHORT))).status == ""
+
+
+def test_contents_and_what_larger_parts_say_of_themselves_are_counted() -> None:
+    left_out = content("usc95.xml").left_out
+    assert left_out["table of contents"] == len("Chap.Sec.1.Ferries11Soinoriginal.1")
+    assert left_out["headings of larger parts"] == len("Title95—FERRIESANDLANDINGSCHAPTER1—FERRIES")
+    assert left_out["notes of larger parts"] > 60
+    assert left_out["attestation"] == len("A.Wherry.")
+
+
+def test_an_appendix_has_rules_plans_and_sections_and_two_of_one_number_stay_apart() -> None:
+    assert [(each.doc_id, each.title) for each in content("usc98a.xml").documents] == [
+        ("usc:98a-courtRules-Tide-rule6@118-3", "98 U.S.C. App. Rule 6 – Computing Tides"),
+        ("usc:98a-courtRules-Tide-rule6~2@118-3", "98 U.S.C. App. Rule 6 – Supplemental Tides"),
+        ("usc:98a-rp-1950-3@118-3", "98 U.S.C. App. REORGANIZATION PLAN NO. 3 OF 1950 – HARBOR BOARD"),
+        ("usc:98a-rp-1950-3-s1@118-3", "98 U.S.C. App. 1 – Transfer of functions"),
+    ]
+
+
+def test_a_slice_without_meta_takes_its_release_point_from_its_name() -> None:
+    (found,) = content("usc93-ch3-after117-58.xml").documents
+    assert found.doc_id == "usc:93-301@117-58"
+    assert found.sections[0].label == "Chapter 3—MILLS"
+    data = (FIXTURES / "usc93-ch3-after117-58.xml").read_bytes()
+    assert read_one(data, "chapter.xml").doc_id == "usc:93-301"
+
+
+def test_release_points_are_ordered_and_one_that_leaves_laws_out_is_older() -> None:
+    ids = ["usc:9-1", "usc:9-1@113-31", "usc:9-1@2023-06-29", "usc:9-1@118-3", "usc:9-1@119-9not5", "usc:9-1@119-9"]
+    documents = [Document(doc_id, "x", "", "", "usc:9-1", "") for doc_id in [*ids, "usc:9-1@119-73not60not61"]]
+    ages = [age(each) for each in documents]
+    assert ages == sorted(set(ages))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"<bill><legis-body/></bill>", "the root element is <bill>"),
+        (b"<section><num>1.</num></section>", "the root element is <section>"),
+        (b"<uscDoc><main/></uscDoc>", "which title"),
+        (code(""), "no section of the Code"),
+        (code("<chapter><num>1.</num>" * 17 + section() + "</chapter>" * 17), "more than 16 parts"),
+        (code(section(body="<p>" * 200 + "</p>" * 200)), "nested more than 120"),
+        (code(section())[:-20], "malformed XML"),
+        (b"", "empty"),
+    ],
+)
+def test_what_is_no_title_of_the_code_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        FORMAT.read(data, "x.xml", frozenset())
+
+
+def test_a_damaged_file_is_documents_or_a_document_error() -> None:
+    reasons = []
+    for data in mutations(FILES, 600):
+        try:
+            FORMAT.read(data, "damaged.xml", frozenset())
+        except DocumentError as error:
+            reasons.append(error.reason)
+    assert 50 < len(reasons) < 550
+    assert all(0 < len(reason) <= 80 for reason in reasons)
+
+
+def test_many_sections_of_one_number_have_ids_of_their_own() -> None:
+    read = FORMAT.read(code(section() * 3000), "x.xml", frozenset())
+    assert len({each.doc_id for each in read.documents}) == 3000
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_character_of_a_fixture_is_text_or_left_out_for_a_reason(path: Path) -> None:
+    data = path.read_bytes()
+    assert_accounted(data, FORMAT.read(data, path.name, frozenset()))
+    assert_accounted(data, FORMAT.read(data, path.name, frozenset((WITHOUT_NOTES,))))
+
+
+def test_no_chunk_holds_statute_and_notes() -> None:
+    for path in FILES:
+        for each in FORMAT.read(path.read_bytes(), path.name, frozenset()).documents:
+            assert_apart(each)
+
+
+def assert_apart(each: Document) -> None:
+    starts = [part.span.start for part in each.sections if part.kind == "notes"]
+    for chunk in chunker("usc_uslm_section_v1")(each):
+        assert not any(chunk.span.start < start < chunk.span.end for start in starts), each.doc_id
+        assert chunk.n_tokens <= 512
+
+
+@pytest.mark.shared
+def test_every_real_section_of_the_code_is_a_document(shared: Path) -> None:
+    statuses: Counter[str] = Counter()
+    n_sections = 0
+    for path in sorted((shared / "corpora" / "us_code").rglob("*.xml")):
+        data = path.read_bytes()
+        read = FORMAT.read(data, path.name, frozenset())
+        assert_accounted(data, read)
+        assert len(read.documents) == n_open_sections(data), path.name
+        assert len({each.doc_id for each in read.documents}) == len(read.documents)
+        for each in read.documents:
+            assert " U.S.C. " in each.title
+            assert " – " in each.title  # every one has a heading
+            assert not each.text.count("  ")
+            assert any(part.kind == "chapter" for part in each.sections), each.doc_id
+            statuses[each.status] += 1
+            assert_apart(each)
+        n_sections += len(read.documents)
+    assert n_sections == 491
+    assert {status: statuses[status] for status in ("repealed", "omitted", "transferred")} == {
+        "repealed": 115,
+        "omitted": 15,
+        "transferred": 1,
+    }
+
+
+@pytest.mark.shared
+def test_of_two_release_points_in_a_folder_the_newest_is_kept(shared: Path) -> None:
+    documents = [
+        each
+        for path in sorted((shared / "corpora" / "us_code").rglob("usc01-*.xml"))
+        for each in FORMAT.read(path.read_bytes(), path.name, frozenset()).documents
+    ]
+    newest = {each.family: each for each in sorted(documents, key=age)}
+    assert len(documents) == 3 * len(newest) == 117
+    assert {each.doc_id.partition("@")[2] for each in newest.values()} == {"119-59"}

@@ -1,0 +1,138 @@
+import string
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from runner.base.records import Document
+from samplers.formats import safe_xml
+from samplers.formats.text_writer import INVISIBLE
+from samplers.formats.uslm.names import NOTES, QUOTED
+from samplers.formats.uslm.walk import Walk, walk
+from samplers.sources.bills.sample_bills import ROOTS
+
+FIXTURES = Path(__file__).parents[1] / "data" / "bills"
+LAWS = ROOTS | {"uscDoc", "pLaw"}
+SUPPLIED = set("“”‘’.")
+
+
+def visible(text: str) -> str:
+    return "".join(text.translate(INVISIBLE).split())
+
+
+def source_characters(data: bytes) -> str:
+    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False, remove_comments=True)
+    return "".join(str(etree.fromstring(data, parser).xpath("string()")).split())
+
+
+def assert_accounted(data: bytes, walked: Walk) -> None:
+    """Every character of the file is text or dropped for a reason, and the text holds nothing else but marks."""
+    source = source_characters(data)
+    text = visible(walked.text)
+    n_composed = len(source) - len(unicodedata.normalize("NFC", source))
+    assert len(source) - n_composed == sum(walked.dropped.values()) + len(text) - walked.supplied
+    foreign = Counter(text) - Counter(unicodedata.normalize("NFC", source))
+    assert set(foreign) <= SUPPLIED
+    assert foreign.total() <= walked.supplied
+
+
+def n_sections(data: bytes) -> int:
+    """Section elements of a file that are neither quoted nor struck nor in a note, counted without the walker."""
+
+    def counts(element: etree._Element) -> bool:
+        chain = [element, *element.iterancestors()]
+        names = {safe_xml.local_name(ancestor) for ancestor in chain[1:]}
+        return not names & (QUOTED | NOTES) and all(ancestor.get("changed") != "deleted" for ancestor in chain)
+
+    root = safe_xml.parse(data, "x")
+    return sum(safe_xml.local_name(element) == "section" and counts(element) for element in root.iter())
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.xml")), ids=lambda path: path.stem)
+def test_every_character_of_a_fixture_is_text_or_dropped_for_a_reason(path: Path) -> None:
+    data = path.read_bytes()
+    walked = walk(data, path.name, LAWS)
+    if b"&mdash;" not in data:  # an undeclared reference has no characters of its own to count
+        assert_accounted(data, walked)
+    assert sum(section.kind == "section" for section in walked.sections) == n_sections(data)
+
+
+@pytest.mark.shared
+def test_real_bills_are_accounted_for_to_the_character(shared: Path) -> None:
+    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
+    assert len(paths) == 123
+    for path in paths:
+        data = path.read_bytes()
+        walked = walk(data, path.name, ROOTS)
+        assert_accounted(data, walked)
+        assert sum(section.kind == "section" for section in walked.sections) == n_sections(data), path.name
+
+
+@pytest.mark.shared
+def test_public_laws_and_the_code_walk_without_new_walls(shared: Path) -> None:
+    paths = sorted((shared / "corpora" / "public_laws").rglob("*.xml"))[:4]
+    paths += sorted((shared / "corpora" / "us_code").rglob("usc0[19]-*.xml"))
+    for path in paths:
+        data = path.read_bytes()
+        walked = walk(data, path.name, LAWS)
+        assert_accounted(data, walked)
+        assert sum(section.kind == "section" for section in walked.sections) == n_sections(data), path.name
+        assert all(section.label for section in walked.sections if section.kind == "section"), path.name
+
+
+WORDS = st.text(alphabet=string.ascii_letters + " é\u0301\u00ad\u00a0“–", min_size=1, max_size=12)
+LEVELS = st.sampled_from(
+    ["title", "section", "subsection", "paragraph", "appropriations-major", "appropriations-small"]
+)
+INLINES = st.sampled_from(["term", "quote", "external-xref", "italic", "inline"])
+
+
+@st.composite
+def trees(draw: st.DrawFn, depth: int = 0) -> etree._Element:
+    tag = draw(st.one_of(LEVELS, st.sampled_from(["text", "quoted-block", "table", "toc", "continuation-text"])))
+    element = etree.Element(tag)
+    if draw(st.booleans()):
+        etree.SubElement(element, "enum").text = draw(WORDS)
+    if draw(st.booleans()):
+        etree.SubElement(element, "header").text = draw(WORDS)
+    for _ in range(draw(st.integers(0, 3)) if depth < 3 else 0):
+        element.append(draw(trees(depth + 1)))
+        element[-1].tail = draw(st.one_of(st.none(), WORDS))
+    leaf = etree.SubElement(element, "text")
+    leaf.text = draw(WORDS)
+    inline = etree.SubElement(leaf, draw(INLINES))
+    inline.text, inline.tail = draw(WORDS), draw(WORDS)
+    return element
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(trees(), min_size=1, max_size=3), WORDS)
+def test_any_tree_gives_all_its_text_once_with_exact_sections(bodies: list[etree._Element], title: str) -> None:
+    root = etree.Element("bill")
+    etree.SubElement(etree.SubElement(root, "form"), "official-title").text = title
+    body = etree.SubElement(root, "legis-body")
+    body.extend(bodies)
+    etree.SubElement(body, "text").text = "end"
+    data = etree.tostring(root, encoding="utf-8")
+    walked = walk(data, "x", ROOTS)
+    # Document holds sections to be nested or disjoint, in order, within the text, and the text to be NFC.
+    document = Document("x", walked.text, "t", "s", "f", "", walked.sections)
+    for section in document.sections:
+        part = document.text[section.span.start : section.span.end]
+        assert part == part.strip()
+    assert not any(gap in walked.text for gap in ("  ", " \n", "\n ", "\n\n\n", "\t\n"))
+    source, text = (Counter(visible(unicodedata.normalize("NFD", t))) for t in (_without_tocs(root), walked.text))
+    assert not source - text
+    assert set(text - source) <= SUPPLIED
+    assert (text - source).total() == walked.supplied
+
+
+def _without_tocs(root: etree._Element) -> str:
+    copy = etree.fromstring(etree.tostring(root))
+    for toc in list(copy.iter("toc")):
+        toc.clear(keep_tail=True)
+    return "".join(copy.itertext())

@@ -1,0 +1,145 @@
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ir_measures import RR, Judged, R, nDCG
+
+from runner.base.records import SCORE_UNIT, Hit, Judgment, Run, Span
+from runner.retrieve.ranking import RUN_DEPTH
+from runner.score.score import MEASURES, qrels, score
+
+HALF_UNIT = 0.5 / SCORE_UNIT + 1e-12
+
+
+def run_of(rankings):
+    return Run("cell", {q: tuple(Hit(d, 1.0, Span(0, 1)) for d in docs) for q, docs in rankings.items()})
+
+
+def random_case(seed, n_queries=40):
+    """Graded qrels and rankings with unjudged documents, empty rankings, queries without qrels or relevant ones."""
+    rng = np.random.default_rng(seed)
+    docs = [f"d{i:03}" for i in range(220)]
+    rankings, graded = {}, {}
+    for i in range(n_queries):
+        query_id = f"q{i}"
+        rankings[query_id] = rng.permutation(docs)[: rng.choice([0, 1, 5, 12, 60, RUN_DEPTH])].tolist()
+        if i % 9:
+            judged = rng.choice(docs, size=rng.integers(1, 150), replace=False).tolist()
+            grades = rng.choice(4, size=len(judged), p=[0.7, 0.1, 0.1, 0.1]) * (i % 7 > 0)
+            graded[query_id] = dict(zip(judged, grades.tolist(), strict=True))
+    return rankings, graded
+
+
+def decreasing(rankings):
+    """Scores that trec_eval cannot reorder: whole numbers made from our ranks."""
+    return {q: {d: float(1000 - i) for i, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 3))
+def test_every_measure_equals_trec_eval_query_by_query(seed, relevant_grade):
+    rankings, graded = random_case(seed)
+    found = score(run_of(rankings), list(rankings), graded, relevant_grade)
+    names = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "mrr": "recip_rank"}
+    binary = {q: {d: int(g >= relevant_grade) for d, g in grades.items()} for q, grades in graded.items()}
+    reference = pytrec_eval.RelevanceEvaluator(graded, {"ndcg_cut.10"}).evaluate(decreasing(rankings))
+    for query_id, values in (
+        pytrec_eval.RelevanceEvaluator(binary, {"recall.10,100", "recip_rank"}).evaluate(decreasing(rankings)).items()
+    ):
+        reference[query_id].update(values)
+    for measure, name in names.items():
+        for query_id, value in zip(found.query_ids, found.values[measure], strict=True):
+            expected = reference.get(query_id, {}).get(name, 0.0)
+            assert value / SCORE_UNIT == pytest.approx(expected, abs=HALF_UNIT), (measure, query_id)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 3))
+def test_every_measure_equals_ir_measures_query_by_query(seed, relevant_grade):
+    rankings, graded = random_case(seed)
+    found = score(run_of(rankings), list(rankings), graded, relevant_grade)
+    measures = {
+        "ndcg@10": nDCG @ 10,
+        "recall@10": R(rel=relevant_grade) @ 10,
+        "recall@100": R(rel=relevant_grade) @ 100,
+        "mrr": RR(rel=relevant_grade),
+        "mrr@10": RR(rel=relevant_grade) @ 10,
+        "judged@10": Judged @ 10,
+    }
+    found_something = {q: docs for q, docs in rankings.items() if docs}  # Judged divides by a list's length
+    reference = {
+        (str(metric.measure), metric.query_id): metric.value
+        for metric in ir_measures.iter_calc(list(measures.values()), graded, decreasing(found_something))
+    }
+    for name, measure in measures.items():
+        for query_id, value in zip(found.query_ids, found.values[name], strict=True):
+            if name == "judged@10" and (not rankings[query_id] or query_id not in graded):
+                continue  # undefined there; ours is tested below
+            expected = reference.get((str(measure), query_id), 0.0)
+            assert value / SCORE_UNIT == pytest.approx(expected, abs=HALF_UNIT), (name, query_id)
+
+
+def values(rankings, graded, relevant_grade=2):
+    found = score(run_of(rankings), list(rankings), graded, relevant_grade)
+    assert tuple(found.values) == MEASURES
+    return {name: [value / SCORE_UNIT for value in column] for name, column in found.values.items()}
+
+
+def test_a_query_without_a_relevant_document_or_a_hit_scores_zero_and_stays():
+    found = values({"none": ["a"], "empty": [], "unknown": ["a"]}, {"none": {"a": 1}, "empty": {"a": 3}})
+    assert found["recall@10"] == found["recall@100"] == found["mrr"] == found["mrr@10"] == [0, 0, 0]
+    assert found["ndcg@10"] == [1, 0, 0]
+
+
+def test_nothing_is_missing_from_an_empty_list_but_an_unjudged_query_is_unjudged():
+    found = values(
+        {"all": ["a", "b"], "half": ["a", "x"], "empty": [], "unknown": ["a"]},
+        {
+            "all": {"a": 0, "b": 3},
+            "half": {"a": 0},
+            "empty": {"a": 3},
+        },
+    )
+    assert found["judged@10"] == [1, 0.5, 1, 0]
+
+
+def test_ndcg_has_linear_gain_over_all_judged_documents():
+    found = values({"q": ["x", "a"]}, {"q": {"a": 3, "b": 2}})
+    assert found["ndcg@10"][0] == pytest.approx((3 / np.log2(3)) / (3 + 2 / np.log2(3)), abs=HALF_UNIT)
+
+
+def test_the_reciprocal_rank_looks_at_the_whole_run_and_the_cut_one_at_ten():
+    docs = [f"d{i}" for i in range(100)]
+    found = values({"late": docs, "early": docs}, {"late": {"d49": 2}, "early": {"d9": 2}})
+    assert found["mrr"] == [0.02, 0.1]
+    assert found["mrr@10"] == [0, 0.1]
+    assert found["recall@10"] == [0, 1]
+
+
+def test_the_recall_ceiling_shows_where_more_than_ten_documents_are_relevant():
+    docs = [f"d{i}" for i in range(20)]
+    assert values({"q": docs}, {"q": dict.fromkeys(docs, 3)})["recall@10"] == [0.5]
+
+
+def test_a_run_that_misses_a_query_raises():
+    with pytest.raises(KeyError):
+        score(run_of({"q1": []}), ["q1", "q2"], {}, 2)
+
+
+def test_no_queries_give_no_values():
+    assert score(run_of({}), [], {}, 2).values["ndcg@10"] == ()
+
+
+def test_qrels_count_the_earliest_first_round_grade_of_each_pair():
+    judgments = [
+        Judgment("q1", "a", 0, "claude", round=2),
+        Judgment("q1", "a", 3, "claude"),
+        Judgment("q1", "a", 1, "human"),
+        Judgment("q1", "b", 0, "human"),
+        Judgment("q2", "b", 2, "claude"),
+    ]
+    assert qrels(judgments) == {"q1": {"a": 3, "b": 0}, "q2": {"b": 2}}
+    assert qrels(judgments, "human") == {"q1": {"a": 1, "b": 0}}
+    assert qrels([]) == {}

@@ -1,0 +1,208 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.records import SCORE_UNIT, ChunkHit, Judgment, Span
+from runner.base.spans import merged, n_characters, n_shared
+from runner.retrieve.ranking import READ_TOKENS
+from runner.score.span_scores import BUDGETS, characters_read, found_of, gold_spans, span_scores
+from tests.support.example_results import BASELINE, SPARSE
+from tests.support.pool_cases import comparison
+
+ENDS = st.tuples(st.integers(0, 60), st.integers(1, 20))
+SPANS = st.lists(ENDS.map(lambda ends: Span(ends[0], ends[0] + ends[1])), max_size=6)
+CHUNKS = st.lists(
+    st.builds(
+        lambda doc, ends, tokens: ChunkHit(doc, Span(ends[0], ends[0] + ends[1]), tokens),
+        st.sampled_from("abc"),
+        ENDS,
+        st.integers(0, 15),
+    ),
+    max_size=8,
+)
+GOLD = st.dictionaries(st.sampled_from("abc"), SPANS.map(merged))
+
+
+def characters(spans):
+    return {place for span in spans for place in range(span.start, span.end)}
+
+
+def judgment(doc_id, grade, *spans, judge="first", reading=1, query_id="q"):
+    return Judgment(query_id, doc_id, grade, judge, round=reading, spans=tuple(Span(*ends) for ends in spans))
+
+
+def chunk(doc_id, start, end, n_tokens):
+    return ChunkHit(doc_id, Span(start, end), n_tokens)
+
+
+@given(SPANS, SPANS)
+def test_arithmetic_of_spans_is_that_of_their_sets_of_characters(left, right):
+    one, other = merged(left), merged(right)
+    assert characters(one) == characters(left)
+    assert all(before.end < after.start for before, after in pairwise(one))
+    assert n_characters(one) == len(characters(left))
+    assert n_shared(one, other) == n_shared(other, one) == len(characters(left) & characters(right))
+
+
+@given(CHUNKS, st.integers(1, 60))
+def test_reading_is_chunk_by_chunk_until_the_budget_is_spent(chunks, budget):
+    read, left = {}, budget
+    for one in chunks:
+        length = one.span.end - one.span.start
+        kept = length if one.n_tokens <= left else length * left // one.n_tokens
+        read.setdefault(one.doc_id, set()).update(range(one.span.start, one.span.start + kept))
+        left -= one.n_tokens
+        if left <= 0:
+            break
+    found = {doc_id: characters(spans) for doc_id, spans in characters_read(chunks, budget).items()}
+    assert found == {doc_id: places for doc_id, places in read.items() if places}
+
+
+@given(CHUNKS, st.data(), st.integers(1, 60), GOLD)
+def test_cutting_the_same_reading_into_other_chunks_changes_nothing(chunks, data, budget, gold):
+    """Tokens as evenly over the pieces as over the whole: what is read is the same up to any budget."""
+    scaled = [ChunkHit(one.doc_id, one.span, one.n_tokens * (one.span.end - one.span.start)) for one in chunks]
+    pieces = []
+    for one in scaled:
+        inner = st.integers(one.span.start + 1, max(one.span.start + 1, one.span.end - 1))
+        cuts = {cut for cut in data.draw(st.sets(inner, max_size=3)) if cut < one.span.end}
+        per_character = one.n_tokens // (one.span.end - one.span.start)
+        for start, end in pairwise(sorted({one.span.start, one.span.end, *cuts})):
+            pieces.append(chunk(one.doc_id, start, end, per_character * (end - start)))
+    assert characters_read(pieces, 10 * budget) == characters_read(scaled, 10 * budget)
+    assert found_of(pieces, 10 * budget, gold, {}) == found_of(scaled, 10 * budget, gold, {})
+
+
+@given(CHUNKS, GOLD)
+def test_more_budget_never_finds_less_and_enough_of_it_finds_what_the_list_holds(chunks, gold):
+    found = [found_of(chunks, budget, gold, {}) for budget in (1, 5, 20, 1000)]
+    assert all(less.marked <= more.marked and less.read <= more.read for less, more in pairwise(found))
+    whole = {doc_id: characters(one.span for one in chunks if one.doc_id == doc_id) for doc_id in "abc"}
+    assert found[-1].marked == sum(len(whole[doc_id] & characters(spans)) for doc_id, spans in gold.items())
+    assert found[-1].read == sum(map(len, whole.values()))
+    assert all(0 <= one.recall <= 1 for one in found if one.recall is not None)
+    assert all(0 <= one.precision <= 1 for one in found if one.precision is not None)
+
+
+def test_the_last_chunk_is_cut_in_proportion_to_its_characters():
+    # 100 tokens of a, then 50 of the 200 tokens of b: a quarter of its 1,000 characters.
+    read = characters_read([chunk("a", 0, 400, 100), chunk("b", 1000, 2000, 200), chunk("c", 0, 9, 9)], 150)
+    assert read == {"a": (Span(0, 400),), "b": (Span(1000, 1250),)}
+    assert characters_read([chunk("a", 0, 3, 10)], 3) == {}
+
+
+def test_a_character_in_two_chunks_is_read_once_and_paid_for_twice():
+    overlapping = [chunk("a", 0, 100, 20), chunk("a", 50, 150, 20), chunk("b", 0, 100, 20)]
+    assert characters_read(overlapping, 40) == {"a": (Span(0, 150),)}
+    found = found_of(overlapping, 40, {"a": (Span(40, 110),)}, {"a": 3, "b": 0})
+    assert (found.read, found.marked, found.recall) == (150, 70, 1)
+    assert found.precision == pytest.approx(70 / 150)
+
+
+def test_a_relevant_document_without_a_mark_counts_neither_for_nor_against():
+    gold, judged = {"a": (Span(0, 10),), "b": ()}, {"a": 3, "b": 2, "c": 0}
+    reading = [chunk("b", 0, 500, 10), chunk("a", 0, 20, 10), chunk("c", 0, 20, 10), chunk("d", 0, 60, 10)]
+    found = found_of(reading, 1000, gold, judged)
+    assert (found.read, found.marked, found.unmarked, found.unjudged) == (600, 10, 500, 60)
+    assert (found.recall, found.precision) == (1, 0.1)
+
+
+def test_precision_is_unknown_where_only_unmarked_documents_were_read_and_0_where_nothing_was():
+    gold = {"a": (Span(0, 10),), "b": ()}
+    unknown = found_of([chunk("b", 0, 500, 10)], 1000, gold, {"a": 3, "b": 2})
+    assert (unknown.recall, unknown.precision) == (0, None)
+    nothing = found_of([], 1000, gold, {"a": 3, "b": 2})
+    assert (nothing.recall, nothing.precision) == (0, 0)
+    assert found_of([chunk("b", 0, 500, 10)], 1000, {"b": ()}, {"b": 2}).recall is None
+
+
+def test_the_marks_are_those_of_the_scored_judgments_that_say_relevant():
+    found = gold_spans(
+        [
+            judgment("a", 3, (5, 9), (0, 6)),
+            judgment("a", 3, (50, 60), judge="second"),
+            judgment("a", 3, (70, 80), reading=2),
+            judgment("b", 1, (0, 5)),
+            judgment("c", 2),
+            judgment("c", 2, (0, 5), judge="second"),
+            judgment("d", 0),
+            judgment("d", 3, (0, 5), judge="second"),
+            judgment("e", 3, (0, 5), reading=2),
+        ],
+        2,
+    )
+    assert found == {"q": {"a": (Span(0, 9),), "c": ()}}
+
+
+def scored(readings, judgments, queries=("p", "q"), cells=(BASELINE, SPARSE)):
+    qrels = {}
+    for one in judgments:
+        qrels.setdefault(one.query_id, {})[one.doc_id] = one.grade
+    whole = comparison({cell: {q: [] for q in queries} for cell in cells}, qrels)
+    return span_scores(whole, judgments, readings)
+
+
+def test_a_chunker_that_cuts_tighter_finds_as_much_with_less():
+    whole, tight = (chunk("a", 0, 4000, 1000),), (chunk("a", 2000, 2400, 100), chunk("a", 0, 2000, 500))
+    found = scored({BASELINE: {"q": whole}, SPARSE: {"q": tight}}, [judgment("a", 3, (2100, 2300))], queries=["q"])
+    assert (found.queries, found.documents, found.unmarked, found.characters) == (1, 1, 0, 200)
+    assert [one.tokens for one in found.cells[SPARSE]] == [512, 2048, READ_TOKENS] == list(BUDGETS)
+    baseline, sparse = ([one.recall.mean for one in found.cells[cell]] for cell in (BASELINE, SPARSE))
+    assert baseline == [0, 1, 1]  # 512 of 1,000 tokens end at character 2,048
+    assert sparse == [1, 1, 1]
+    first = found.cells[SPARSE][0]
+    assert first.precision.mean == pytest.approx(200 / (400 + 2000 * 412 // 500))
+    assert (first.recall.difference.mean, first.recall.difference.wins) == (1, 1)
+    assert found.cells[BASELINE][0].recall.difference.mean == 0
+
+
+def test_without_marks_nothing_is_defined_and_no_cell_is_listed():
+    found = scored({BASELINE: {"p": (), "q": ()}}, [judgment("a", 3), judgment("b", 0, (0, 4))])
+    assert (found.queries, found.documents, found.unmarked, found.characters, found.cells) == (0, 0, 1, 0, {})
+
+
+def test_queries_without_marks_are_in_no_mean():
+    readings = {
+        BASELINE: {"p": (chunk("a", 0, 50, 10),), "q": (chunk("a", 0, 50, 10),)},
+        SPARSE: {"p": (chunk("a", 0, 50, 10),), "q": ()},
+    }
+    found = scored(readings, [judgment("a", 3, (0, 50)), judgment("a", 3, query_id="p")])
+    recall = found.cells[BASELINE][0].recall
+    assert (recall.queries, recall.per_query, recall.mean, recall.low, recall.high) == (1, [None, SCORE_UNIT], 1, 1, 1)
+    other = found.cells[SPARSE][0].recall
+    assert (other.per_query, other.mean, other.difference.mean, other.difference.losses) == ([None, 0], 0, -1, 1)
+
+
+def test_all_means_are_over_the_same_queries():
+    """Precision of one cell is unknown in query p, so that no cell's is counted there; recall is known in both."""
+    marks = [judgment("a", 3, (0, 50)), judgment("a", 3, (0, 50), query_id="p"), judgment("b", 3, query_id="p")]
+    good, unknown = (chunk("a", 0, 50, 10),), (chunk("b", 0, 50, 10),)
+    found = scored({BASELINE: {"p": good, "q": good}, SPARSE: {"p": unknown, "q": good}}, marks)
+    for cell in (BASELINE, SPARSE):
+        assert found.cells[cell][0].precision.per_query == [None, SCORE_UNIT]
+        assert found.cells[cell][0].recall.queries == 2
+    assert found.cells[SPARSE][0].unmarked == 0.5
+    assert found.cells[SPARSE][0].precision.difference.mean == 0
+
+
+def test_a_measure_that_is_unknown_throughout_is_null():
+    marks = [judgment("a", 3, (0, 50)), judgment("b", 3)]
+    found = scored({BASELINE: {"q": (chunk("b", 0, 50, 10),)}}, marks, queries=["q"], cells=(BASELINE,))
+    precision = found.cells[BASELINE][0].precision
+    assert (precision.queries, precision.mean, precision.low, precision.difference) == (0, None, None, None)
+    assert precision.per_query == [None]
+
+
+def test_a_cell_without_a_reading_list_is_not_listed_and_without_the_baselines_nothing_is_compared():
+    found = scored({SPARSE: {"q": (chunk("a", 0, 50, 10),)}}, [judgment("a", 3, (0, 50))], queries=["q"])
+    assert list(found.cells) == [SPARSE]
+    assert found.cells[SPARSE][0].recall.mean == 1
+    assert found.cells[SPARSE][0].recall.difference is None
+
+
+def test_what_nobody_judged_counts_as_wrong_and_is_told_of_the_queries_with_marks():
+    reading = {BASELINE: {"p": (chunk("x", 0, 900, 10),), "q": (chunk("a", 0, 50, 10), chunk("x", 0, 150, 10))}}
+    found = scored(reading, [judgment("a", 3, (0, 50))], cells=(BASELINE,)).cells[BASELINE][0]
+    assert (found.precision.mean, found.unjudged, found.unmarked) == (0.25, 0.75, 0)

@@ -1,0 +1,349 @@
+import sqlite3
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError
+from runner.base.records import Chunk, Hit, Span
+from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS, best_chunks, rank
+from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
+from runner.substrate.database import open_substrate
+from runner.substrate.search import (
+    ARMS,
+    BINARY,
+    EXACT,
+    FUSED,
+    KEYWORD,
+    IndexRecall,
+    Search,
+    fused,
+    index_recall,
+    latencies,
+    match_expression,
+    percentiles,
+    search_runs,
+)
+from runner.substrate.searches import MOST_NEAREST
+from tests.support.substrate_builder import Build, build, edit, fictional, unit_rows
+
+DIM = 32
+DOCUMENTS, CHUNKS = fictional(260, words=30)
+IDS = [document.doc_id for document in DOCUMENTS]
+VECTORS = unit_rows(len(CHUNKS), DIM, seed=2)
+QUERIES = {"q1": "bramonl clotine Section", "q2": "dreskul, (ficlo) dreral AND", "q3": "Section 17", "q4": "…"}
+QUERY_VECTORS = unit_rows(len(QUERIES), DIM, seed=5)
+SAMPLE = IDS[:150]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("search") / "substrate.db", Build(DOCUMENTS, CHUNKS, VECTORS))
+
+
+def search(doc_ids=IDS, *, restricted=True, **more) -> Search:
+    return Search(QUERIES, QUERY_VECTORS, doc_ids, restricted, **more)
+
+
+def runs(path: Path, asked: Search):
+    with open_substrate(path, "bills") as substrate:
+        return search_runs(substrate, asked)
+
+
+def brute_force(vectors=VECTORS, queries=QUERY_VECTORS, chunks=CHUNKS, query_ids=QUERIES):
+    """The harness' own exact dense retrieval of the same chunks."""
+    return dense_run("dense", DenseArm(list(query_ids), queries, chunks, vectors)).run
+
+
+def same_but_for_last_step(found: tuple[Hit, ...], wanted: tuple[Hit, ...]) -> None:
+    """sqlite-vec sums in float32, so that a score may round to the neighbouring step and order may follow it."""
+    assert len(found) == len(wanted)
+    scores = {hit.doc_id: hit for hit in wanted}
+    lowest = wanted[-1].score if wanted else 0.0
+    for place, hit in enumerate(found):
+        assert abs(hit.score - wanted[place].score) < 2.5 / SCORE_STEPS
+        if hit.doc_id in scores:
+            assert abs(hit.score - scores[hit.doc_id].score) < 1.5 / SCORE_STEPS
+            assert hit.span == scores[hit.doc_id].span
+        else:
+            assert abs(hit.score - lowest) < 1.5 / SCORE_STEPS
+
+
+@pytest.mark.parametrize("metric", ["", "cosine", "l2"])
+def test_exact_search_is_brute_force_over_all_chunks(metric, tmp_path):
+    found = runs(build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS, metric=metric)), search())
+    for query_id, hits in brute_force().hits.items():
+        same_but_for_last_step(found[EXACT].hits[query_id], hits)
+
+
+def test_exact_search_of_a_sample_is_brute_force_over_the_samples_chunks(path):
+    rows = [row for row, chunk in enumerate(CHUNKS) if chunk.doc_id in set(SAMPLE)]
+    wanted = brute_force(VECTORS[rows], chunks=[CHUNKS[row] for row in rows])
+    found = runs(path, search(SAMPLE))
+    for query_id, hits in wanted.hits.items():
+        same_but_for_last_step(found[EXACT].hits[query_id], hits)
+
+
+def test_without_restriction_documents_outside_the_eval_set_are_found_under_their_own_ids(path):
+    found = runs(path, search(SAMPLE, restricted=False))
+    names = {doc_id: doc_id if doc_id in set(SAMPLE) else f"bill:118-hr-{doc_id[11:-2]}" for doc_id in IDS}
+    wanted = {query_id: {names[hit.doc_id] for hit in hits} for query_id, hits in brute_force().hits.items()}
+    for query_id, hits in found[EXACT].hits.items():
+        assert len({hit.doc_id for hit in hits} & wanted[query_id]) >= RUN_DEPTH - 1
+    restricted = runs(path, search(SAMPLE))
+    for run in restricted.values():
+        assert {hit.doc_id for hits in run.hits.values() for hit in hits} <= set(SAMPLE)
+
+
+def test_a_document_with_thousands_of_near_chunks_does_not_hide_the_hundredth(tmp_path):
+    """More of the nearest chunks belong to two documents than one search of sqlite-vec can return."""
+    documents, _ = fictional(130, words=1200)
+    spans = [Span(place, place + 1) for place in range(4500)]
+    long = [Chunk(documents[n].doc_id, place, span, "", 1) for n in (0, 1) for place, span in enumerate(spans)]
+    chunks = long + [Chunk(document.doc_id, 0, Span(0, 5), "", 1) for document in documents[2:]]
+    query = unit_rows(1, DIM, seed=8)
+    vectors = unit_rows(len(chunks), DIM, seed=9)
+    vectors[: len(long)] = vectors[: len(long)] * 0.05 + query
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert len(long) > 2 * MOST_NEAREST
+    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
+    asked = Search({"q": "none"}, query, [document.doc_id for document in documents])
+    found = runs(path, asked)[EXACT].hits["q"]
+    same_but_for_last_step(found, brute_force(vectors, query, chunks, ["q"]).hits["q"])
+    assert runs(path, Search(asked.texts, query, asked.doc_ids, restricted=False))[EXACT].hits["q"] == found
+
+
+def test_the_hundredth_document_may_lie_just_beyond_the_first_search(tmp_path):
+    """The 400 chunks that exact search begins with are five each of 80 documents."""
+    documents, _ = fictional(140)
+    near = [Chunk(document.doc_id, n, Span(n, n + 1), "", 1) for document in documents[:80] for n in range(5)]
+    chunks = near + [Chunk(document.doc_id, 0, Span(0, 1), "", 1) for document in documents[80:]]
+    query = unit_rows(1, DIM, seed=8)
+    vectors = unit_rows(len(chunks), DIM, seed=9) * 0.5 + query * np.repeat([2, 0], [len(near), 60])[:, None]
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
+    found = runs(path, Search({"q": "none"}, query, [document.doc_id for document in documents]))[EXACT].hits["q"]
+    assert {hit.doc_id for hit in found[:80]} == {document.doc_id for document in documents[:80]}
+    same_but_for_last_step(found, brute_force(vectors, query, chunks, ["q"]).hits["q"])
+
+
+def test_equal_vectors_rank_by_document_id_descending_and_by_their_first_chunk(tmp_path):
+    """5,000 chunks score alike, so that only going through all of them shows which documents come first."""
+    documents, _ = fictional(125, words=200)
+    chunks = [Chunk(d.doc_id, place, Span(place, place + 1), "", 1) for d in documents for place in range(40)]
+    vectors = np.repeat(unit_rows(1, DIM, seed=1), len(chunks), axis=0)
+    order = np.random.default_rng(0).permutation(len(chunks))
+    path = build(tmp_path / "s.db", Build(documents, [chunks[i] for i in order], vectors))
+    found = runs(path, Search({"q": "Section"}, vectors[:1], [d.doc_id for d in documents]))[EXACT].hits["q"]
+    wanted = sorted((document.doc_id for document in documents), reverse=True)[:RUN_DEPTH]
+    assert [(hit.doc_id, hit.span, hit.score) for hit in found] == [(doc_id, Span(0, 1), 1.0) for doc_id in wanted]
+
+
+def nearest_by_bits(query: np.ndarray, candidates: int) -> tuple[list[int], list[int]]:
+    """Chunks that must be among the candidates, and those that tie for the places that are left."""
+    distances = ((VECTORS > 0) != (query > 0)).sum(axis=1)
+    nearest = np.argsort(distances, kind="stable")
+    last = distances[nearest[candidates - 1]]
+    return np.flatnonzero(distances < last).tolist(), np.flatnonzero(distances == last).tolist()
+
+
+def test_binary_search_rescores_the_nearest_by_bits(path):
+    """Which of the candidates that tie at the last Hamming distance are taken is sqlite-vec's choice."""
+    found = runs(path, search(oversample=1))
+    for query_id, query in zip(QUERIES, QUERY_VECTORS, strict=True):
+        sure, tied = nearest_by_bits(query, RUN_DEPTH)
+        hits = {(hit.doc_id, hit.span): hit.score for hit in found[BINARY].hits[query_id]}
+        possible = {(CHUNKS[row].doc_id, CHUNKS[row].span): float(VECTORS[row] @ query) for row in sure + tied}
+        for place, score in hits.items():
+            assert abs(possible[place] - score) < 2 / SCORE_STEPS
+        best: dict[str, float] = {}
+        for row in sure:
+            best[CHUNKS[row].doc_id] = max(best.get(CHUNKS[row].doc_id, -1), float(VECTORS[row] @ query))
+        by_document = {doc_id: score for (doc_id, _), score in hits.items()}
+        for doc_id, score in best.items():
+            assert by_document[doc_id] > score - 2 / SCORE_STEPS
+
+
+def test_with_as_many_candidates_as_chunks_binary_search_is_exact(path):
+    found = runs(path, search(oversample=40))
+    assert found[BINARY].hits == found[EXACT].hits
+    with open_substrate(path, "bills") as substrate:
+        recall = index_recall(substrate, search(oversample=40))
+    assert recall == IndexRecall((1.0,) * 4, (1.0,) * 4)
+
+
+def fts_reference(text_query: str, doc_ids: list[str]) -> list[str]:
+    """Documents by the best chunk of Python's own sqlite3 with the same words, statistics over all chunks."""
+    texts = {document.doc_id: document.text for document in DOCUMENTS}
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(context, text, tokenize='porter unicode61')")
+    rows = [(n, c.context, texts[c.doc_id][c.span.start : c.span.end]) for n, c in enumerate(CHUNKS)]
+    connection.executemany("INSERT INTO f(rowid, context, text) VALUES (?, ?, ?)", rows)
+    scored = connection.execute("SELECT rowid, -bm25(f) FROM f WHERE f MATCH ?", (text_query,)).fetchall()
+    connection.close()
+    kept = [(row, round(score * SCORE_STEPS)) for row, score in scored if CHUNKS[row].doc_id in set(doc_ids)]
+    numbers = {doc_id: number for number, doc_id in enumerate(sorted(set(doc_ids)))}
+    columns = np.array([(s, numbers[CHUNKS[r].doc_id], CHUNKS[r].index, r) for r, s in kept], np.int64).reshape(-1, 4)
+    order = rank(columns[:, 0], columns[:, 1], columns[:, 2])
+    best = order[best_chunks(columns[order, 1])][:RUN_DEPTH]
+    return [CHUNKS[row].doc_id for row in columns[best, 3]]
+
+
+@pytest.mark.parametrize("doc_ids", [IDS, SAMPLE])
+def test_keyword_search_is_fts5_bm25_by_the_best_chunk(path, doc_ids):
+    found = runs(path, search(doc_ids))[KEYWORD].hits
+    for query_id, words in {
+        "q1": '"bramonl" OR "clotine" OR "Section"',
+        "q2": '"dreskul" OR "ficlo" OR "dreral" OR "AND"',
+        "q3": '"Section" OR "17"',
+    }.items():
+        assert [hit.doc_id for hit in found[query_id]] == fts_reference(words, doc_ids)
+    assert found["q4"] == ()
+
+
+def test_a_query_that_matches_every_chunk_is_ranked_to_the_depth(path):
+    found = runs(path, Search({"q": "Act"}, QUERY_VECTORS[:1], IDS))[KEYWORD].hits["q"]
+    assert [hit.doc_id for hit in found] == fts_reference('"Act"', IDS)
+    assert len(found) == RUN_DEPTH
+
+
+def test_keyword_search_ranks_as_the_substrates_maker_weighted_it(tmp_path):
+    path = build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS))
+    even = runs(path, search())[KEYWORD].hits["q3"]
+    edit(path, "INSERT INTO bills_fts(bills_fts, rank) VALUES ('rank', 'bm25(50.0, 1.0)')")
+    weighted = runs(path, search())[KEYWORD].hits["q3"]
+    assert weighted[0].doc_id == "BILLS-118hr17ih"  # its context is "Act 17"
+    assert weighted != even
+
+
+def test_a_rank_function_that_makes_no_number_is_refused(tmp_path):
+    path = build(tmp_path / "s.db", Build(DOCUMENTS[:3], CHUNKS[:4], VECTORS[:4]))
+    edit(path, "INSERT INTO bills_fts(bills_fts, rank) VALUES ('rank', 'highlight(1, ''<'', ''>'')')")
+    for restricted in (True, False):
+        with pytest.raises(InputError, match="no number"):
+            runs(path, search(IDS[:1], restricted=restricted))
+
+
+def test_fusion_is_the_reciprocal_rank_of_both_arms(path):
+    found = runs(path, search())
+    for query_id in QUERIES:
+        places = [
+            {hit.doc_id: place for place, hit in enumerate(found[arm].hits[query_id], start=1)}
+            for arm in (KEYWORD, BINARY)
+        ]
+        wanted = {
+            doc_id: round(sum(1 / (RRF_K + place[doc_id]) for place in places if doc_id in place), 9)
+            for doc_id in {*places[0], *places[1]}
+        }
+        hits = found[FUSED].hits[query_id]
+        order = sorted(sorted(wanted, reverse=True), key=lambda doc_id: -wanted[doc_id])[:RUN_DEPTH]
+        assert [hit.doc_id for hit in hits] == order
+        assert [hit.score for hit in hits] == pytest.approx([wanted[doc_id] for doc_id in order], abs=1.1e-9)
+        spans = {hit.doc_id: hit.span for hit in found[BINARY].hits[query_id]}
+        assert all(hit.span == spans.get(hit.doc_id, hit.span) for hit in hits)
+
+
+def test_fusing_nothing_with_nothing_is_nothing():
+    assert fused((), ()) == ()
+    only = (Hit("d", 1.0, Span(0, 1)),)
+    assert [hit.doc_id for hit in fused((), only)] == [hit.doc_id for hit in fused(only, ())] == ["d"]
+
+
+def test_vectors_whose_signs_are_all_alike_lose_the_binary_index_and_not_exact_search(tmp_path):
+    healthy = build(tmp_path / "healthy.db", Build(DOCUMENTS, CHUNKS, VECTORS))
+    lossy = build(tmp_path / "lossy.db", Build(DOCUMENTS, CHUNKS, VECTORS, faults=["quantisation loss"]))
+    recalls, exact = [], []
+    for path in (healthy, lossy):
+        with open_substrate(path, "bills") as substrate:
+            recalls.append(float(np.mean(index_recall(substrate, search(oversample=2)).at_10)))
+        exact.append([hit.doc_id for hit in runs(path, search())[EXACT].hits["q1"][:20]])
+    assert recalls[0] > recalls[1] + 0.3
+    assert len(set(exact[0]) & set(exact[1])) >= 14
+
+
+def test_index_recall_counts_what_bits_found_of_exact_search(path):
+    with open_substrate(path, "bills") as substrate:
+        recall = index_recall(substrate, search(oversample=1))
+    for place, query in enumerate(QUERY_VECTORS):
+        sure, tied = nearest_by_bits(query, RUN_DEPTH)
+        for depth, share in ((10, recall.at_10[place]), (100, recall.at_100[place])):
+            nearest = set(np.argsort(-(VECTORS @ query), kind="stable")[:depth].tolist())
+            fewest = len(nearest & set(sure))
+            most = fewest + min(len(nearest & set(tied)), RUN_DEPTH - len(sure))
+            assert fewest / depth <= share <= most / depth
+
+
+def test_every_query_is_in_every_run_also_without_documents(path):
+    for run in runs(path, search([])).values():
+        assert run.hits == dict.fromkeys(QUERIES, ())
+    with open_substrate(path, "bills") as substrate:
+        assert index_recall(substrate, search([])).at_10 == (1.0,) * 4
+        assert index_recall(substrate, Search({}, np.zeros((0, DIM), np.float32), IDS)) == IndexRecall((), ())
+
+
+def test_every_call_of_every_arm_is_timed(path):
+    with open_substrate(path, "bills") as substrate:
+        seconds = latencies(substrate, search(), repeats=2)
+    assert list(seconds) == list(ARMS)
+    assert {len(spent) for spent in seconds.values()} == {8}
+    for keyword, binary, both in zip(seconds[KEYWORD], seconds[BINARY], seconds[FUSED], strict=True):
+        assert both >= keyword + binary > 0
+
+
+def test_percentiles_are_linear_between_calls():
+    found = percentiles([0.1 * second for second in range(101)])
+    assert (found.p50, found.p95, found.p99) == pytest.approx((5.0, 9.5, 9.9))
+    assert percentiles([2.0]).p99 == 2.0
+    with pytest.raises(ValueError, match="no call"):
+        percentiles([])
+
+
+def test_what_does_not_fit_is_refused(path):
+    with pytest.raises(InputError, match="8 dimensions, the substrate's 32"):
+        runs(path, Search(QUERIES, unit_rows(4, 8, seed=1), IDS))
+    with pytest.raises(ValueError, match="4 queries need"):
+        runs(path, Search(QUERIES, unit_rows(3, DIM, seed=1), IDS))
+    with pytest.raises(ValueError, match="finite"):
+        runs(path, Search(QUERIES, np.full((4, DIM), np.nan, np.float32), IDS))
+    for oversample in (0, 41):
+        with pytest.raises(ValueError, match="candidates"):
+            runs(path, search(oversample=oversample))
+
+
+# What people type.
+
+
+def test_words_are_quoted_and_joined_by_or():
+    assert match_expression('grants, to "small" grants, §78dd-1 — NEAR(a b*)') == (
+        '"grants," OR "to" OR """small""" OR "§78dd-1" OR "NEAR(a" OR "b*)"'
+    )
+    assert match_expression(" … -- \0 _ ") == ""
+
+
+@pytest.fixture(scope="module")
+def differently_cut(tmp_path_factory):
+    """Substrates whose full-text tables have four tokenizers."""
+    documents, chunks = fictional(3)
+    vectors = unit_rows(len(chunks), 8, seed=1)
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(open_substrate(build(path, Build(documents, chunks, vectors, tokenizer=cut)), "bills"))
+            for cut in ("porter unicode61", "unicode61 tokenchars '-'", "trigram", "ascii")
+            for path in [tmp_path_factory.mktemp("match") / "substrate.db"]
+        ]
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=80) | st.text(alphabet="\"'()*^:+-_ NEARORANDT{}\0\ud800a1\n§", max_size=80))
+@example('"')
+@example("a\0b")
+@example("\ud800")
+@example("a" * 70_000)
+@example(" ".join(f"w{number}" for number in range(5000)))
+def test_no_text_breaks_the_search(differently_cut, text):
+    expression = match_expression(text)
+    for substrate in differently_cut if expression else ():
+        list(substrate.rows("SELECT rowid, rank FROM {fts} WHERE {fts} MATCH ? ORDER BY rank", (expression,)))

@@ -1,0 +1,448 @@
+"""A loopback Anthropic API, Messages and Message Batches, that can be told to fail and to lie in every way they do."""
+
+import itertools
+import json
+import re
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from runner.judge.models.requests import Ask
+
+KEY = "sk-ant-planted-KEY_0123456789"
+MODEL = "claude-sonnet-4-6"
+RIGHT = {"grade": 2, "reason": "it rules on the matter", "passages": [1]}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "grade": {"enum": [0, 1, 2, 3]},
+        "reason": {"type": "string", "maxLength": 300},
+        "passages": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+    },
+    "required": ["grade", "reason", "passages"],
+    "additionalProperties": False,
+}
+
+
+def ask(number=0, text="harbor dues", max_tokens=300):
+    return Ask(f"key {number}", "Grade the document.", f"{text} {number}", SCHEMA, max_tokens)
+
+
+def asks(count, text="harbor dues"):
+    return [ask(number, text) for number in range(count)]
+
+
+COLD = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-6")
+KNOWN_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking", "temperature"}
+UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An answer to an HTTP request. `cut` sends so many bytes of the body and resets; `hold` waits first."""
+
+    body: bytes = b""
+    status: int = 200
+    type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+    cut: int | None = None
+    hold: threading.Event | None = None
+
+
+def as_json(value: object, status: int = 200, **more: object) -> Wire:
+    return Wire(json.dumps(value).encode(), status, **more)
+
+
+def api_error(status: int, kind: str, message: str, **more: object) -> Wire:
+    """An error in the API's form."""
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_loopback"}
+    return as_json(body, status, **more)
+
+
+def rate_limited(seconds: float | str = 0) -> Wire:
+    return api_error(429, "rate_limit_error", "slow down", headers=(("retry-after", str(seconds)),))
+
+
+def overloaded() -> Wire:
+    return api_error(529, "overloaded_error", "Overloaded")
+
+
+def broken() -> Wire:
+    return api_error(500, "api_error", "Internal server error")
+
+
+def credit_exhausted() -> Wire:
+    return api_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.")
+
+
+def too_long() -> Wire:
+    return api_error(400, "invalid_request_error", "prompt is too long: 1000001 tokens > 1000000 maximum")
+
+
+def status(code: int, message: str = "no", kind: str = "invalid_request_error") -> Wire:
+    return api_error(code, kind, message)
+
+
+def hang(until: threading.Event) -> Wire:
+    """Nothing is sent before the event is set."""
+    return Wire(b"{}", hold=until)
+
+
+def reset(after: int = 0) -> Wire:
+    """The connection breaks off after so many bytes of the body."""
+    return Wire(b'{"id": "msg_', cut=after)
+
+
+def not_json() -> Wire:
+    return Wire(b'{"id": "msg_1", "type": "mess')
+
+
+def huge(n_bytes: int) -> Wire:
+    return Wire(b" " * n_bytes)
+
+
+Message = dict[str, object]
+Tamper = Callable[[Message], Message]
+
+
+def _saying(message: Message, text: str) -> Message:
+    return {**message, "content": [{"type": "text", "text": text}]}
+
+
+def _said(message: Message) -> str:
+    return message["content"][-1]["text"]
+
+
+def prose(message: Message) -> Message:
+    return _saying(message, f"Here is my judgment:\n```json\n{_said(message)}\n```")
+
+
+def two_objects(message: Message) -> Message:
+    return _saying(message, _said(message) * 2)
+
+
+def off_schema(message: Message) -> Message:
+    return _saying(message, json.dumps({"score": "high"}))
+
+
+def not_an_object(message: Message) -> Message:
+    return _saying(message, "3")
+
+
+def refusal(message: Message) -> Message:
+    details = {"type": "refusal", "category": "bio", "explanation": None}
+    return {**message, "content": [], "stop_reason": "refusal", "stop_details": details}
+
+
+def cut_off(message: Message) -> Message:
+    return {**_saying(message, _said(message)[:5]), "stop_reason": "max_tokens"}
+
+
+def other_model(message: Message) -> Message:
+    return {**message, "model": "claude-instant-1.2"}
+
+
+def wrong_role(message: Message) -> Message:
+    return {**message, "role": "user"}
+
+
+def empty(message: Message) -> Message:
+    return {**message, "content": []}
+
+
+def no_usage(message: Message) -> Message:
+    return {name: value for name, value in message.items() if name != "usage"}
+
+
+Fault = Wire | Tamper | str | None
+"""What to do instead of the right answer; a string is how a request in a batch ends: errored, expired, canceled."""
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: dict[str, object]
+
+
+@dataclass
+class Scripted:
+    """Faults, taken one a request: by the order of arrival, by a word of the user's text, or for ever by a word."""
+
+    grade: Callable[[str], dict[str, object]]
+    faults: list[Fault] = field(default_factory=list)
+    by_text: dict[str, list[Fault]] = field(default_factory=dict)
+    always: dict[str, Fault] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    answering: Callable[[Request], None] = lambda request: None
+    """Called when an answer is about to be sent."""
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+    """The user's text of every request for an answer, batched ones included."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def sent(self, word: str) -> int:
+        """How many asks with the word arrived."""
+        return sum(word in text for text in self.asked)
+
+    def fault(self, user: str, *, in_order: bool) -> Fault:
+        with self.lock:
+            self.asked.append(user)
+            if in_order and self.faults:
+                return self.faults.pop(0)
+            for word, faults in self.by_text.items():
+                if word in user and faults:
+                    return faults.pop(0)
+        return next((fault for word, fault in self.always.items() if word in user), None)
+
+    def answer(self, request: Request) -> Wire:
+        raise NotImplementedError
+
+
+@dataclass
+class AnthropicServer(Scripted):
+    """POST /v1/messages and /v1/messages/batches. `polls` is how often a batch says that it is at work."""
+
+    polls: int = 1
+    mangle: Callable[[list[dict]], list[dict]] = list
+    created: list[Wire | None] = field(default_factory=list)
+    """Answers to the creation of batches, one a POST, None for the right one; the batch is made in any case."""
+    turned_away: list[Wire] = field(default_factory=list)
+    """Answers to the creation of batches that are not made."""
+    retrieved: list[Wire | None] = field(default_factory=list)
+    batches: dict[str, dict] = field(default_factory=dict)
+    results: dict[str, list[dict]] = field(default_factory=dict)
+    seen_systems: set[str] = field(default_factory=set)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def answer(self, request: Request) -> Wire:
+        if not re.fullmatch(r"Bearer \S+", request.headers.get("authorization", "")):
+            return api_error(401, "authentication_error", "x-api-key header is required")
+        path, version = urlsplit(request.path).path, request.headers.get("anthropic-version")
+        if version not in ("2023-06-01", "2026-10-21"):
+            return api_error(400, "invalid_request_error", "anthropic-version: header is required")
+        if request.method == "POST" and path == "/v1/messages":
+            return self._message(request.body, version)
+        if request.method == "POST" and path == "/v1/messages/batches":
+            return self._create(request.body, version)
+        if request.method == "GET" and path == "/v1/messages/batches":
+            return self._list(parse_qs(urlsplit(request.path).query))
+        found = re.fullmatch(r"/v1/messages/batches/(\w+)(/results)?", path)
+        if request.method == "GET" and found and found[1] in self.batches:
+            return self._results(found[1]) if found[2] else self._retrieve(found[1])
+        return api_error(404, "not_found_error", f"not found: {path}")
+
+    def _message(self, body: dict, version: str) -> Wire:
+        if wrong := objection(body, version):
+            return api_error(400, "invalid_request_error", wrong)
+        fault = self.fault(_user(body), in_order=True)
+        if isinstance(fault, Wire):
+            return fault
+        message = self._right(body)
+        return as_json(fault(message) if callable(fault) else message)
+
+    def _right(self, body: dict) -> Message:
+        user, system = _user(body), body["system"][0]["text"]
+        with self.lock:
+            is_known = system in self.seen_systems
+            self.seen_systems.add(system)
+            number = next(self._numbers)
+        cached = max(len(system) // 4, 1)
+        usage = {
+            "input_tokens": max(len(user) // 4, 1),
+            "cache_creation_input_tokens": 0 if is_known else cached,
+            "cache_read_input_tokens": cached if is_known else 0,
+            "output_tokens": 40,
+            "service_tier": "standard",
+        }
+        text = json.dumps(self.grade(user))
+        return {
+            "id": f"msg_{number:024d}",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [{"type": "thinking", "thinking": "", "signature": "c2ln"}, {"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "stop_details": None,
+            "usage": usage,
+        }
+
+    def _create(self, body: dict, version: str) -> Wire:
+        with self.lock:
+            if self.turned_away:
+                return self.turned_away.pop(0)
+        rows = body["requests"]
+        names = [row["custom_id"] for row in rows]
+        if len(set(names)) < len(names) or not all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names):
+            return api_error(400, "invalid_request_error", "requests: custom_id is wrong or occurs twice")
+        for row in rows:
+            if wrong := objection(row["params"], version):
+                return api_error(400, "invalid_request_error", f"requests: {wrong}")
+        with self.lock:
+            batch_id = f"msgbatch_{next(self._numbers):024d}"
+        self.results[batch_id] = [
+            {"custom_id": row["custom_id"], "result": self._result(row["params"])} for row in rows
+        ]
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self.batches[batch_id] = {
+            "id": batch_id,
+            "type": "message_batch",
+            "processing_status": "in_progress",
+            "request_counts": {"processing": len(rows), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0},
+            "created_at": now,
+            "expires_at": now,
+            "ended_at": None,
+            "cancel_initiated_at": None,
+            "archived_at": None,
+            "results_url": None,
+            "polls": 0,
+        }
+        with self.lock:
+            said = self.created.pop(0) if self.created else None
+        return said or self._shown(batch_id)
+
+    def _result(self, params: dict) -> dict:
+        fault = self.fault(_user(params), in_order=False)
+        if isinstance(fault, Wire):
+            return {"type": "errored", "error": json.loads(broken().body)}
+        if fault == "errored":
+            return {"type": "errored", "error": json.loads(overloaded().body)}
+        if isinstance(fault, str):
+            return {"type": fault}
+        message = self._right(params)
+        return {"type": "succeeded", "message": fault(message) if callable(fault) else message}
+
+    def _shown(self, batch_id: str) -> Wire:
+        return as_json({name: value for name, value in self.batches[batch_id].items() if name != "polls"})
+
+    def _retrieve(self, batch_id: str) -> Wire:
+        with self.lock:
+            if self.retrieved and (said := self.retrieved.pop(0)):
+                return said
+            batch = self.batches[batch_id]
+            batch["polls"] += 1
+            if batch["polls"] > self.polls:
+                kinds = [row["result"]["type"] for row in self.results[batch_id]]
+                counts = {kind: kinds.count(kind) for kind in ("succeeded", "errored", "canceled", "expired")}
+                batch["processing_status"] = "ended"
+                batch["request_counts"] = {"processing": 0, **counts}
+                # An address of another host, as the API names its own behind a proxy.
+                batch["results_url"] = f"https://api.anthropic.com/v1/messages/batches/{batch_id}/results"
+        return self._shown(batch_id)
+
+    def _results(self, batch_id: str) -> Wire:
+        lines = "".join(json.dumps(row) + "\n" for row in self.mangle(list(self.results[batch_id])))
+        return Wire(lines.encode(), type="application/x-jsonl")
+
+    def _list(self, query: dict[str, list[str]]) -> Wire:
+        ids = list(reversed(self.batches))
+        after = query.get("after_id", [""])[0]
+        start = ids.index(after) + 1 if after else 0
+        page = ids[start : start + int(query.get("limit", ["20"])[0])]
+        data = [json.loads(self._shown(batch_id).body) for batch_id in page]
+        more = start + len(page) < len(ids)
+        ends = {"first_id": page[0] if page else None, "last_id": page[-1] if page else None}
+        return as_json({"data": data, "has_more": more, **ends})
+
+
+def objection(body: dict, version: str) -> str:
+    """What the API would have against a request, "" for nothing."""
+    if unknown := set(body) - KNOWN_FIELDS:
+        return f"{min(unknown)}: Extra inputs are not permitted"
+    if "temperature" in body and version != "2023-06-01":
+        return "temperature: Extra inputs are not permitted"
+    if "temperature" in body and not body["model"].startswith(COLD):
+        return "`temperature` is deprecated for this model."
+    if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
+        return "max_tokens: Field required"
+    schema = body["output_config"]["format"]["schema"]
+    if found := UNSUPPORTED & set(re.findall(r'"(\w+)":', json.dumps(schema))):
+        return f"output_config.format.schema: {min(found)} is not supported"
+    if schema.get("additionalProperties") is not False:
+        return "output_config.format.schema: additionalProperties must be false"
+    return ""
+
+
+def _user(body: dict) -> str:
+    content = body["messages"][0]["content"]
+    return content if isinstance(content, str) else "".join(block["text"] for block in content)
+
+
+@contextmanager
+def served(server: Scripted) -> Iterator[Scripted]:
+    """The server on a port of its own while the block runs."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each reply waits 40 ms for an acknowledgement
+
+        def do_GET(self) -> None:
+            self._serve("GET", {})
+
+        def do_POST(self) -> None:
+            self._serve("POST", json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+        def _serve(self, method: str, body: dict) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Request(method, self.path, headers, body)
+            with server.lock:
+                server.requests.append(request)
+            try:
+                answer = server.answer(request)
+                server.answering(request)
+                _write(self, answer)
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            pass  # clients that hang up are part of the play
+
+    http = Quiet(("127.0.0.1", 0), Handler)
+    server.port = http.server_address[1]
+    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+
+
+def _write(handler: BaseHTTPRequestHandler, wire: Wire) -> None:
+    if wire.hold:
+        wire.hold.wait(30)
+    handler.send_response(wire.status)
+    for name, value in wire.headers:
+        handler.send_header(name, value)
+    handler.send_header("Content-Type", wire.type)
+    handler.send_header("Content-Length", str(len(wire.body)))
+    handler.end_headers()
+    handler.wfile.write(wire.body if wire.cut is None else wire.body[: wire.cut])
+    handler.wfile.flush()
+    if wire.cut is not None:
+        # An abortive close: the client meets a reset, not an end.
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.connection.close()
+        handler.close_connection = True
+
+
+def echoing(wire: Wire, word: str) -> Wire:
+    """The same answer with a word in its text, as a service that repeats what it was sent."""
+    return replace(wire, body=json.dumps({"error": {"type": "api_error", "message": f"you sent {word}"}}).encode())

@@ -1,0 +1,90 @@
+"""A whole evening over the small set, which does what an operator does: run, judge, import, run again, choose.
+
+Tests start it in processes of its own too, to kill them.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from runner.base.errors import Outstanding
+from runner.base.store import exclusive
+from runner.decide.decide import Choice
+from runner.embed.backends import LocalBackend
+from runner.eval_set import plan
+from runner.eval_set.lock import verify_version
+from runner.eval_set.version import Version
+from runner.evening.evening import Evening
+from runner.judge.answers import import_answers
+from tests.support.small_set import answers, fake_encoders, few_draws, make_version, write_corpus, write_queries
+
+CHOICE = Choice("recommended", "", "test")
+
+
+def run(folder: Path) -> str:
+    version = _prepared(folder)
+    with few_draws_in_plans():
+        while True:
+            try:
+                return Evening(version, folder / "corpus", choice=CHOICE, backend=LocalBackend(fake_encoders)).run()
+            except Outstanding:
+                with exclusive(version.work / "version.lock", "a test"):
+                    verify_version(version)
+                    for path in answers(version):
+                        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+
+
+def _prepared(folder: Path) -> Version:
+    version = make_version(folder)
+    if not (folder / "corpus.written").exists():
+        write_corpus(folder / "corpus")
+        write_queries(version.folder)
+        (folder / "corpus.written").touch()
+    return version
+
+
+@contextmanager
+def few_draws_in_plans() -> Iterator[None]:
+    """Default plans with fewer resamples and draws, which halves the time of scoring."""
+    settings = plan._SETTINGS
+    plan._SETTINGS = few_draws(settings)
+    try:
+        yield
+    finally:
+        plan._SETTINGS = settings
+
+
+def run_counting(folder: Path, total: Path) -> None:
+    """`run`, and how often it opened or placed a file of version and work, written to the file `total`."""
+    steps: list[int] = []
+    _before_each_step(_prepared(folder), steps.append)
+    run(folder)
+    total.write_text(str(len(steps)))
+
+
+def run_until(folder: Path, last: int) -> None:
+    """`run`, killed just before its step number `last`."""
+    _before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
+    run(folder)
+
+
+def _before_each_step(version: Version, call: Callable[[int], None]) -> None:
+    """`call` with 1, 2, ... before any file of version and work is opened for writing, renamed or linked.
+
+    It lasts as long as the process.
+    """
+    numbers = count(1)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open":
+            is_step = isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        else:
+            is_step = event in ("os.rename", "os.link")
+        if is_step and str(arguments[0]).startswith(str(version.folder.parent)):
+            call(next(numbers))
+
+    sys.addaudithook(hook)

@@ -1,0 +1,297 @@
+"""What stands beside the scores in results.json: judges, pool, passages, slices, a version before. Figures invented."""
+
+from runner.eval_set.shapes.judge_noise import (
+    CellUnderJudge,
+    JudgeOutcome,
+    NoiseResult,
+    NoisyCell,
+    PoweredCell,
+    PoweredResult,
+)
+from runner.eval_set.shapes.judges import (
+    Agreement,
+    CellConfusion,
+    CellFavour,
+    Coefficients,
+    Estimate,
+    JudgeDrift,
+    RepeatShare,
+    SecondJudge,
+)
+from runner.eval_set.shapes.pool import (
+    CellPool,
+    LeftOut,
+    Sensitivity,
+    SensitivityMeasure,
+    Slice,
+    SliceMeans,
+    SpanBudget,
+    SpanDifference,
+    SpanMeasure,
+    SpanResult,
+)
+from runner.eval_set.shapes.results import JudgePanel
+from runner.eval_set.shapes.versions import (
+    CellBeside,
+    DecidedBefore,
+    DocumentsKept,
+    LabelsKept,
+    MeasureBeside,
+    Movement,
+    PreviousVersion,
+    QueriesKept,
+)
+from runner.eval_set.shapes.versions import Estimate as Mean
+
+FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
+MODEL = "judge-model-2-2026"
+CONFUSION = [[200, 20, 1, 0], [15, 60, 8, 0], [2, 7, 40, 6], [0, 1, 5, 35]]
+AGREES = Coefficients(
+    linear=Estimate(value=0.7012, low=0.6249, high=0.7751),
+    quadratic=Estimate(value=0.8149, low=0.7351, high=0.8849),
+    kappa=Estimate(value=0.66, low=0.6, high=0.72),
+    kappa_binary=Estimate(value=0.71, low=0.64, high=0.78),
+    pabak=Estimate(value=0.87, low=0.81, high=0.92),
+    ac1=Estimate(value=0.79, low=None, high=None),
+    ac1_binary=Estimate(value=0.91, low=0.86, high=0.95),
+    exact=Estimate(value=0.8375, low=0.79, high=0.88),
+    binary=Estimate(value=0.935, low=0.9, high=0.96),
+    difference=Estimate(value=-0.004, low=-0.061, high=0.052),
+)
+TOO_FEW = "so few readings with these differences could not tell a favoured side from chance"
+
+
+def second_judge(cells, baseline):
+    """A model's readings: of the first challenger enough to tell a favour, of the others too few."""
+    challengers = [cell for cell in cells if cell != baseline]
+    found = {"mean_cell": 0.5, "mean_baseline": -0.12, "contrast": 0.41, "beyond_chance": 0.37}
+    few = {**dict.fromkeys(found), "p_for_cell": None, "p_for_baseline": None, "unknown": TOO_FEW}
+    rows = [
+        CellFavour(cell=cell, n_cell=2, n_baseline=1, **few)
+        if place
+        else CellFavour(cell=cell, n_cell=24, n_baseline=31, **found, p_for_cell=0.0123, p_for_baseline=1.0, unknown="")
+        for place, cell in enumerate(challengers)
+    ]
+    return SecondJudge(
+        judge=SECOND,
+        models=[MODEL],
+        only_models=True,
+        first_judges=[FIRST],
+        pairs=400,
+        queries=30,
+        confusion=CONFUSION,
+        coefficients=AGREES,
+        by_cell=rows,
+        cell_confusions=[CellConfusion(cell=cell, confusion=CONFUSION) for cell in cells],
+    )
+
+
+def drift():
+    half = RepeatShare(repeats=20, exact=0.95, shift=0.05)
+    return JudgeDrift(
+        judge=FIRST,
+        repeats=40,
+        queries=22,
+        confusion=CONFUSION,
+        quadratic=0.9761,
+        exact=0.925,
+        shift=0.025,
+        p_shift=0.6543,
+        early=half,
+        late=half.model_copy(update={"exact": 0.9, "shift": 0.0}),
+        p_change=0.5501,
+        left_open="",
+    )
+
+
+def noise(cells, baseline):
+    challengers = [cell for cell in cells if cell != baseline]
+    return NoiseResult(
+        judge=SECOND,
+        readings=400,
+        changed=65,
+        draws=2000,
+        confidence=0.95,
+        chosen=challengers[-1],
+        stability=0.742,
+        stability_queries_only=0.9985,
+        choices={challengers[-1]: 0.742, baseline: 0.258},
+        cells=[
+            NoisyCell(
+                cell=cell,
+                gain=0.0312,
+                interval=[-0.0123, 0.0741],
+                queries_only=[0.0051, 0.0688],
+                meets=0.71,
+                meets_queries_only=0.93,
+                told_apart=55,
+            )
+            for cell in sorted(challengers)
+        ],
+        unknown="",
+    )
+
+
+def under(judge, cells, baseline, *, model=""):
+    challengers = [cell for cell in cells if cell != baseline]
+    return JudgeOutcome(
+        judge=judge,
+        model=model,
+        n_pairs=400,
+        n_changed=65,
+        recommended=baseline,
+        cells=[
+            CellUnderJudge(
+                cell=cell,
+                gain=0.0289,
+                p_adjusted=0.0712,
+                p_skew=0.0811,
+                guard="inconclusive",
+                meets_criterion_5=True,
+                holds=False,
+            )
+            for cell in challengers
+        ],
+    )
+
+
+def people(cells, baseline):
+    challengers = [cell for cell in cells if cell != baseline]
+    known = PoweredCell(
+        cell="",
+        gain=0.0277,
+        interval=[-0.0061, 0.0615],
+        judge_alone=0.0402,
+        people_alone=0.0199,
+        weight=0.63,
+        pairs=300,
+        read=41,
+        unknown="",
+    )
+    blank = {"gain": None, "interval": None, "people_alone": None, "weight": None, "unknown": "3 queries have a pair"}
+    rows = [known.model_copy(update={"cell": cell}) for cell in challengers]
+    rows[-1] = rows[-1].model_copy(update=blank)
+    return PoweredResult(people=[PERSON], read=120, resamples=10000, confidence=0.95, cells=rows, unknown="")
+
+
+NOBODY = PoweredResult(people=[], read=0, resamples=0, confidence=0.95, cells=[], unknown="people graded 0 of them")
+
+
+def panel(cells, baseline):
+    """Judged by a model, 400 of 4,180 pairs by another one, 40 once more, 120 by a person."""
+    return JudgePanel(
+        agreement=Agreement(
+            pairs=4180,
+            read_twice=400,
+            relevant_grade=2,
+            confidence=0.95,
+            alpha=0.05,
+            seconds=[second_judge(cells, baseline)],
+            drift=[drift()],
+        ),
+        noise=noise(cells, baseline),
+        others=[under(SECOND, cells, baseline, model=MODEL), under(PERSON, cells, baseline)],
+        people=people(cells, baseline),
+    )
+
+
+def panel_of_one(*, repeats=False):
+    """Judged once, with or without repeats."""
+    agreement = Agreement(
+        pairs=60,
+        read_twice=0,
+        relevant_grade=2,
+        confidence=0.95,
+        alpha=0.05,
+        seconds=[],
+        drift=[drift()] if repeats else [],
+    )
+    return JudgePanel(agreement=agreement, noise=None, others=[], people=NOBODY)
+
+
+def cell_pool(difference=0.04, kin=0.01):
+    """A cell that would differ from the baseline by `kin` without what its like brought."""
+    left = LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=difference, judged=0.91)
+    return CellPool(
+        pairs=640,
+        ndcg=0.55,
+        difference=difference,
+        alone=left.model_copy(update={"pairs": 0, "relevant": 0, "ndcg": 0.55}),
+        kin=left.model_copy(update={"difference": kin}),
+    )
+
+
+def sensitivity(mean=0.5, difference=0.0312):
+    one = SensitivityMeasure(mean=mean, difference=difference)
+    return Sensitivity(condensed=one, bpref=one, rbp=one, residual=0.0123)
+
+
+NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, characters=0, cells={})
+
+
+def spans(cells, baseline, n_queries):
+    """Marks for all queries but one; nothing is defined at the last budget."""
+    per_query = [None] + [500_000_000] * (n_queries - 1)
+
+    def measure(cell, mean):
+        moved = SpanDifference(mean=0.0214, low=-0.0103, high=0.0535, wins=9, ties=11, losses=9)
+        return SpanMeasure(
+            queries=n_queries - 1,
+            mean=mean,
+            low=mean - 0.1,
+            high=mean + 0.1,
+            per_query=per_query,
+            difference=None if cell == baseline else moved,
+        )
+
+    empty = SpanMeasure(queries=0, mean=None, low=None, high=None, per_query=[None] * n_queries, difference=None)
+
+    def budgets(cell):
+        return [
+            SpanBudget(
+                tokens=tokens,
+                recall=measure(cell, 0.4321) if tokens < 8_192 else empty,
+                precision=measure(cell, 0.1234) if tokens < 8_192 else empty,
+                unmarked=0.0712,
+                unjudged=0.0,
+            )
+            for tokens in (512, 2_048, 8_192)
+        ]
+
+    cells_found = {cell: budgets(cell) for cell in sorted(cells)}
+    return SpanResult(queries=n_queries - 1, documents=88, unmarked=12, characters=41_234, cells=cells_found)
+
+
+def slices(cells):
+    means = {cell: SliceMeans(ndcg=0.6187, recall=0.7149) for cell in sorted(cells)}
+    blank = {"low": None, "high": None, "few": False, "cells": means}
+    return [
+        Slice(by="origin", name="generated", queries=20, **blank),
+        Slice(by="origin", name="hand", queries=10, **blank),
+        Slice(by="kind", name="citation", queries=4, **(blank | {"few": True})),
+        Slice(by="stratum", name="", queries=9, **blank),
+        Slice(by="length", name="short", queries=10, **(blank | {"low": 812, "high": 3_140})),
+    ]
+
+
+def previous(cells):
+    """A first version that was decided, with one cell less; two queries were replaced since."""
+    before, now = Mean(mean=0.5, low=0.4, high=0.6), Mean(mean=0.5213, low=0.42, high=0.62)
+    moved = Movement(n_queries=28, mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
+    beside = {name: MeasureBeside(before=before, now=now, movement=moved) for name in ("ndcg@10", "recall@10")}
+    apart = {name: MeasureBeside(before=before, now=now, movement=None) for name in ("ndcg@10", "recall@10")}
+    return PreviousVersion(
+        version=1,
+        decision=DecidedBefore(kind="production", tier="candidate", cell=cells[0], results_sha256="ab" * 32),
+        queries=QueriesKept(common=28, changed=["q03"], new=["q31", "q32"], gone=["q29"]),
+        documents=DocumentsKept(common=740, changed=0, new=8, gone=2),
+        labels=LabelsKept(carried=3900, new=311),
+        prompt_changed=False,
+        settings=["pool_depth"],
+        cells_new=[cells[-1]],
+        cells_gone=["bm25-okapi x whole_doc"],
+        cells=[
+            CellBeside(cell=cells[0], comparable=False, same_run=True, scores=beside),
+            CellBeside(cell=cells[1], comparable=False, same_run=False, scores=apart),
+        ],
+    )

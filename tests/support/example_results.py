@@ -1,0 +1,233 @@
+"""A results.json of a few invented cells, for tests of what is said and decided about them."""
+
+import yaml
+
+from runner.decide.outcome import outcome
+from runner.decide.sample_size import Evidence
+from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.curves import RecallCurve, RecallPoint
+from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.plan import ChunkHealth, Lengths, Plan, Provenance, Sample
+from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
+from runner.eval_set.shapes.results import (
+    CellResult,
+    ControlResult,
+    CorpusFacts,
+    Difference,
+    GateVerdict,
+    GuardResult,
+    LabelFacts,
+    MeasureResult,
+    NullResult,
+    PairedTestResult,
+    Results,
+)
+from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
+
+PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+RULE = PLAN.rule
+SHA = "ab" * 32
+BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+BETTER = "minilm-l6-v2 x section_aware_bills_v1"
+SPARSE = "bm25 x whole_doc"
+HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
+EVEN = (0,) * 25
+SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 5
+
+CHUNKS = ChunkHealth(
+    count=9,
+    tokens_p50=400,
+    tokens_p95=510,
+    tokens_max=512,
+    empty=0,
+    duplicate_share=0.0,
+    coverage=1.0,
+    outside_sections_share=0.1,
+    boilerplate_share=0.02,
+    chunks_per_document_max=3,
+    lengths=Lengths(width=32, limit=512, counts=[0] * 11 + [3, 2, 1, 1, 2]),
+    degenerate=[],
+)
+
+
+def gate(cell, verdict):
+    null = NullResult(
+        name="permuted qrels",
+        mean=0.1,
+        sd=0.01,
+        low=0.08,
+        median=0.1,
+        high=0.12,
+        dots=[0.08 + 0.001 * number for number in range(40)],
+        delta=0.4,
+        p=1 / 2001,
+        smallest_p=1 / 2001,
+        verdict=verdict,
+    )
+    return GateVerdict(
+        cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
+    )
+
+
+def curve(recall):
+    """Recall that grows to twice that at rank 10, at most 1."""
+    points = [
+        RecallPoint(at=at, mean=mean, low=max(0.0, mean - 0.1), high=min(1.0, mean + 0.1))
+        for at, mean in ((1, recall / 4), (5, recall / 2), (10, recall), (100, min(1.0, 2 * recall)))
+    ]
+    return RecallCurve(by_rank=points, by_tokens=None)
+
+
+SAME = SensitivityMeasure(mean=0.5, difference=0.0)
+SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
+
+
+def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
+    """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
+
+    def measure(mean, per_query=EVEN):
+        return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
+
+    def difference(mean):
+        return Difference(mean=mean, low=mean - 0.05, high=mean + 0.05, wins=1, ties=0, losses=0)
+
+    registered = role == "preregistered"
+    test = PairedTestResult(
+        p=p,
+        exact=False,
+        p_t=p,
+        p_adjusted=p if registered else None,
+        p_skew=p if registered else None,
+        p_holm=p if registered else None,
+        interval=[gain - half / 2, gain + half / 2],
+        simultaneous=[gain - half, gain + half] if registered else None,
+        cohens_d=0.4,
+        sd=0.15,
+        left_out=[gain - 0.01, gain + 0.01],
+        influential="q07",
+    )
+    guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
+    is_baseline = cell == BASELINE
+    short_of = [] if is_baseline else shortfalls(gain, test.p_adjusted, test.p_skew, guard, verdict, 1.0, RULE, 0.05)
+    return CellResult(
+        cell=cell,
+        role="baseline" if is_baseline else role,
+        scores={
+            "ndcg@10": measure(0.5 + gain),
+            "recall@10": measure(0.6 + recall, EVEN if is_baseline else SCATTERED),
+            "mrr": measure(0.5),
+        },
+        differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
+        test=None if is_baseline else test,
+        guard=None if is_baseline else guarded,
+        meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
+        confirmed=not is_baseline and not short_of,
+        short_of=short_of,
+        gate=gate(cell, verdict),
+        diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
+        single_gold=[],
+        unjudged=0,
+        bounds=[0.0, 1.0],
+        pool=None,
+        sensitivity=SENSITIVITY,
+        curve=curve(0.6 + recall),
+        provenance=Provenance(
+            schema_version=4,
+            cell=cell,
+            queries_sha256=SHA,
+            corpus_sha256=SHA,
+            run_sha256=SHA,
+            chunk_run_sha256=SHA,
+            chunks=CHUNKS,
+            encoder=None,
+            probe=None,
+            truncation=None,
+            bm25=None,
+            method="",
+        ),
+    )
+
+
+def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
+    return ControlResult(
+        name=name, expected=expected, mean=0.1, draws=draws, passes=passes, bound=bound, behaves=behaves
+    )
+
+
+def evidence(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+    return Evidence(
+        cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
+        controls=controls,
+        noise_floor=noise_floor,
+        unjudged=unjudged,
+        n_queries=25,
+        false_alarm=false_alarm,
+        best_gain_corrected=corrected,
+    )
+
+
+def scale(*cells):
+    """All cells alike, now and among ten times as many documents."""
+    points = [
+        ScalePoint(factor=factor, mean=0.5, low=0.4, high=0.6, at_most=0.5, rank=1, side_stays=None)
+        for factor in (1.0, 10.0)
+    ]
+    return ScaleResult(
+        baseline=BASELINE,
+        documents=3,
+        distractors=[2, 2],
+        factors=[ScaleFactor(factor=factor, tau=None, best=cells[0], best_stays=1.0) for factor in (1.0, 10.0)],
+        cells=[ScaleCell(cell=cell, centre=-3.0, scale=0.5, points=points, back_test=None) for cell in cells],
+        sentences=[],
+    )
+
+
+def results(*rows, kind="production", unjudged=0):
+    ranked = evidence(*rows, unjudged=unjudged)
+    return Results(
+        schema_version=7,
+        source="demo",
+        version=1,
+        kind=kind,
+        provisional=bool(unjudged),
+        plan=PLAN,
+        preregistration_sha256=SHA,
+        judge_prompt_sha256=SHA,
+        queries=[],
+        collection=None,
+        corpus=CorpusFacts(
+            documents=3,
+            n_read=3,
+            n_chars=3000,
+            quarantined=[],
+            strata={"s": 3},
+            sample=Sample(size=3, seed=1),
+            reader="demo",
+            archive_sha256=SHA,
+            manifest_sha256=SHA,
+        ),
+        labels=LabelFacts(
+            lines=60,
+            sha256=SHA,
+            pairs=60,
+            second_readings=0,
+            pool_pairs=60 + unjudged,
+            unjudged_pairs=unjudged,
+            judges={"me": 60},
+            models=[],
+            grades={"0": 40, "1": 10, "2": 5, "3": 5},
+        ),
+        cells=list(ranked.cells),
+        controls=list(ranked.controls),
+        noise_floor=None,
+        judging=None,
+        spans=None,
+        slices=[],
+        previous=None,
+        lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
+        scale=scale(*(row.cell for row in ranked.cells)),
+        outcome=outcome(PLAN, ranked),
+        weaknesses=["Every pair was graded once."],
+    )

@@ -1,0 +1,56 @@
+"""An encoder of the loopback server, for the tests of everything between a text and its row over HTTP."""
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from runner.base.http_client import KEY_VARIABLE, Patience
+from runner.embed.encoder import Batch
+from runner.embed.over_http.encoder import HttpBackend
+from runner.embed.weights import tokenizer_folder
+from tests.support.embedding_server import MINILM, Server, served, toy_rows
+from tests.support.fake_encoder import TEXTS
+
+NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
+LONG = " ".join(f"word{n} unaffable" for n in range(400))
+APIS = ["openai", "tei"]
+
+
+@pytest.fixture(name="server", autouse=True)
+def planted_server(monkeypatch):
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with served(Server()) as server:
+        yield server
+
+
+@contextmanager
+def opened(server, api="openai", *, spec=MINILM, slept=None, timeout=30.0, connections=1, url=None):
+    """An encoder whose waits take no time; they are noted in `slept`."""
+    patience = Patience((slept if slept is not None else []).append, lambda: NOON)
+    with HttpBackend(
+        url or server.url, api, timeout=timeout, connections=connections, patience=patience,
+        find_tokenizer=lambda _: tokenizer_folder(MINILM),
+    ) as backend:  # fmt: skip
+        yield backend.encoder_of(spec)
+
+
+def batches(texts=TEXTS, size=10, side="document"):
+    return [
+        Batch(side, tuple(texts[at : at + size]), (len(texts[at : at + size]),)) for at in range(0, len(texts), size)
+    ]
+
+
+def one_answer(encoder, texts=TEXTS[:4]):
+    (answer,) = encoder.embed(batches(texts, len(texts)))
+    return answer
+
+
+def rows_of(change):
+    """An answer whose rows, numbers in lists, were changed."""
+
+    def fault(server, request):
+        rows = toy_rows(request.texts).tolist()
+        return server.answer(request, change(rows))
+
+    return fault

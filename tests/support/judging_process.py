@@ -1,0 +1,71 @@
+"""A small set judged through the loopback Anthropic stand-in, here or in a process that a test kills."""
+
+import os
+import signal
+from itertools import count
+from pathlib import Path
+
+from runner.base.http_client import Patience
+from runner.embed.cost.ledger import SPEND
+from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.version import Version
+from runner.judge.answers import import_rows
+from runner.judge.models.anthropic.batches import AnthropicBatches
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.api import RECORDS
+from runner.judge.models.judging import Judged, judge_batches
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.openai_chat import OpenAIChat
+from runner.judge.models.prices import price_of
+from tests.support.small_set import make_version
+
+MODEL = "claude-sonnet-4-6"
+DAY = "2026-01-31"
+KEY = "key-of-a-test-0123456789"
+DOLLARS = 5.0
+HURRIED = Patience(sleep=lambda _: None)
+
+
+def model_of(
+    version: Version, how: str, url: str, *, timeout: float = 20.0
+) -> AnthropicMessages | AnthropicBatches | OpenAIChat:
+    """The model, asked through `how`: messages, batches, chat."""
+    price, hurried = price_of(MODEL), {"timeout": timeout, "patience": HURRIED}
+    meter = JudgeMeter(version.work / SPEND, DOLLARS, MODEL, price.in_batches() if how == "batches" else price)
+    if how == "chat":
+        return OpenAIChat(MODEL, url, meter, **hurried)
+    if how == "messages":
+        return AnthropicMessages(MODEL, meter, base_url=url, **hurried)
+    return AnthropicBatches(MODEL, meter, version.work / RECORDS, base_url=url, poll_seconds=0.001, **hurried)
+
+
+def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> Judged:
+    """All exported batches of the version judged and imported."""
+    batches = {path.stem: read_batch(path) for path in batch_files(version.judging)}
+    with model_of(version, how, url, timeout=timeout) as model:
+        return judge_batches(version, batches, model, lambda given: import_rows(version, given), today=lambda: DAY)
+
+
+def judge_in(folder: Path, how: str, url: str, last: int | None, total: Path) -> None:
+    """`judge` in this process, killed just before its file step number `last`; how many steps it took, into `total`."""
+    os.environ["ANTHROPIC_API_KEY"] = KEY
+    version = make_version(folder)
+    steps = _before_each_step(version, last)
+    judge(version, how, url)
+    total.write_text(str(next(steps) - 1))
+
+
+def _before_each_step(version: Version, last: int | None) -> "count[int]":
+    """Numbers that grow whenever a file of the version is opened for writing or renamed; the process dies at `last`."""
+    numbers = count(1)
+    root = str(version.folder.parent)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if (writes or event == "os.rename") and str(arguments[0]).startswith(root) and next(numbers) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    import sys
+
+    sys.addaudithook(hook)
+    return numbers

@@ -1,0 +1,93 @@
+"""A loopback server of /v1/chat/completions, as vLLM answers, scripted like the stand-in of Anthropic's API."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.support.anthropic_server import Request, Scripted, Wire, as_json
+
+Answer = dict[str, object]
+
+
+def _choice(answer: Answer, **changes: object) -> Answer:
+    return {**answer, "choices": [{**answer["choices"][0], **changes}]}
+
+
+def _message(answer: Answer, **changes: object) -> Answer:
+    return _choice(answer, message={**answer["choices"][0]["message"], **changes})
+
+
+def _said(answer: Answer) -> str:
+    return answer["choices"][0]["message"]["content"]
+
+
+def prose(answer: Answer) -> Answer:
+    return _message(answer, content=f"Sure! {_said(answer)}")
+
+
+def off_schema(answer: Answer) -> Answer:
+    return _message(answer, content='{"score": "high"}')
+
+
+def refusal(answer: Answer) -> Answer:
+    return _message(answer, content=None, refusal="I cannot help with that.")
+
+
+def cut_off(answer: Answer) -> Answer:
+    return _choice(_message(answer, content=_said(answer)[:5]), finish_reason="length")
+
+
+def other_model(answer: Answer) -> Answer:
+    return {**answer, "model": "another-model"}
+
+
+def wrong_role(answer: Answer) -> Answer:
+    return _message(answer, role="user")
+
+
+def empty(answer: Answer) -> Answer:
+    return {**answer, "choices": []}
+
+
+def no_usage(answer: Answer) -> Answer:
+    return {name: value for name, value in answer.items() if name != "usage"}
+
+
+def error(status: int, message: str, **more: object) -> Wire:
+    """An error in OpenAI's form."""
+    return as_json({"error": {"message": message, "type": "error", "param": None, "code": None}}, status, **more)
+
+
+@dataclass
+class ChatServer(Scripted):
+    """POST /v1/chat/completions; faults as of the other stand-in, those of an answer from this module."""
+
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def answer(self, request: Request) -> Wire:
+        if (request.method, request.path) != ("POST", "/v1/chat/completions"):
+            return Wire(b"<!DOCTYPE html><html>Not here</html>", 404, "text/html")
+        body = request.body
+        user = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
+        fault = self.fault(user, in_order=True)
+        if isinstance(fault, Wire):
+            return fault
+        right = self._right(body["model"], user)
+        return as_json(fault(right) if callable(fault) else right)
+
+    def _right(self, model: str, user: str) -> Answer:
+        message = {"role": "assistant", "content": json.dumps(self.grade(user)), "refusal": None}
+        return {
+            "id": f"chatcmpl-{next(self._numbers)}",
+            "object": "chat.completion",
+            "created": 1_790_000_000,
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "usage": {
+                "prompt_tokens": len(user) // 4 + 10,
+                "completion_tokens": 40,
+                "total_tokens": len(user) // 4 + 50,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
+        }

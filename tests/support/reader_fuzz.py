@@ -1,0 +1,202 @@
+"""Damaged files given to a reader, and what it must never do with them.
+
+python -m tests.support.reader_fuzz --source SOURCE [--n 5000] [--seed 0] [--files FOLDER] [--keep FOLDER]
+    [--seconds 10]
+
+A reader answers with documents or with a DocumentError. Every input is read in a child process under an alarm; what
+is reported is any other exception, a hang, more memory than 8 times the input and 100 MB, text of a file that an
+entity pointed at, and words that cannot be shown. Each input is a function of source, seed and number.
+"""
+
+import argparse
+import faulthandler
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.corpus.parse import fault
+from samplers.registry import SAMPLERS
+from samplers.source_format import SourceFormat
+from tests.support.reader_mutations import SECRET, mutated
+
+SHARED = Path(os.environ.get("PSE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "corpora"
+TIMES, SPARE = 8, 100_000_000
+"""Memory that a reader may take: so many times the input, and this much besides."""
+
+HARD_LIMIT = 3_000_000_000
+"""Address space beyond what the child has when it begins: past it, allocations fail and the reader with them."""
+
+
+def row_of(source: str) -> SourceFormat:
+    """A source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
+    row: SourceFormat = import_module(SAMPLERS.get(source, source)).FORMAT
+    return row
+
+
+def files_of(row: SourceFormat, folder: Path) -> list[Path]:
+    """The files below a folder that the source takes, sidecars included, by path."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if is_sidecar(row, path.name) or path.name.lower().endswith(row.suffixes)]
+
+
+def is_sidecar(row: SourceFormat, name: str) -> bool:
+    """Whether the file of that name says more about documents and is none."""
+    return bool(row.sidecar and re.search(row.sidecar, name))
+
+
+def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[bytes, str, str]:
+    """One damaged input: bytes, name, and what was done to it. Small files are drawn more often, for speed."""
+    rng = random.Random(f"{source} {seed} {number}")
+    first, second = rng.choices(files, weights=[1 / (path.stat().st_size + 5_000) for path in files], k=2)
+    data, damage = mutated(first.read_bytes(), second.read_bytes(), rng)
+    return data, first.name, damage
+
+
+def answer(row: SourceFormat, data: bytes, name: str) -> tuple[int, list[str]]:
+    """How many documents the reader finds in an input, 1 for a sidecar, and what is wrong with its answer."""
+    try:
+        if row.enrich is not None and is_sidecar(row, name):
+            row.enrich((), {name: data})
+            return 1, []
+        content = row.read(data, name, frozenset(row.options))
+    except DocumentError as error:
+        reason = error.reason
+        fits = 0 < len(reason) <= 160 and reason.isprintable() and SECRET not in reason
+        return 0, [] if fits else [f"a reason that fits no table: {reason[:80]!r} ({len(reason)} characters)"]
+    except Exception as error:  # noqa: BLE001  # any other exception is what is looked for
+        return 0, [f"{_where(error)}{type(error).__name__}: {error}"[:200].replace("\n", " ")]
+    kept = [document for document in content.documents if not fault(document)]
+    return len(kept), [flaw for document in kept for flaw in _flaws(document)]
+
+
+def _where(error: Exception) -> str:
+    """File and line of the last frame of the product's own."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if "site-packages" not in frame.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} " if frames else ""
+
+
+def _flaws(document: Document) -> Iterator[str]:
+    labels = "".join(section.label for section in document.sections)
+    if SECRET in "".join((document.doc_id, document.title, document.text, labels, document.family, document.stratum)):
+        yield "the text of another file"
+    controls = {c for c in set(document.text + labels + document.title) if c < " " and c not in "\n\t"}
+    if controls:
+        yield f"control characters in the text: {sorted(controls)!r}"
+
+
+def child(source: str, files: list[Path], seed: int, numbers: range, seconds: float) -> None:
+    """Reads every input of `numbers`, says which one it is at, and dies by the alarm where one takes too long."""
+    row = row_of(source)
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    faulthandler.register(signal.SIGALRM, file=sys.stdout, all_threads=False, chain=True)
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + HARD_LIMIT, in_use + HARD_LIMIT))
+    for number in numbers:
+        data, name, _ = case(source, files, seed, number)
+        print("at", number, flush=True)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        before = _reset_peak()
+        n_documents, found = answer(row, data, name)
+        taken = _status("VmHWM") - before
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if taken > TIMES * len(data) + SPARE:
+            found.append(f"{taken / 1e6:.0f} MB for an input of {len(data) / 1e6:.2f} MB")
+        if n_documents:
+            print("read", number, flush=True)
+        for complaint in dict.fromkeys(found):
+            print("found", number, complaint, flush=True)
+
+
+def _reset_peak() -> int:
+    """The resident bytes now, from which on the peak is counted."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _status(field: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def run(source: str, files: list[Path], seed: int, n: int, seconds: float = 10) -> Iterator[tuple[int, str]]:
+    """The number of every input that is read as documents, with "", and of every one that was not answered as it must
+    be, with what is wrong. A child that dies is replaced.
+    """
+    begin = 0
+    while begin < n:
+        command = [sys.executable, "-m", "tests.support.reader_fuzz", "--child", str(begin), "--n", str(n)]
+        command += ["--source", source, "--seed", str(seed), "--seconds", str(seconds)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace"
+        ) as process:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write("\n".join(map(str, files)))
+            process.stdin.close()
+            at, where = begin, ""
+            for kind, number, words in map(_said, process.stdout):
+                where = where or words * (kind == "in")
+                at = number if kind == "at" else at
+                if kind in ("found", "read"):
+                    yield at, words
+        if process.returncode == 0:
+            return
+        hung = process.returncode == -signal.SIGALRM
+        yield at, f"a hang in {where}" if hung else f"the process ended with {process.returncode}"
+        begin = at + 1
+
+
+def _said(line: str) -> tuple[str, int, str]:
+    """What a child says: which input it is at, that it read it, what it found, or in which line of ours it hung."""
+    if said := re.match(r"(at|read|found) (\d+) ?(.*)", line):
+        return said[1], int(said[2]), said[3]
+    frame = re.search(r'/(?:samplers|tests)/([\w.]+)", line (\d+)', line)
+    return ("in", 0, f"{frame[1]}:{frame[2]}") if frame else ("", 0, "")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """1 where a reader was found wanting; each finding is a line with its input, kept as a file."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.reader_fuzz")
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--n", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--files", type=Path)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.child is not None:
+        files = [Path(line) for line in sys.stdin.read().split("\n")]
+        child(given.source, files, given.seed, range(given.child, given.n), given.seconds)
+        return 0
+    files = files_of(row_of(given.source), given.files or SHARED / given.source)
+    if not files:
+        parser.error("there is no file to damage; name a folder with --files")
+    n_found = n_read = 0
+    for number, complaint in run(given.source, files, given.seed, given.n, given.seconds):
+        if not complaint:
+            n_read += 1
+            continue
+        n_found += 1
+        data, name, damage = case(given.source, files, given.seed, number)
+        kept = ""
+        if given.keep:
+            path = given.keep / f"{given.source}-{given.seed}-{number}-{name}"
+            path.write_bytes(data)
+            kept = f" | {path}"
+        print(f"{given.source} | {given.seed}/{number} {name} | {damage} | {complaint}{kept}", flush=True)
+    print(f"{given.source}: {given.n} inputs from {len(files)} files, {n_read} read as documents, {n_found} findings")
+    return 1 if n_found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

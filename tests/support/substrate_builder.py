@@ -1,0 +1,266 @@
+"""A substrate of fictional documents in the schema that runner/substrate/tables.py states, with faults on demand."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import apsw
+import numpy as np
+import sqlite_vec
+
+from runner.base.records import Chunk, Document, Span
+from runner.substrate.database import document_ids
+
+MODEL = ("fictional/encoder", "2")
+VERSION = "2026-11"
+TOKENIZER = "porter unicode61"
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a substrate is made of; `ids` maps an eval set's document id to the substrate's."""
+
+    documents: Sequence[Document]
+    chunks: Sequence[Chunk]
+    vectors: np.ndarray
+    source: str = "bills"
+    metric: str = "cosine"
+    tokenizer: str = TOKENIZER
+    version: str = VERSION
+    journal: str = "delete"
+    faults: Sequence[str] = ()
+    ids: Callable[[str], str] | None = None
+
+
+def build(path: Path, made: Build) -> Path:
+    """The database at `path`, with every fault of FAULTS that `made` names."""
+    connection = _connection(path)
+    connection.pragma("journal_mode", made.journal)
+    tokenizer = FAULTY_TOKENIZER if "FTS tokenizer mismatch" in made.faults else made.tokenizer
+    with connection:
+        connection.execute(schema(made.source, made.vectors.shape[1], made.metric, tokenizer))
+        connection.execute("INSERT INTO substrate_meta VALUES ('version', ?)", (made.version,))
+        _fill(connection, made)
+        for fault in made.faults:
+            FAULTS[fault](connection, made)
+    connection.close()
+    return path
+
+
+def edit(path: Path, statement: str, bindings: Sequence[object] = ()) -> None:
+    """One change by hand to a substrate that is there."""
+    connection = _connection(path)
+    connection.execute(statement, bindings)
+    connection.close()
+
+
+def fictional(
+    n_documents: int, *, seed: int = 1, chunks_each: int = 4, words: int = 60
+) -> tuple[list[Document], list[Chunk]]:
+    """Bills of made-up words, each cut into 1 to `chunks_each` chunks at any character."""
+    generator = np.random.default_rng(np.random.PCG64(seed))
+    lexicon = [
+        f"{a}{b}{c}" for a in ("bra", "clo", "dre", "fi") for b in ("mon", "ti", "ra", "sku") for c in ("l", "ne")
+    ]
+    documents, chunks = [], []
+    for number in range(1, n_documents + 1):
+        text = " ".join(["Section", str(number), *generator.choice(lexicon, words)])
+        documents.append(Document(f"BILLS-118hr{number}ih", text, f"Act {number}", "118", f"118-hr-{number}", ""))
+        cuts = np.linspace(0, len(text), int(generator.integers(1, chunks_each + 1)) + 1).astype(int).tolist()
+        spans = [Span(start, end) for start, end in pairwise(cuts)]
+        chunks += [Chunk(documents[-1].doc_id, place, span, f"Act {number}", 20) for place, span in enumerate(spans)]
+    return documents, chunks
+
+
+def unit_rows(n: int, dim: int, seed: int) -> np.ndarray:
+    rows = np.random.default_rng(np.random.PCG64(seed)).standard_normal((n, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def schema(source: str, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
+    distance = f" distance_metric={metric}" if metric else ""
+    quoted = tokenizer.replace('"', '""')
+    return f"""
+        CREATE TABLE {source}_chunks (
+            chunk_id INTEGER PRIMARY KEY, document_id TEXT, chunk_index INTEGER, char_start INTEGER, char_end INTEGER,
+            context TEXT, text TEXT, embedded_model_id TEXT, embedded_model_version TEXT, embedded_at TEXT);
+        CREATE VIRTUAL TABLE {source}_chunks_vec0 USING vec0(
+            chunk_id integer primary key, embedding float[{dim}]{distance}, embedding_bq bit[{dim}]);
+        CREATE VIRTUAL TABLE {source}_fts USING fts5(
+            context, text, content='{source}_chunks', content_rowid='chunk_id', tokenize="{quoted}");
+        CREATE TABLE chunk_embedding_jobs (
+            chunk_table TEXT, chunk_id INTEGER, model_id TEXT, model_version TEXT, status TEXT,
+            PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
+        CREATE TABLE substrate_meta (key TEXT PRIMARY KEY, value TEXT);
+    """
+
+
+def _connection(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    return connection
+
+
+def _fill(connection: apsw.Connection, made: Build) -> None:
+    source, documents = made.source, {document.doc_id: document for document in made.documents}
+    ids = made.ids or document_ids(source)
+    rows, jobs = [], []
+    for number, chunk in enumerate(made.chunks, start=1):
+        text = documents[chunk.doc_id].text[chunk.span.start : chunk.span.end]
+        place = (number, ids(chunk.doc_id), chunk.index, chunk.span.start, chunk.span.end)
+        rows.append((*place, chunk.context, text, *MODEL, "2026-11-01T00:00:00Z"))
+        jobs.append((f"{source}_chunks", number, *MODEL, "done"))
+    vectors = [(number, row.tobytes(), row.tobytes()) for number, row in enumerate(made.vectors.astype("<f4"), start=1)]
+    connection.executemany(f"INSERT INTO {source}_chunks VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+    connection.executemany(f"INSERT INTO {source}_chunks_vec0 VALUES (?,?,vec_quantize_binary(?))", vectors)
+    connection.executemany("INSERT INTO chunk_embedding_jobs VALUES (?,?,?,?,?)", jobs)
+    connection.execute(f"INSERT INTO {source}_fts({source}_fts) VALUES ('rebuild')")
+
+
+# Each plants one fault and no other, but for "missing chunks", which takes a whole document out of every table.
+
+FAULTY_TOKENIZER = "unicode61 tokenchars '-–'"
+
+
+def _stale_model(connection: apsw.Connection, made: Build) -> None:
+    connection.execute(f"UPDATE {made.source}_chunks SET embedded_model_version = '1' WHERE chunk_id % 5 = 0")
+
+
+def _missing_vectors(connection: apsw.Connection, made: Build) -> None:
+    connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id = 1")
+    connection.execute("DELETE FROM chunk_embedding_jobs WHERE chunk_id = 1")
+
+
+def _orphan_vectors(connection: apsw.Connection, made: Build) -> None:
+    _copy_vector(connection, made, 1, 1_000_000)
+
+
+def _missing_chunks(connection: apsw.Connection, made: Build) -> None:
+    (document,) = connection.execute(f"SELECT min(document_id) FROM {made.source}_chunks").fetchone()
+    gone = f"SELECT chunk_id FROM {made.source}_chunks WHERE document_id = ?"
+    connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id IN ({gone})", (document,))
+    connection.execute(f"DELETE FROM chunk_embedding_jobs WHERE chunk_id IN ({gone})", (document,))
+    connection.execute(f"DELETE FROM {made.source}_chunks WHERE document_id = ?", (document,))
+    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+
+
+def _changed_documents(connection: apsw.Connection, made: Build) -> None:
+    connection.execute(f"UPDATE {made.source}_chunks SET text = 'amended ' || text WHERE chunk_id = 2")
+    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+
+
+def _other_chunks(connection: apsw.Connection, made: Build) -> None:
+    """The first chunk of a document reaches as far as the one after it."""
+    ahead = ((one, next_one) for one, next_one in pairwise(enumerate(made.chunks, 1)) if next_one[1].index == 1)
+    (number, first), (_, second) = next(ahead)
+    text = next(document.text for document in made.documents if document.doc_id == first.doc_id)
+    connection.execute(
+        f"UPDATE {made.source}_chunks SET char_end = ?, text = ? WHERE chunk_id = ?",
+        (second.span.end, text[first.span.start : second.span.end], number),
+    )
+    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+
+
+def _repeated_chunks(connection: apsw.Connection, made: Build) -> None:
+    """Every chunk is there twice, with its vector and its job."""
+    chunks, jobs, more = f"{made.source}_chunks", "chunk_embedding_jobs", 1_000_000
+    columns = "document_id, chunk_index, char_start, char_end, context, text, embedded_model_id, embedded_model_version"
+    connection.execute(f"INSERT INTO {chunks} SELECT chunk_id + {more}, {columns}, embedded_at FROM {chunks}")
+    connection.execute(
+        f"INSERT INTO {jobs} SELECT chunk_table, chunk_id + {more}, model_id, model_version, status FROM {jobs}"
+    )
+    for number in range(1, len(made.chunks) + 1):
+        _copy_vector(connection, made, number, number + more)
+    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+
+
+def _unfinished_jobs(connection: apsw.Connection, made: Build) -> None:
+    for number, status in enumerate(("pending", "running", "failed"), start=1):
+        connection.execute("UPDATE chunk_embedding_jobs SET status = ? WHERE chunk_id = ?", (status, number))
+
+
+def _quantisation_differs(connection: apsw.Connection, made: Build) -> None:
+    """Every third vector has the bits of the one before it: a quantisation that lost what it is to find."""
+    vectors = made.vectors.astype("<f4")
+    for row in range(2, len(vectors), 3):
+        connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id = ?", (row + 1,))
+        connection.execute(
+            f"INSERT INTO {made.source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))",
+            (row + 1, vectors[row].tobytes(), vectors[row - 1].tobytes()),
+        )
+
+
+def _quantisation_loss(connection: apsw.Connection, made: Build) -> None:
+    """Every vector carries one large offset: cosines keep their order, and the signs of all vectors are the same."""
+    for number, vector in enumerate(made.vectors, start=1):
+        shifted = vector + 3 / np.sqrt(len(vector))
+        replace_vector(connection, made.source, number, shifted / np.linalg.norm(shifted))
+
+
+def _not_unit(connection: apsw.Connection, made: Build) -> None:
+    replace_vector(connection, made.source, 3, made.vectors[2] * 2)
+
+
+def _fts_rows_missing(connection: apsw.Connection, made: Build) -> None:
+    _leave_fts(connection, made, 4)
+
+
+def _fts_stale(connection: apsw.Connection, made: Build) -> None:
+    """The index holds other words for every chunk than the chunk table."""
+    context, text = connection.execute(f"SELECT context, text FROM {made.source}_chunks WHERE chunk_id = 1").fetchone()
+    for (number,) in connection.execute(f"SELECT chunk_id FROM {made.source}_chunks").fetchall():
+        _leave_fts(connection, made, number)
+        connection.execute(
+            f"INSERT INTO {made.source}_fts(rowid, context, text) VALUES (?, ?, ?)",
+            (number, context, text + " superseded wording"),
+        )
+
+
+def _substrate_version(connection: apsw.Connection, made: Build) -> None:
+    connection.execute("UPDATE substrate_meta SET value = 'another'")
+
+
+def _tokenizer(connection: apsw.Connection, made: Build) -> None:
+    """Nothing more: the table was declared with FAULTY_TOKENIZER."""
+
+
+def _leave_fts(connection: apsw.Connection, made: Build, number: int) -> None:
+    row = connection.execute(f"SELECT context, text FROM {made.source}_chunks WHERE chunk_id = ?", (number,)).fetchone()
+    connection.execute(
+        f"INSERT INTO {made.source}_fts({made.source}_fts, rowid, context, text) VALUES ('delete', ?, ?, ?)",
+        (number, *row),
+    )
+
+
+def replace_vector(connection: apsw.Connection, source: str, number: int, vector: np.ndarray) -> None:
+    """Another vector, with its own bits, for one chunk."""
+    data = vector.astype("<f4").tobytes()
+    connection.execute(f"DELETE FROM {source}_chunks_vec0 WHERE chunk_id = ?", (number,))
+    connection.execute(f"INSERT INTO {source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (number, data, data))
+
+
+def _copy_vector(connection: apsw.Connection, made: Build, number: int, to: int) -> None:
+    data = made.vectors[number - 1].astype("<f4").tobytes()
+    connection.execute(f"INSERT INTO {made.source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (to, data, data))
+
+
+FAULTS: dict[str, Callable[[apsw.Connection, Build], None]] = {
+    "stale model": _stale_model,
+    "missing vectors": _missing_vectors,
+    "orphan vectors": _orphan_vectors,
+    "missing chunks": _missing_chunks,
+    "changed documents": _changed_documents,
+    "other chunks": _other_chunks,
+    "other chunks, repeated": _repeated_chunks,
+    "unfinished jobs": _unfinished_jobs,
+    "quantisation differs": _quantisation_differs,
+    "quantisation loss": _quantisation_loss,
+    "vectors not unit": _not_unit,
+    "FTS rows missing": _fts_rows_missing,
+    "FTS tokenizer mismatch": _tokenizer,
+    "FTS index stale": _fts_stale,
+    "substrate version": _substrate_version,
+}
+"""By the name of the finding that must show it, before a comma; quantisation loss shows in the index recall alone."""

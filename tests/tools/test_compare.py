@@ -1,0 +1,514 @@
+"""Comparing per-query scores: parity with ruflo's script, labels, pairing, and every input that must be refused."""
+
+import io
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as at_most
+from hypothesis import strategies as st
+
+from runner.base.errors import InputError
+from runner.commands import main as cli
+from runner.score.bootstrap import mean_intervals
+from runner.score.mulberry32 import SEEDS, bootstrap, uniforms
+from runner.tools.compare.compare import Paired, RufloPaired, Settings, compare
+from runner.tools.compare.query_scores import QueryScores, read_scores
+from runner.tools.compare.text import comparison_lines, fixed
+from runner.tools.symbols import ASCII, Signs
+
+# Digits of the published generator at seed 42, as its JavaScript prints them.
+SEED_42 = [0.6011037519201636, 0.44829055899754167, 0.8524657934904099, 0.6697340414393693, 0.17481389874592423]
+TWENTY = [((37 * i) % 101) / 100 for i in range(20)]
+OTHER_TWENTY = [((53 * i) % 97) / 100 for i in range(20)]
+RUFLO = Settings(rng="mulberry32")
+
+
+def scores(values: list[float], name: str = "run", **more: Any) -> QueryScores:
+    return QueryScores(name, "ndcg@10", {f"q{i:02d}": value for i, value in enumerate(values)}, **more)
+
+
+def run_file(path: Path, values: dict[str, Any], **more: Any) -> Path:
+    rows = [{"qid": query, "ndcg10": value} for query, value in values.items()]
+    path.write_text(json.dumps({"perQuery": rows, **more}), encoding="utf-8")
+    return path
+
+
+def results_file(path: Path, cells: dict[str, list[int]], *, text: str = "text", provisional: bool = False) -> Path:
+    count = len(next(iter(cells.values())))
+    document = {
+        "schema_version": 2,
+        "queries": [{"id": f"q{i:02d}", "text": f"{text} {i}", "kind": "topic"} for i in range(count)],
+        "cells": [
+            {"cell": cell, "role": "baseline", "scores": {"ndcg@10": {"mean": 0.5, "per_query": values}}}
+            for cell, values in cells.items()
+        ],
+        "provisional": provisional,
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        try:
+            code = cli.main(["compare", *map(str, arguments)])
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+# The generator and the bootstrap of ruflo's script, written down a second time, one number after another.
+
+
+def reference_uniforms(seed: int):
+    word = 0xFFFFFFFF
+    while True:
+        seed = (seed + 0x6D2B79F5) & word
+        t = ((seed ^ (seed >> 15)) * (seed | 1)) & word
+        t ^= (t + (((t ^ (t >> 7)) * (t | 61)) & word)) & word
+        yield ((t ^ (t >> 14)) & word) / 2**32
+
+
+def reference_bootstrap(values: list[float], resamples: int, seed: int) -> tuple[float, float, float, float]:
+    numbers, means = reference_uniforms(seed), []
+    for _ in range(resamples):
+        total = 0.0
+        for _ in values:
+            total += values[math.floor(next(numbers) * len(values))]
+        means.append(total / len(values))
+    means.sort()
+    whole = 0.0
+    for value in values:
+        whole += value
+    low, high = (means[max(0, min(resamples - 1, math.floor(p * resamples)))] for p in (0.025, 0.975))
+    return whole / len(values), low, high, sum(mean <= 0 for mean in means) / resamples
+
+
+def test_mulberry32_gives_the_published_numbers():
+    assert uniforms(42, 5).tolist() == SEED_42
+
+
+def test_seed_zero_is_zero_and_not_42():
+    assert uniforms(0, 5).tolist() != SEED_42
+    assert (
+        compare(scores(TWENTY), settings=Settings("mulberry32", seed=0)).interval
+        != compare(scores(TWENTY), settings=Settings("mulberry32", seed=42)).interval
+    )
+
+
+@given(
+    st.lists(st.floats(-1, 1, allow_subnormal=False) | st.sampled_from([0.0, 0.1, -0.1]), min_size=1, max_size=30),
+    st.integers(1, 60),
+    st.integers(0, SEEDS - 1),
+)
+def test_the_bootstrap_at_once_is_the_bootstrap_one_by_one(values, resamples, seed):
+    found = bootstrap(values, resamples=resamples, seed=seed)
+    got = (found.mean, found.interval.low, found.interval.high, found.share_at_most_zero)
+    assert got == reference_bootstrap(values, resamples, seed)
+
+
+@pytest.mark.parametrize(
+    ("values", "resamples", "seed"), [([], 10, 1), ([0.5], 0, 1), ([0.5], 10, -1), ([0.5], 1, SEEDS)]
+)
+def test_the_bootstrap_refuses_what_it_cannot_draw(values, resamples, seed):
+    with pytest.raises(ValueError, match=r"resampled|seed"):
+        bootstrap(values, resamples=resamples, seed=seed)
+
+
+@pytest.mark.shared
+def test_every_vector_of_ruflos_script_is_met_to_the_last_digit(shared):
+    vectors = json.loads((shared / "vectors" / "parity.json").read_text())["ruflo_bootstrap"]
+    for seed in (42, 43):
+        assert uniforms(seed, 5).tolist() == vectors[f"mulberry32_seed{seed}_first5"]
+    for case in vectors["one_sample"]:
+        found = bootstrap(case["x"], resamples=case["B"], seed=case["seed"])
+        assert (found.mean, found.interval.low, found.interval.high) == (case["point"], case["lower"], case["upper"])
+        assert found.share_at_most_zero == case["p_le0"]
+    for case in vectors["paired"]:
+        differences = [a - b for a, b in zip(case["a"], case["b"], strict=True)]
+        found = bootstrap(differences, resamples=case["B"], seed=case["seed"])
+        assert (found.mean, found.interval.low, found.interval.high) == (case["point"], case["lower"], case["upper"])
+        assert found.share_at_most_zero == case["p_le0"]
+
+
+def test_ruflos_figures_for_one_run_and_for_two():
+    found = compare(scores(TWENTY), scores(OTHER_TWENTY, "other"), RUFLO)
+    assert (found.mean, found.seed, found.resamples) == (pytest.approx(0.485, abs=1e-12), 42, 10_000)
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.3535, 0.6180), abs=1e-12)
+    paired = found.paired
+    assert isinstance(paired, RufloPaired)
+    assert (paired.difference, paired.p_one_sided) == pytest.approx((0.0575, 0.244), abs=1e-12)
+    assert (paired.interval.low, paired.interval.high) == pytest.approx((-0.1035, 0.2170), abs=1e-12)
+    assert paired.verdict == "NOT SIGNIFICANT — CI overlaps zero"
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict", "p"),
+    [
+        (0.0, "NOT SIGNIFICANT — CI overlaps zero", 1.0),
+        (0.1, "SIGNIFICANT improvement (p<0.025 one-sided)", 0.0),
+        (-0.1, "SIGNIFICANT regression (p<0.025 one-sided)", 1.0),
+    ],
+)
+def test_ruflos_verdicts_on_constant_differences(shift, verdict, p):
+    base = [0.2 + value / 2 for value in TWENTY]
+    paired = compare(scores([value + shift for value in base]), scores(base, "other"), RUFLO).paired
+    assert isinstance(paired, RufloPaired)
+    assert (paired.verdict, paired.p_one_sided) == (verdict, p)
+
+
+def test_ruflos_lines_are_printed_as_its_script_prints_them():
+    published = {"far below": 0.1, "inside": 0.4849, "far above": 0.7045, "equal": 0.485}
+    found = compare(scores(TWENTY, baselines=published), settings=RUFLO)
+    found = replace(found, baselines=(*found.baselines[:3], replace(found.baselines[3], difference=0.0)))
+    assert [line for line in comparison_lines(found, Signs()) if "Δ=" in line] == [
+        "  0.100  far below                     Δ=+0.3850  ↑ above  [p<0.05 (95% CI excludes baseline)]",
+        "  0.485  inside                        Δ=+0.0001  ↑ above  [n.s. (95% CI overlaps baseline)]",
+        "  0.705  far above                     Δ=-0.2195  ↓ below  [p<0.05 (95% CI below baseline)]",
+        "  0.485  equal                         Δ=+0.0000  ↓ below  [n.s. (95% CI overlaps baseline)]",
+    ]
+
+
+@pytest.mark.parametrize(("value", "places", "text"), [(0.0625, 3, "0.063"), (0.1875, 3, "0.188"), (1.005, 2, "1.00")])
+def test_ties_are_rounded_as_javascript_rounds_them(value, places, text):
+    assert fixed(value, places) == text
+
+
+# Our own figures.
+
+
+def test_our_interval_is_the_one_of_every_other_page():
+    units = np.array([[round(value * 1e9) for value in TWENTY]])
+    assert compare(scores(TWENTY)).interval == mean_intervals(units, seed=2026)[0]
+
+
+@pytest.mark.parametrize(("published", "label"), [(0.4, "above"), (0.5, "not told apart"), (0.6, "below")])
+def test_an_interval_that_ends_at_a_baseline_does_not_tell_it_apart(published, label):
+    assert compare(scores([0.5] * 10, baselines={"BM25": published})).baselines[0].label == label
+
+
+def test_a_label_that_holds_alone_need_not_hold_among_many():
+    alone = compare(scores(TWENTY)).interval
+    published = {f"system {i}": alone.low - 0.001 for i in range(50)}
+    found = compare(scores(TWENTY, baselines=published))
+    assert found.interval_of_all is not None
+    assert found.interval_of_all.low < alone.low
+    assert {(row.label, row.label_of_all) for row in found.baselines} == {("above", "not told apart")}
+
+
+def test_a_single_baseline_has_nothing_to_be_corrected_for():
+    found = compare(scores(TWENTY, baselines={"BM25": 0.3}))
+    assert (found.interval_of_all, found.baselines[0].label_of_all) == (None, None)
+    assert "of all" not in "\n".join(comparison_lines(found, Signs()))
+
+
+def test_the_paired_test_tells_a_steady_gain_and_not_its_absence():
+    base = [0.2 + value / 2 for value in TWENTY]
+    gain = compare(scores([value + 0.01 for value in base]), scores(base, "other")).paired
+    none = compare(scores(base), scores(base, "other")).paired
+    assert isinstance(gain, Paired)
+    assert isinstance(none, Paired)
+    assert (gain.verdict, gain.n_queries) == ("above", 20)
+    assert 0 < gain.p < 0.001
+    assert gain.difference == pytest.approx(0.01)
+    assert (none.verdict, none.p) == ("not told apart", 1.0)
+
+
+@at_most(max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=12))
+def test_exchanging_the_two_runs_turns_the_comparison_round(pairs):
+    here, there = scores([a / 10 for a, _ in pairs]), scores([b / 10 for _, b in pairs], "other")
+    one, two = compare(here, there).paired, compare(there, here).paired
+    assert isinstance(one, Paired)
+    assert isinstance(two, Paired)
+    assert (one.difference, one.p) == (-two.difference, two.p)
+    assert (one.interval.low, one.interval.high) == (-two.interval.high, -two.interval.low)
+    assert {one.verdict, two.verdict} in ({"above", "below"}, {"not told apart"})
+
+
+def test_an_influential_query_is_named():
+    base = [0.5] * 12
+    found = compare(scores([*base[:7], 1.0, *base[8:]]), scores(base, "other")).paired
+    assert isinstance(found, Paired)
+    assert found.influential == "q07"
+    assert (found.left_out.low, found.left_out.high) == pytest.approx((0.0, 0.5 / 11))
+
+
+def test_five_queries_are_said_to_be_too_few():
+    better, worse = [0.9] * 5, [0.1] * 5
+    found = compare(scores(better), scores(worse, "other"))
+    assert isinstance(found.paired, Paired)
+    assert (found.paired.verdict, found.paired.p > 0.05) == ("not told apart", True)
+    assert "5 queries cannot show a difference at 5 %, however large it is." in found.notes
+    six = compare(scores([*better, 0.9]), scores([*worse, 0.1], "other")).paired
+    assert isinstance(six, Paired)
+    assert six.verdict == "above"
+
+
+def test_notes_say_what_a_comparison_with_published_means_leaves_out():
+    ours = compare(scores(TWENTY, baselines={"a": 0.1, "b": 0.2})).notes
+    theirs = compare(scores(TWENTY, baselines={"a": 0.1, "b": 0.2}), settings=RUFLO).notes
+    assert [note for note in ours if "taken as exact" in note]
+    assert [note for note in theirs if "not corrected for 2 comparisons" in note]
+    assert compare(scores(TWENTY)).notes == ()
+
+
+# What is paired with what.
+
+
+def test_unmatched_queries_are_an_error_that_names_one():
+    with pytest.raises(InputError, match=r"1 of 3 queries of run are not in other, the first 'q02'"):
+        compare(scores([0.1, 0.2, 0.3]), scores([0.1, 0.2], "other"))
+    with pytest.raises(InputError, match=r"1 of 3 queries of other are not in run, the first 'q02'"):
+        compare(scores([0.1, 0.2]), scores([0.1, 0.2, 0.3], "other"))
+
+
+@pytest.mark.parametrize("rng", ["default", "mulberry32"])
+def test_unmatched_queries_that_are_allowed_are_counted(rng):
+    here = QueryScores("run", "ndcg@10", {"a": 0.1, "b": 0.9, "x": 1.0})
+    there = QueryScores("other", "ndcg@10", {"b": 0.4, "a": 0.1, "y": 1.0, "z": 0.0})
+    found = compare(here, there, Settings(rng=rng, allow_unmatched=True))
+    assert found.paired is not None
+    assert (found.paired.n_queries, found.paired.only_in_run, found.paired.only_in_other) == (2, 1, 2)
+    assert found.paired.difference == pytest.approx(0.25)
+    assert any("1 queries of run and 2 of other have no partner" in note for note in found.notes)
+
+
+def test_runs_without_a_common_query_are_an_error_even_where_unmatched_ones_are_allowed():
+    with pytest.raises(InputError, match="no query in common"):
+        compare(scores([0.1]), QueryScores("other", "ndcg@10", {"x": 0.1}), Settings(allow_unmatched=True))
+
+
+def test_queries_are_paired_by_id_and_not_by_place():
+    here = QueryScores("run", "ndcg@10", {"a": 0.1, "b": 0.9})
+    there = QueryScores("other", "ndcg@10", {"b": 0.9, "a": 0.1})
+    for settings in (Settings(), RUFLO):
+        paired = compare(here, there, settings).paired
+        assert paired is not None
+        assert paired.difference == 0
+
+
+def test_runs_over_other_datasets_are_not_paired():
+    with pytest.raises(InputError, match='over "scifact"'):
+        compare(scores([0.1], dataset="nfcorpus"), scores([0.1], "other", dataset="scifact"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (Settings(seed=-1), "seed -1"),
+        (Settings("mulberry32", seed=SEEDS), "seed"),
+        (Settings(resamples=39), "39 resamples"),
+        (Settings(resamples=10**7), "10000000 resamples"),
+        (Settings("mulberry32", resamples=0), "0 resamples"),
+    ],
+)
+def test_settings_out_of_bounds_are_refused(settings, match):
+    with pytest.raises(InputError, match=match):
+        compare(scores(TWENTY), settings=settings)
+
+
+def test_many_baselines_need_more_resamples():
+    published = {f"system {i}": 0.3 for i in range(10)}
+    with pytest.raises(InputError, match="with 10 baselines from 400 to"):
+        compare(scores(TWENTY, baselines=published), settings=Settings(resamples=399))
+
+
+# Files.
+
+BAD_RUNS = {
+    "not JSON": ("{", "not JSON"),
+    "not an object": ("[1]", "a JSON object is expected"),
+    "neither form": ('{"a": 1}', "neither `perQuery` nor `cells`"),
+    "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery is a list"),
+    "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
+    "no query": ('{"perQuery": []}', "0 queries"),
+    "other measure": (
+        '{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}',
+        "query \"q1\" has no 'ndcg@10'. It has qid, mrr10",
+    ),
+    "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is no number of JSON"),
+    "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
+    "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
+    "negative": ('{"perQuery": [{"qid": "q1", "ndcg10": -0.1}]}', "query 'q1': -0.1 is not"),
+    "boolean": ('{"perQuery": [{"qid": "q1", "ndcg10": true}]}', "query 'q1': true is not"),
+    "string": (
+        '{"perQuery": [{"qid": "q1", "ndcg10": "0.5"}]}',
+        "query 'q1': \"0.5\" is not",
+    ),
+    "null": ('{"perQuery": [{"qid": "q1", "ndcg10": null}]}', "query 'q1': null is not"),
+    "twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1}, {"qid": "q1", "ndcg10": 0}]}', "query 'q1' occurs twice"),
+    "1 and '1'": ('{"perQuery": [{"qid": 1, "ndcg10": 1}, {"qid": "1", "ndcg10": 0}]}', "query '1' occurs twice"),
+    "field twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1, "ndcg10": 0}]}', "a field occurs twice"),
+    "list for an id": ('{"perQuery": [{"qid": ["q1"], "ndcg10": 1}]}', "id of query 1"),
+    "control characters": ('{"perQuery": [{"qid": "q\\u001b[2J", "ndcg10": 1}]}', r'id of query 1: "q\\u001b'),
+    "bad baselines": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": [1]}', "baselines are an object"),
+    "bad baseline": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": {"BM25": 32.5}}', "baseline 'BM25': 32.5"),
+    "deep": ("[" * 100_000, "not JSON"),
+}
+
+
+@pytest.mark.parametrize(("content", "match"), BAD_RUNS.values(), ids=BAD_RUNS.keys())
+def test_a_bad_run_is_one_clear_error_that_names_file_and_query(tmp_path, content, match):
+    path = tmp_path / "bad.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=match) as caught:
+        read_scores(path, "ndcg@10")
+    assert str(path) in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ([500_000_000], "has 1 scores for 2 queries"),
+        ([500_000_000, 1_000_000_001], "query 'q01': 1000000001 is no whole number of 1e-9"),
+        ([500_000_000, 0.5], "query 'q01': 0.5 is no whole number"),
+        ([500_000_000, True], "query 'q01': true is no whole number"),
+    ],
+)
+def test_a_bad_cell_is_one_clear_error_that_names_the_query(tmp_path, values, match):
+    path = results_file(tmp_path / "results.json", {"other x whole_doc": [0, 0], "bm25 x whole_doc": values})
+    with pytest.raises(InputError, match=match):
+        read_scores(path, "ndcg10", "bm25 x whole_doc")
+
+
+def test_a_results_file_is_read_by_cell(tmp_path):
+    path = results_file(tmp_path / "results.json", {"a x b": [0, 123_456_789], "bm25 x b": [10**9, 1]})
+    assert read_scores(path, "ndcg10", "bm25 x b").values == {"q00": 1.0, "q01": 1e-9}
+    for cell in (None, "a x c"):
+        with pytest.raises(InputError, match="say which of its cells: a x b; bm25 x b"):
+            read_scores(path, "ndcg10", cell)
+    with pytest.raises(InputError, match=r"has no 'mrr'. It has ndcg@10"):
+        read_scores(path, "mrr", "a x b")
+
+
+def test_a_cell_cannot_be_asked_of_a_file_that_holds_one_system(tmp_path):
+    with pytest.raises(InputError, match="no cell"):
+        read_scores(run_file(tmp_path / "run.json", {"q1": 0.5}), "ndcg@10", "bm25 x whole_doc")
+
+
+def test_baselines_of_ndcg_are_no_baselines_of_another_measure(tmp_path):
+    rows = [{"qid": "q1", "ndcg10": 0.5, "mrr10": 1}]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"perQuery": rows, "baselines": {"BM25": 0.3}}), encoding="utf-8")
+    assert read_scores(path, "ndcg10").baselines == {"BM25": 0.3}
+    assert read_scores(path, "mrr@10").baselines == {}
+
+
+# The command.
+
+
+def test_the_command_is_no_gate(tmp_path, run):
+    good, bad = (run_file(tmp_path / f"{v}.json", {f"q{i}": v for i in range(10)}) for v in (0.9, 0.1))
+    code, out, err = run(bad, "--paired", good)
+    assert (code, err) == (0, "")
+    assert "this run is below" in out
+
+
+def test_the_command_prints_one_json_object(tmp_path, run):
+    path = run_file(tmp_path / "run.json", {f"q{i}": value for i, value in enumerate(TWENTY)}, baselines={"BÄ": 0.3})
+    code, out, _ = run(path, "--json", "--paired", path, "--rng", "mulberry32")
+    found = json.loads(out)
+    assert (code, found["rng"], found["seed"], found["paired"]["p_one_sided"]) == (0, "mulberry32", 42, 1.0)
+    assert found["interval"] == {"low": 0.3535, "high": 0.618}
+    assert found["baselines"][0]["name"] == "BÄ"
+
+
+def test_plain_signs_are_all_ascii(tmp_path, run):
+    path = run_file(tmp_path / "run.json", {f"q{i}": value for i, value in enumerate(TWENTY)}, baselines={"B": 0.9})
+    other = run_file(tmp_path / "other.json", {f"q{i}": value for i, value in enumerate(OTHER_TWENTY)})
+    for rng in ("default", "mulberry32"):
+        code, out, _ = run(path, "--paired", other, "--rng", rng, "--ascii")
+        assert code == 0
+        assert out.isascii()
+        assert f"{ASCII.delta}=" in out
+
+
+def test_two_cells_of_a_results_file_are_compared(tmp_path, run):
+    units = [[round(value * 1e9) for value in values] for values in (TWENTY, OTHER_TWENTY)]
+    path = results_file(tmp_path / "results.json", {"a x b": units[0], "bm25 x b": units[1]}, provisional=True)
+    code, out, _ = run(path, "--cell", "a x b", "--paired", path, "--other-cell", "bm25 x b", "--json")
+    found = json.loads(out)
+    assert (code, found["paired"]["difference"]) == (0, 0.0575)
+    assert "not adjusted for their having been picked" in found["notes"][0]
+    assert found["notes"][1:] == [
+        f"{path}: {cell} is provisional: documents that nobody judged count as not relevant."
+        for cell in ("a x b", "bm25 x b")
+    ]
+
+
+def test_another_text_under_the_same_id_is_not_the_same_query(tmp_path, run):
+    first = results_file(tmp_path / "v1.json", {"a x b": [1, 2]})
+    second = results_file(tmp_path / "v2.json", {"a x b": [1, 2]}, text="changed")
+    code, out, err = run(first, "--cell", "a x b", "--paired", second, "--other-cell", "a x b")
+    assert (code, out) == (2, "")
+    assert "'q00' is another text" in err
+
+
+def test_a_cell_is_compared_with_a_run_of_another_form(tmp_path, run):
+    cell = results_file(tmp_path / "results.json", {"a x b": [5 * 10**8] * 8})
+    other = run_file(tmp_path / "run.json", {f"q{i:02d}": 0.25 for i in range(8)})
+    code, out, _ = run(cell, "--cell", "a x b", "--paired", other, "--json")
+    assert (code, json.loads(out)["paired"]["difference"]) == (0, 0.25)
+
+
+def test_given_baselines_stand_for_the_files_own(tmp_path, run):
+    path = run_file(tmp_path / "run.json", {"q1": 0.5, "q2": 0.6}, baselines={"old": 0.1})
+    given_means = tmp_path / "means.json"
+    given_means.write_text('{"new": 0.2}', encoding="utf-8")
+    _, out, _ = run(path, "--baselines", given_means, "--json")
+    assert [row["name"] for row in json.loads(out)["baselines"]] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["missing.json"], "does not exist"),
+        (["."], "cannot be read"),
+        (["run.json", "--allow-unmatched"], "belong to --paired"),
+        (["run.json", "--resamples", "5"], "5 resamples"),
+        (["run.json", "--rng", "xorshift"], "invalid choice"),
+        (["run.json", "--baselines", "run.json"], "baseline 'perQuery'"),
+        (["utf16.json"], "UTF-16"),
+    ],
+)
+def test_wrong_usage_is_exit_2_with_one_message(tmp_path, monkeypatch, run, arguments, match):
+    monkeypatch.chdir(tmp_path)
+    run_file(tmp_path / "run.json", {"q1": 0.5})
+    (tmp_path / "utf16.json").write_text('{"perQuery": []}', encoding="utf-16")
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert match in err
+    assert "Traceback" not in err
+
+
+def test_a_name_that_the_console_cannot_print_is_spelled_out(tmp_path, monkeypatch):
+    path = run_file(tmp_path / "run.json", {"q1": 0.5, "q2": 0.6}, baselines={"naïve": 0.1})
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr("sys.stdout", console)
+    assert cli.main(["compare", str(path)]) == 0
+    assert rb"  0.100  na\xefve" in console.buffer.getvalue()
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 5])
+def test_so_few_queries_are_told_apart_from_no_published_mean(tmp_path, run, n_queries):
+    rows = [{"qid": f"q{place}", "ndcg10": 0.9} for place in range(n_queries)]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"perQuery": rows, "baselines": {"far below": 0.1, "far above": 0.99}}))
+    _, out, _ = run(path, "--json")
+    found = json.loads(out)
+    assert {row["label"] for row in found["baselines"]} == {"not told apart"}
+    assert any("far too narrow" in note for note in found["notes"])

@@ -1,0 +1,373 @@
+"""The doctor: a sound installation passes, and each part that is broken on purpose is named."""
+
+import dataclasses
+import importlib
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError, InputError, NegativeVerdict
+from runner.base.records import Run, Scores
+from runner.commands.doctor import doctor
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.tools.doctor import installation as doctor_installation
+from runner.tools.doctor import parts as doctor_parts
+from runner.tools.doctor.doctor import Check, all_checks, examine, report
+from runner.tools.tripwire.tripwire import Diff
+from tests.support.fake_encoder import FakeEncoder
+
+FOLDER_LOCK = "runner.tools.folder_lock.folder_lock"
+CHEATERS = [f"planted: {name}" for name in ("constant", "popularity", "random", "marginal-matched", "source-prior")]
+
+
+@pytest.fixture(autouse=True)
+def fresh_tiny_set():
+    doctor_parts.tiny_set.cache_clear()
+    yield
+    doctor_parts.tiny_set.cache_clear()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Puts something else in a module's attribute, named "module:attribute"."""
+
+    def put(where, other):
+        module, attribute = where.split(":")
+        loaded = importlib.import_module(module)
+        monkeypatch.setattr(loaded, attribute, other(getattr(loaded, attribute)))
+
+    return put
+
+
+def failed(names=None):
+    checks = [check for check in all_checks() if names is None or check.name in names]
+    return {outcome.name: outcome.result for outcome in examine(checks, quick=True) if outcome.state == "failed"}
+
+
+def always(value):
+    return lambda _: lambda *arguments, **named: value
+
+
+def test_a_sound_installation_passes_every_check():
+    outcomes = list(examine(all_checks(), quick=True))
+    assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
+    assert [outcome.name for outcome in outcomes if outcome.state == "skipped"] == ["encoder"]
+    assert len({outcome.name for outcome in outcomes}) == len(outcomes) == 24
+    assert all(outcome.did and outcome.result and not outcome.next_step for outcome in outcomes)
+
+
+def verdict(name):
+    return lambda gate: lambda *arguments, **named: {**gate(*arguments, **named), "verdict": name, "reasons": ["so"]}
+
+
+def graded(name):
+    return lambda gate: lambda *arguments, **named: gate(*arguments, **named).model_copy(update={"verdict": name})
+
+
+def misbehaving(controls):
+    def found(*arguments, **named):
+        first, *others = controls(*arguments, **named)
+        return [first.model_copy(update={"behaves": False}), *others]
+
+    return found
+
+
+def ones(score):
+    def scored(*arguments):
+        honest = score(*arguments)
+        full = {measure: (10**9,) * len(honest.query_ids) for measure in honest.values}
+        return Scores(honest.cell, honest.query_ids, full)
+
+    return scored
+
+
+def deaf(bm25_run):
+    def run(cell, variant, queries, chunks, texts):
+        return bm25_run(cell, variant, dict.fromkeys(queries, next(iter(queries.values()))), chunks, texts)
+
+    return run
+
+
+def without_sections(read_bill):
+    return lambda data, name: dataclasses.replace(read_bill(data, name), sections=())
+
+
+def without_last(chunk_corpus):
+    return lambda documents, name: chunk_corpus(documents, name)[:-1]
+
+
+def cut_short(read_run):
+    def read(path, cell, query_ids):
+        try:
+            return read_run(path, cell, query_ids)
+        except InputError:
+            return Run(cell, dict.fromkeys(query_ids, ()))
+
+    return read
+
+
+def by_position(read_run):
+    return lambda path, cell, query_ids: read_run(path, cell, query_ids[::-1])
+
+
+def matching(verify_state):
+    return lambda lock, folder: {**verify_state(lock, folder), "matches": True}
+
+
+def differing(verify_state):
+    return lambda lock, folder: {**verify_state(lock, folder), "matches": False}
+
+
+SABOTAGE = {
+    "a gate that passes all": ("runner.tools.grade.grade:four_null_gate", verdict("pass"), CHEATERS),
+    "a gate that fails all": ("runner.tools.grade.grade:four_null_gate", verdict("fail"), ["gate"]),
+    "a gate that cannot decide": ("runner.tools.grade.grade:four_null_gate", verdict("insufficient"), ["gate"]),
+    "a graded gate that passes all": (
+        "runner.gate.graded_gate:graded_gate",
+        graded("pass"),
+        ["planted: deaf BM25", "planted: permuted labels"],
+    ),
+    "a graded gate that fails all": ("runner.gate.graded_gate:graded_gate", graded("fail"), ["graded gate"]),
+    "a graded gate that cannot decide": (
+        "runner.gate.graded_gate:graded_gate",
+        graded("insufficient"),
+        ["graded gate", "planted: deaf BM25", "planted: permuted labels"],
+    ),
+    "controls of which one misbehaves": ("runner.gate.controls:controls", misbehaving, ["planted: graded cheaters"]),
+    "a scorer of ones": ("runner.score.score:score", ones, ["measures"]),
+    "a probe that accepts everything": ("runner.embed.probe:probe", always({}), ["planted: constant vector"]),
+    "a BM25 that ignores its query": ("runner.retrieve.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
+    "a reader without sections": ("samplers.sources.bills.sample_bills:read_bill", without_sections, ["bill reader"]),
+    "a chunker that loses text": ("runner.embed.chunk_corpus:chunk_corpus", without_last, ["chunkers"]),
+    "a reader that takes half a run": ("runner.eval_set.runs:read_run", cut_short, ["run files"]),
+    "a reader that moves queries": ("runner.eval_set.runs:read_run", by_position, ["run files"]),
+    "a tripwire that never fires": (
+        "runner.tools.tripwire.tripwire:compare_to_snapshot",
+        always(Diff(ok=True, regressions=(), fallen=())),
+        ["planted: fallen queries"],
+    ),
+    "a tripwire that always fires": (
+        "runner.tools.tripwire.tripwire:compare_to_snapshot",
+        always(Diff(ok=False, regressions=("mrr dropped",), fallen=("q00",))),
+        ["planted: fallen queries"],
+    ),
+    "a lock that always holds": (
+        f"{FOLDER_LOCK}:verify_state",
+        matching,
+        ["planted: flipped byte"],
+    ),
+    "a lock that never holds": (
+        f"{FOLDER_LOCK}:verify_state",
+        differing,
+        ["planted: flipped byte"],
+    ),
+    "a store that verifies nothing": ("runner.base.store:_trouble", always(""), ["store"]),
+    "a store that forgets": ("runner.base.store:_is_complete", always(False), ["store"]),
+    "a tokenizer of words": (
+        "chunkers.tokens:tokenize",
+        lambda tokenize: lambda text: tokenize(text.partition(" ")[0]),
+        ["tokens"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("where", "other", "named"), SABOTAGE.values(), ids=SABOTAGE)
+def test_a_broken_part_fails_the_checks_that_are_named_for_it(broken, where, other, named):
+    broken(where, other)
+    assert set(failed(named)) == set(named)
+
+
+def test_a_sabotage_of_one_gate_fails_nothing_else(broken):
+    broken("runner.tools.grade.grade:four_null_gate", verdict("pass"))
+    assert set(failed()) == set(CHEATERS)
+
+
+def test_a_gate_that_fails_one_stratum_of_a_good_engine_is_named(broken):
+    def failing(gate):
+        def graded_by_stratum(*arguments, **named):
+            found = gate(*arguments, **named)
+            return {**found, "strata": {"schools": {"verdict": "fail", "reasons": ["it fell"]}}}
+
+        return graded_by_stratum
+
+    broken("runner.tools.grade.grade:four_null_gate", failing)
+    assert failed(["gate"]) == {"gate": "the oracle does not pass (schools): it fell"}
+
+
+def test_a_part_that_raises_fails_its_checks_with_its_message_and_ends_no_other(broken):
+    def raising(_):
+        def part(*arguments, **named):
+            raise ZeroDivisionError("the part fell apart")
+
+        return part
+
+    broken("runner.retrieve.bm25:bm25_run", raising)
+    found = failed()
+    assert "bm25" in found
+    assert set(found.values()) == {"ZeroDivisionError: the part fell apart"}
+    assert "gate" not in found
+
+
+def test_a_package_that_is_missing_fails_checks_and_not_the_doctor(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    assert "bm25s" in failed()["bm25"]
+
+
+def test_an_interruption_is_no_finding():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(examine([Check("slow", "waited", "wait", interrupted)], quick=False))
+
+
+def project(folder, dependencies=(), local=(), python=">=3.11"):
+    folder.joinpath("pyproject.toml").write_text(
+        f"[project]\nrequires-python = '{python}'\ndependencies = {list(dependencies)}\n"
+        f"[project.optional-dependencies]\nlocal = {list(local)}\n"
+    )
+    return folder
+
+
+def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path):
+    folder = project(
+        tmp_path, [f"numpy=={np.__version__}", "lxml==0.0.1", "no-such-package-here==1.0"], ["pydantic==9.9"]
+    )
+    with pytest.raises(NegativeVerdict) as error:
+        doctor_installation.packages(folder)
+    said = str(error.value)
+    assert "pinned 0.0.1" in said
+    assert "pinned 9.9" in said
+    assert "no-such-package-here is not installed" in said
+    assert "numpy" not in said
+
+
+def test_an_extra_that_is_not_installed_is_said_and_no_failure(tmp_path):
+    folder = project(tmp_path, [f"numpy=={np.__version__}"], ["no-such-package-here==1.0"])
+    assert doctor_installation.packages(folder) == "1 packages as pinned; extra local lacks no-such-package-here"
+    with pytest.raises(doctor_installation.Skipped, match="no-such-package-here"):
+        doctor_installation.local_encoder(folder)
+
+
+def test_a_build_of_the_pinned_version_is_that_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor_installation.metadata, "version", lambda name: "2.13.0+cpu")
+    assert "1 packages as pinned" in doctor_installation.packages(project(tmp_path, ["torch==2.13.0"]))
+    with pytest.raises(NegativeVerdict, match=r"torch is 2\.13\.0\+cpu, pinned 2\.13\.1"):
+        doctor_installation.packages(project(tmp_path, ["torch==2.13.1"]))
+
+
+def test_an_older_python_than_the_pinned_one_is_named(tmp_path):
+    with pytest.raises(NegativeVerdict, match=r">=3\.99 is needed"):
+        doctor_installation.python_version(project(tmp_path, python=">=3.99"))
+
+
+def test_a_checkout_without_pyproject_is_a_finding(tmp_path):
+    (outcome,) = examine((check for check in all_checks(tmp_path) if check.name == "packages"), quick=True)
+    assert outcome.state == "failed"
+    assert "pyproject.toml" in outcome.result
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NegativeVerdict, match="file cannot be written"):
+        doctor_installation.writable_folders([tmp_path, tmp_path / "file" / ".cache"])
+
+
+def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
+    doctor_installation.writable_folders([tmp_path / "a" / "b"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_planted_damage_of_the_store_says_nothing_on_stderr(caplog):
+    doctor_installation.store_round_trip()
+    assert caplog.records == []
+
+
+def test_quick_leaves_out_what_is_slow_alone():
+    checks = [Check("fast", "", "", lambda: "done"), Check("slow", "", "", lambda: "done", slow=True)]
+    assert [outcome.state for outcome in examine(checks, quick=True)] == ["ok", "skipped"]
+    assert [outcome.state for outcome in examine(checks, quick=False)] == ["ok", "ok"]
+    assert [check.name for check in all_checks() if check.slow] == ["encoder"]
+
+
+def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
+    def wrong():
+        raise NegativeVerdict("it is wrong")
+
+    skipped = examine([Check("slow", "", "", lambda: "done", slow=True)], quick=True)
+    assert report(skipped)["ok"] is True
+    found = report(examine([Check("bad", "looked", "mend it", wrong)], quick=True))
+    assert found == {
+        "ok": False,
+        "checks": [
+            {"name": "bad", "did": "looked", "state": "failed", "result": "it is wrong", "next_step": "mend it"}
+        ],
+    }
+
+
+def test_the_command_passes_here_and_prints_a_line_a_check(capsys):
+    assert doctor(["--quick", "--ascii"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 25
+    assert lines[0].startswith("[ok] python: ")
+    assert lines[-1] == "23 checks passed, skipped: encoder"
+
+
+def test_the_command_names_what_failed_and_what_to_do_next(broken, capsys):
+    broken("runner.score.score:score", ones)
+    assert doctor(["--quick", "--ascii"]) == 1
+    out = capsys.readouterr().out
+    assert "[x] measures: ndcg@10 is 1.000000000" in out
+    assert "    next: `git status`" in out
+    assert out.endswith("1 of 24 checks failed: measures\n")
+
+
+@pytest.fixture
+def one_check_raises(monkeypatch):
+    def wrong():
+        raise ValueError("Δ\n\x1b[31m é")
+
+    checks = [Check("good", "looked", "", lambda: "fine"), Check("bad", "looked", "mend it", wrong)]
+    monkeypatch.setattr("runner.tools.doctor.doctor.all_checks", lambda: checks)
+
+
+def test_its_json_is_json_alone(one_check_raises, capsys):
+    assert doctor(["--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] is False
+    assert [check["state"] for check in found["checks"]] == ["ok", "failed"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_message_that_the_console_cannot_print_is_escaped(one_check_raises, monkeypatch, encoding):
+    console = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", console)
+    assert doctor([]) == 1
+    console.flush()
+    said = console.buffer.getvalue().decode(encoding)
+    assert "ValueError: \\u0394\\n\\x1b[31m" in said
+
+
+def test_it_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before = {path.name for path in CHECKOUT.iterdir()}
+    assert failed() == {}
+    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in CHECKOUT.iterdir()} <= before | {".cache"}
+
+
+def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(tmp_path, monkeypatch):
+    # tests/embed/test_local_encoder.py sends the real one through the same probe.
+    encoders = {"minilm-l6-v2": FakeEncoder()}
+    monkeypatch.setattr("runner.embed.local_encoder.encoder_for", encoders.__getitem__)
+    said = doctor_installation.local_encoder(project(tmp_path))
+    assert said.startswith("minilm-l6-v2, 16 dimensions: paraphrases at ")
+    assert said.endswith("; reads 32 tokens and no more")
+    encoders["minilm-l6-v2"] = FakeEncoder(lie=lambda rows: rows * 2)
+    with pytest.raises(BackendError, match="unit rows are expected"):
+        doctor_installation.local_encoder(project(tmp_path))

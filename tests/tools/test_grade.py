@@ -1,0 +1,468 @@
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import falsify_eval.cli
+import pytest
+import pytrec_eval
+
+from runner.base.records import Hit, Run
+from runner.commands import grade as grade_command
+from runner.commands import main as cli
+from runner.eval_set.trec import WHOLE, TrecRun, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
+from runner.eval_set.version import CHECKOUT
+from runner.gate.single_gold.rank_measures import parse_measure
+from runner.tools.grade.grade import grade_bench, grade_run, graded_values
+from runner.tools.grade.sample_bench import predicted, sample_bench, source_prior
+from runner.tools.grade.text import bench_lines, run_lines, verdict_line
+from runner.tools.symbols import ASCII, ASCII_VARIABLE, Signs
+
+SCRIPT = CHECKOUT / "bin" / "per-source-eval.py"
+BAD_ROW = {"retrieved": ["c", "b"], "gold": "a"}
+
+
+@pytest.fixture(autouse=True)
+def no_wish(monkeypatch):
+    monkeypatch.delenv(ASCII_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def falsify_bench(tmp_path, capsys):
+    """The arguments that grade the bench which falsify-eval's quickstart writes."""
+    with pytest.raises(SystemExit) as done:
+        falsify_eval.cli.main(["quickstart", str(tmp_path)])
+    assert done.value.code == 0
+    capsys.readouterr()
+    return ["--input", str(tmp_path / "bench.jsonl"), "--pool", str(tmp_path / "pool.txt")]
+
+
+@pytest.fixture
+def failing_bench(tmp_path):
+    """The arguments that grade a bench of an engine which never finds anything."""
+    (tmp_path / "bench.jsonl").write_text(
+        "".join(json.dumps({**BAD_ROW, "gold": gold}) + "\n" for gold in "adef" * 5), encoding="utf-8"
+    )
+    (tmp_path / "pool.txt").write_text("\n".join("abcdefghij"), encoding="utf-8")
+    return ["-i", str(tmp_path / "bench.jsonl"), "-p", str(tmp_path / "pool.txt")]
+
+
+def graded(capsys, *arguments):
+    """Exit code, stdout and stderr of `grade`."""
+    code = cli.main(["grade", *arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.mark.parametrize("metric", ["ndcg@5", "ndcg@1", "recall@3", "mrr@5"])
+def test_falsify_evals_own_bench_has_its_own_means(falsify_bench, capsys, metric):
+    with pytest.raises(SystemExit) as done:
+        falsify_eval.cli.main(["grade", *falsify_bench, "--metric", metric, "--n-trials", "300", "--json"])
+    theirs = json.loads(capsys.readouterr().out)
+    code, out, err = graded(capsys, *falsify_bench, "--metric", metric, "--json")
+    ours = json.loads(out)
+    assert (code, err) == (done.value.code, "")
+    assert ours["real_mean"] == pytest.approx(theirs["real_mean"], abs=1e-9)
+    assert ours["null_means"] == pytest.approx(theirs["null_means"], abs=0.015)
+    assert ours["passes"] == {null: bool(passed) for null, passed in theirs["passes"].items()}
+    assert all(isinstance(passed, bool) for passed in [*ours["passes"].values(), ours["gate_passes"]])
+
+
+def test_the_defaults_are_falsify_evals_but_for_twenty_times_the_draws(falsify_bench, capsys):
+    found = json.loads(graded(capsys, *falsify_bench, "--json")[1])
+    assert {name: found[name] for name in ("metric", "n_trials", "tau", "seed")} == {
+        "metric": "ndcg@5",
+        "n_trials": 1000,
+        "tau": 0.05,
+        "seed": 2026,
+    }
+    assert found["real_mean"] == 0.855686251
+
+
+def test_settings_reach_the_gate(falsify_bench, capsys):
+    arguments = ["-m", "mrr@3", "--n-trials", "99", "--tau", "0.2", "--seed", "7", "--json"]
+    found = json.loads(graded(capsys, *falsify_bench, *arguments)[1])
+    assert [found[name] for name in ("metric", "n_trials", "tau", "seed")] == ["mrr@3", 99, 0.2, 7]
+    assert json.loads(graded(capsys, *falsify_bench, "--trials", "60", "--json")[1])["n_trials"] == 60
+
+
+def test_a_gate_that_is_not_passed_is_exit_1_in_every_form(failing_bench, capsys):
+    code, out, err = graded(capsys, *failing_bench, "--metric", "recall@2", "--json")
+    found = json.loads(out)
+    assert (code, found["gate_passes"], found["verdict"], err) == (1, False, "fail", "")
+    code, out, err = graded(capsys, *failing_bench, "--metric", "recall@2", "--quiet")
+    assert (code, err) == (1, "")
+    assert out == "✗ FAIL: recall@2 0.0000; asked of each null: p ≤ 0.05 and Δ ≥ τ = 0.05\n"
+    code, out, err = graded(capsys, *failing_bench, "--metric", "recall@2")
+    assert (code, err) == (1, "")
+    for reason in found["reasons"]:
+        assert reason in out
+    assert f"−{-found['deltas']['C']:.4f}" in out
+
+
+def test_insufficient_is_neither_pass_nor_fail(tmp_path, capsys):
+    (tmp_path / "bench.jsonl").write_text(json.dumps({**BAD_ROW, "gold": "c"}), encoding="utf-8")
+    (tmp_path / "pool.txt").write_text("\n".join("abcdef"), encoding="utf-8")
+    code, out, _ = graded(capsys, "-i", str(tmp_path / "bench.jsonl"), "-p", str(tmp_path / "pool.txt"), "-m", "mrr@2")
+    assert code == 1
+    assert "? INSUFFICIENT: mrr@2 1.0000" in out
+    assert "mrr@2 of 1 query: 1.0000" in out
+    assert "one query has none" in out
+
+
+def test_a_table_shows_every_null_with_its_sign(falsify_bench, capsys):
+    code, out, _ = graded(capsys, *falsify_bench)
+    assert code == 0
+    for line in (
+        "ndcg@5 of 50 queries: 0.8557",
+        "  C random retrieval            0.2457   +0.6100      +0.5240 to +0.6960  0.0010  ✓",
+        "✓ PASS: ndcg@5 0.8557; asked of each null: p ≤ 0.05 and Δ ≥ τ = 0.05",
+    ):
+        assert line in out.splitlines()
+
+
+def test_plain_signs_are_plain_whatever_the_ids(tmp_path, capsys, monkeypatch):
+    rows = [{"retrieved": ["ü", gold], "gold": gold, "stratum": "日本\u202e\x1b[31m"} for gold in ["ä", "ö"] * 9]
+    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "pool.txt").write_text("ä\nö\né\nx\ny\nz\n", encoding="utf-8")
+    arguments = ["-i", str(tmp_path / "bench.jsonl"), "-p", str(tmp_path / "pool.txt")]
+    out = graded(capsys, *arguments)[1]
+    assert "日本\\u202e\\x1b[31m" in out
+    assert "\x1b" not in out
+    for extra in (["--ascii"], ["--json"], ["--ascii", "--quiet"]):
+        assert graded(capsys, *arguments, *extra)[1].isascii()
+    monkeypatch.setenv(ASCII_VARIABLE, "1")
+    assert "[ok]" in (out := graded(capsys, *arguments)[1])
+    assert out.isascii()
+
+
+def test_a_console_that_lacks_the_signs_is_served(falsify_bench, monkeypatch):
+    for encoding in ("ascii", "cp1252"):
+        console = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+        monkeypatch.setattr(sys, "stdout", console)
+        assert cli.main(["grade", *falsify_bench]) == 0
+        assert b"[ok] PASS" in console.buffer.getvalue()
+
+
+def test_a_bench_comes_from_standard_input(falsify_bench, capsys, monkeypatch):
+    rows = Path(falsify_bench[1]).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows)))
+    assert graded(capsys, "-i", "-", *falsify_bench[2:], "--quiet")[0] == 0
+
+
+def test_integer_ids_meet_a_text_pool(tmp_path, capsys):
+    rows = [{"retrieved": [number, 9], "gold": str(number)} for number in range(8)] * 3
+    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "pool.txt").write_text("".join(f"{number}\n" for number in range(30)), encoding="utf-8")
+    arguments = ["-i", str(tmp_path / "bench.jsonl"), "-p", str(tmp_path / "pool.txt"), "--json"]
+    assert json.loads(graded(capsys, *arguments)[1])["real_mean"] == 1
+
+
+def test_strata_show_a_cheater_that_knows_the_stratum_alone():
+    bench, pool = sample_bench()
+    found = grade_bench(predicted(bench, pool, source_prior), "ndcg@5", pool)
+    assert found["verdict"] == "fail"
+    lines = bench_lines(found, ASCII)
+    for name in set(bench.strata):
+        row = next(line for line in lines if line.startswith(f"  {name} "))
+        assert row.endswith("[x]")
+
+
+def test_nothing_that_a_gate_says_can_steer_the_terminal():
+    bench, pool = sample_bench()
+    result = grade_bench(bench, "ndcg@5", pool) | {"warnings": ["\x1b[31m"], "reasons": ["\x1b[32m"]}
+    assert all(line.isprintable() for line in bench_lines(result, ASCII))
+
+
+def test_progress_goes_to_stderr(falsify_bench, capsys):
+    _, out, err = graded(capsys, *falsify_bench, "--progress", "--json")
+    assert "50 of 50 queries" in err
+    assert set(json.loads(out)["stage_seconds"]) == {"real", "null_a", "null_b", "null_c", "null_d"}
+
+
+def test_the_demo_tells_a_story_or_grades_the_sample(capsys):
+    code, out, err = graded(capsys, "--demo", "--ascii")
+    assert (code, err) == (0, "")
+    assert "Mira" in out
+    assert out.isascii()
+    bench, pool = sample_bench()
+    code, out, _ = graded(capsys, "--demo", "--json")
+    assert code == 0
+    assert json.loads(out)["real_mean"] == pytest.approx(grade_bench(bench, "ndcg@5", pool)["real_mean"], abs=1e-9)
+    code, out, _ = graded(capsys, "--demo", "--quiet")
+    assert (code, out.count("\n"), out[0]) == (0, 1, "✓")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--input", "b"],
+        ["--input", "b", "--demo"],
+        ["--input", "b", "--pool", "p", "--run", "r", "--qrels", "q"],
+        ["--run", "r"],
+        ["--qrels", "q"],
+        ["--input", "b", "--pool", "p", "--qrels", "q"],
+        ["--demo", "--pool", "p"],
+        ["--demo", "--tau", "0.1"],
+        ["--demo", "--metric", "mrr@5"],
+        ["--demo", "--json", "--quiet"],
+        ["--demo", "--json", "--relevant-grade", "2"],
+        ["--input", "-", "--pool", "-"],
+        ["--run", "-", "--qrels", "-"],
+        ["--demo", "--json", "--n-trials", "many"],
+        ["--demo", "--js"],
+        ["bench.jsonl"],
+    ],
+)
+def test_flags_that_make_no_sense_are_a_usage_error(capsys, arguments):
+    with pytest.raises(SystemExit) as done:
+        cli.main(["grade", *arguments])
+    assert done.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--metric", "map@5"], "bench.jsonl cannot be graded: unknown metric 'map'"),
+        (["--metric", "ndcg@0"], "metric must be 'name@K'"),
+        (["--metric", "ndcg@99"], "k=99 > len(item_pool)=12"),
+        (["--tau", "nan"], "tau must be in [0, 1], got nan"),
+        (["--tau", "5"], "tau must be in [0, 1], got 5.0"),
+        (["--seed", "-1"], "seed must be a non-negative integer, got -1"),
+        (["--n-trials", "0"], "n_trials must be a positive integer, got 0"),
+        (["--n-trials", "9999999"], "9,999,999 draws of each null would not fit into memory; give --n-trials 1000000"),
+    ],
+)
+def test_settings_that_cannot_be_are_exit_2(falsify_bench, capsys, arguments, complaint):
+    code, out, err = graded(capsys, *falsify_bench, *arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+
+
+def test_a_pool_without_a_gold_label_is_exit_2(failing_bench, tmp_path, capsys):
+    (tmp_path / "pool.txt").write_text("a\nb\nc\nd\ne\n", encoding="utf-8")
+    code, out, err = graded(capsys, *failing_bench, "--metric", "recall@2", "--json")
+    assert (code, out) == (2, "")
+    assert "1 gold label(s) not present in item_pool: ['f']" in err
+
+
+def closed_pipe_process(*arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as stream:
+        command = [sys.executable, str(SCRIPT), "grade", *arguments]
+        return subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False, text=True)
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback(failing_bench):
+    done = closed_pipe_process(*failing_bench, "--metric", "recall@2")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_answer_that_cannot_be_written_is_exit_5():
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, str(SCRIPT), "grade", "--demo", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+    assert done.returncode == 5
+    assert done.stderr.startswith("per-source-eval: The answer cannot be written (No space left on device).")
+    assert done.stderr.count("\n") == 1
+
+
+def collection(n_queries=25, seed=1, quality=0.8):
+    """A run of `n_queries` queries over 200 documents and its qrels; scores rise by `quality` where relevant."""
+    rng = random.Random(seed)
+    doc_ids = [f"d{number:03}" for number in range(200)]
+    hits, qrels = {}, {}
+    for number in range(n_queries):
+        relevant = {doc_id: rng.choice([1, 2, 3]) for doc_id in rng.sample(doc_ids, 4)}
+        qrels[f"q{number}"] = {**relevant, **{doc_id: 0 for doc_id in rng.sample(doc_ids, 5) if doc_id not in relevant}}
+        scored = sorted(((rng.random() + quality * (doc_id in relevant), doc_id) for doc_id in doc_ids), reverse=True)
+        hits[f"q{number}"] = tuple(Hit(doc_id, score, WHOLE) for score, doc_id in scored[:100])
+    return found(hits), qrels
+
+
+def found(hits):
+    return TrecRun(Run("r", hits), frozenset(hit.doc_id for row in hits.values() for hit in row), ())
+
+
+def files(folder, run, qrels):
+    (folder / "run").write_bytes(trec_run_bytes(run.run))
+    (folder / "qrels").write_bytes(trec_qrels_bytes(qrels))
+    return ["--run", str(folder / "run"), "--qrels", str(folder / "qrels")]
+
+
+def test_a_run_is_graded_from_its_files(tmp_path, capsys):
+    run, qrels = collection()
+    arguments = files(tmp_path, run, qrels)
+    code, out, err = graded(capsys, *arguments, "--json")
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    means = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(
+        {q: {hit.doc_id: hit.score for hit in hits} for q, hits in run.run.hits.items()}
+    )
+    expected = sum(row["ndcg_cut_10"] for row in means.values()) / len(qrels)
+    assert result["real_mean"] == pytest.approx(expected, abs=1e-8)
+    assert result["gate"]["real"] == result["real_mean"]
+    assert result["interval"][0] < result["real_mean"] < result["interval"][1]
+    assert (result["metric"], result["n_trials"], result["gate_passes"]) == ("ndcg@10", 1000, True)
+    assert [null["name"] for null in result["gate"]["nulls"]][:2] == ["permuted qrels", "random retrieval"]
+    assert result["single_gold"]["metric"] == "ndcg@10"
+    assert result["single_gold"]["gate_passes"] is True
+
+
+def test_other_measures_are_reported_beside_the_gates_own(tmp_path, capsys):
+    arguments = files(tmp_path, *collection())
+    measured = [*arguments, "-m", "recall@20"]
+    graded_at = {n: json.loads(graded(capsys, *measured, "--relevant-grade", n, "--json")[1]) for n in "13"}
+    assert graded_at["1"]["gate"] == graded_at["3"]["gate"]
+    assert graded_at["1"]["real_mean"] != graded_at["3"]["real_mean"]
+    assert graded_at["1"]["gate"]["real"] != graded_at["1"]["real_mean"]
+    out = graded(capsys, *measured)[1]
+    assert f"recall@20 of 25 queries: {graded_at['1']['real_mean']:.4f}, 95 % interval" in out
+    assert f"PASS: ndcg@10 {graded_at['1']['gate']['real']:.4f}; asked of each null" in out
+
+
+def test_a_deep_measure_reads_deep(tmp_path, capsys):
+    qrels = {f"q{n}": {f"d{n + 150}": 1} for n in range(3)}
+    (tmp_path / "run").write_text(
+        "".join(f"q{n} Q0 d{i} {i + 1} {-i} t\n" for n in range(3) for i in range(200)), encoding="utf-8"
+    )
+    (tmp_path / "qrels").write_bytes(trec_qrels_bytes(qrels))
+    arguments = ["--run", str(tmp_path / "run"), "--qrels", str(tmp_path / "qrels"), "--json"]
+    means = [json.loads(graded(capsys, *arguments, "-m", f"recall@{k}")[1])["real_mean"] for k in (100, 151, 200)]
+    assert means == [0, 0.333333333, 1]
+
+
+def test_queries_without_ranking_stay_and_those_without_qrels_go():
+    run, qrels = collection(n_queries=20)
+    whole = grade_run(run, qrels, "ndcg@10", n_trials=99)
+    hits = {q: row for q, row in run.run.hits.items() if q not in ("q3", "q4")} | {"x": run.run.hits["q3"]}
+    part = grade_run(found(hits)._replace(contradicted=("q0",)), {**qrels, "q9": {}}, "ndcg@10", n_trials=99)
+    assert part["n_queries"] == whole["n_queries"] == 20
+    lost = sum(grade_run(run, {q: qrels[q]}, "ndcg@10", n_trials=1)["real_mean"] for q in ("q3", "q4", "q9"))
+    assert part["real_mean"] == pytest.approx(whole["real_mean"] - lost / 20, abs=1e-8)
+    assert part["single_gold"]["n_queries"] == 19
+    for warning in (
+        "2 queries (q3, q4) of the qrels without a ranking: score 0, as in trec_eval -c",
+        "1 query (x) of the run without qrels: left out",
+        "1 query (q9) without a relevant document: score 0, and in the mean",
+        "1 query (q0) in which a better rank has a lower score: scores decide, as in trec_eval",
+    ):
+        assert warning in part["warnings"]
+    assert len(whole["warnings"]) == 1
+    assert "documents at ranks 1 to 10 are not judged" in whole["warnings"][0]
+
+
+def test_single_gold_is_the_highest_grade_and_of_equals_the_first_id():
+    hits = {f"q{n}": (Hit(f"b{n}", 2.0, WHOLE), Hit(f"a{n}", 1.0, WHOLE)) for n in range(12)}
+    tied = {f"q{n}": {f"b{n}": 2, f"a{n}": 2, f"c{n}": 1} for n in range(12)}
+    better = {q: {**grades, f"b{q[1:]}": 3} for q, grades in tied.items()}
+    assert grade_run(found(hits), tied, "mrr@10", n_trials=99)["single_gold"]["real_mean"] == 0.5
+    assert grade_run(found(hits), better, "mrr@10", n_trials=99)["single_gold"]["real_mean"] == 1
+
+
+def test_a_run_that_reads_no_query_fails_and_says_why():
+    run, qrels = collection(quality=0)
+    result = grade_run(run, qrels, "ndcg@10", n_trials=199)
+    assert (result["verdict"], result["gate_passes"]) == ("fail", False)
+    lines = run_lines(result, Signs())
+    assert lines[-len(result["reasons"]) - 1].startswith("✗ FAIL")
+    assert verdict_line(result, ASCII).startswith("[x] FAIL: ndcg@10 ")
+
+
+def test_two_queries_are_too_few_for_a_verdict(tmp_path, capsys):
+    run, qrels = collection(n_queries=2)
+    code, out, _ = graded(capsys, *files(tmp_path, run, qrels))
+    assert code == 1
+    assert "permuted qrels: queries, qrels and draws allow no p below 0.5" in out
+
+
+def test_reasons_tell_chance_from_too_little():
+    chance = grade_run(*collection(quality=0), "ndcg@10", n_trials=199)["reasons"]
+    assert chance[0].startswith("permuted qrels: as good by chance with p 0.")
+    assert chance[0].endswith(", more than 0.05")
+    little = grade_run(*collection(n_queries=60, quality=0.4), "ndcg@10", n_trials=199, tau=0.9)["reasons"]
+    assert little[0].startswith("permuted qrels: beaten by 0.")
+    assert little[0].endswith(" only, less than tau 0.9")
+    assert not any(reason.startswith("shuffled top 10") for reason in little)
+
+
+def test_a_measure_deeper_than_the_pool_has_no_single_gold():
+    result = grade_run(*collection(), "recall@1000", n_trials=99)
+    assert result["single_gold"] is None
+    assert result["verdict"] == "pass"
+
+
+def test_a_negative_grade_given_to_the_library_gains_nothing():
+    run = Run("r", {"q": (Hit("a", 2.0, WHOLE), Hit("b", 1.0, WHOLE))})
+    for metric in ("ndcg@5", "ndcg@1", "recall@2", "mrr@2"):
+        values = [graded_values(run, {"q": {"a": a, "b": 1}}, parse_measure(metric), 1)[0] for a in (-2, 0)]
+        assert values[0] == values[1]
+
+
+def test_nothing_relevant_leaves_no_single_gold(tmp_path, capsys):
+    run, qrels = collection(n_queries=3)
+    nothing = {query_id: dict.fromkeys(grades, 0) for query_id, grades in qrels.items()}
+    code, out, _ = graded(capsys, *files(tmp_path, run, nothing))
+    assert code == 1
+    assert "single gold: nothing to test" in out
+    assert "INSUFFICIENT: ndcg@10 0.0000" in out
+
+
+def test_a_larger_pool_makes_random_retrieval_worse(tmp_path, capsys):
+    run, qrels = collection()
+    named = sorted(run.documents.union(*qrels.values()))
+    (tmp_path / "pool.txt").write_text("\n".join([*named, *(f"x{n}" for n in range(1000))]), encoding="utf-8")
+    arguments = [*files(tmp_path, run, qrels), "--json"]
+    small = json.loads(graded(capsys, *arguments)[1])
+    large = json.loads(graded(capsys, *arguments, "--pool", str(tmp_path / "pool.txt"))[1])
+    assert (small["pool_size"], large["pool_size"]) == (len(named), len(named) + 1000)
+    assert large["gate"]["nulls"][1]["mean"] < small["gate"]["nulls"][1]["mean"] / 3
+
+
+def test_ids_that_do_not_fit_together_are_exit_2(tmp_path, capsys):
+    run, qrels = collection(n_queries=3)
+    other = {f"{query_id}x": grades for query_id, grades in qrels.items()}
+    code, _, err = graded(capsys, *files(tmp_path, run, other))
+    assert code == 2
+    assert "no query in common; the first of each is q0 and q0x" in err
+    (tmp_path / "pool.txt").write_text("d000\nd001\n", encoding="utf-8")
+    code, _, err = graded(capsys, *files(tmp_path, run, qrels), "--pool", str(tmp_path / "pool.txt"))
+    assert code == 2
+    assert "the pool lacks" in err
+    unknown = {query_id: {f"x{doc_id}": 1 for doc_id in grades} for query_id, grades in qrels.items()}
+    assert "as none is judged, ids may differ in form" in grade_run(run, unknown, "ndcg@10", n_trials=9)["warnings"][0]
+
+
+@pytest.mark.parametrize("settings", [{"relevant_grade": 0}, {"tau": float("nan")}, {"tau": 1.5}, {"n_trials": 0}])
+def test_settings_of_a_run_that_cannot_be_are_refused(settings):
+    run, qrels = collection(n_queries=2)
+    with pytest.raises(ValueError):
+        grade_run(run, qrels, "ndcg@10", **settings)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path, capsys):
+    arguments = [*files(tmp_path, *collection(quality=0.2)), "--json", "--n-trials", "99"]
+    first, again, other = (graded(capsys, *arguments, "--seed", seed)[1] for seed in ("5", "5", "6"))
+    assert first == again != other
+
+
+def test_what_was_written_for_trec_eval_is_what_is_graded(tmp_path):
+    run, qrels = collection(n_queries=5)
+    files(tmp_path, run, qrels)
+    again = read_trec_run(tmp_path / "run"), read_trec_qrels(tmp_path / "qrels")
+    assert grade_run(*again, "ndcg@10", n_trials=9) == grade_run(run, qrels, "ndcg@10", n_trials=9)
+
+
+def test_draws_are_bounded_before_anything_is_drawn(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(grade_command, "_MOST_DRAWS", 100)
+    arguments = files(tmp_path, *collection(n_queries=5))
+    for more, said in ((["--n-trials", "21"], "21 draws"), ([], "1,000 draws")):
+        code, _, err = graded(capsys, *arguments, *more)
+        assert code == 2
+        assert f"{said} of each null would not fit into memory; give --n-trials 20 or fewer." in err

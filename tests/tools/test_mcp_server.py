@@ -1,0 +1,509 @@
+"""The MCP server, in memory for what tools answer, and as a process for what only a process can do."""
+
+import contextlib
+import io
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import CallToolResult
+
+from runner import __version__
+from runner.base.canonical import rounded
+from runner.base.errors import BackendError, InputError
+from runner.commands import main as cli
+from runner.eval_set.version import CHECKOUT
+from runner.gate.single_gold.gate import four_null_gate
+from runner.tools.grade.sample_bench import sample_bench
+from runner.tools.mcp import server as mcp_server
+from runner.tools.mcp import tools as mcp_tools
+from runner.tools.mcp.server import make_server
+from runner.tools.mcp.tools import TOOLS, Answer, Tool, checked_arguments, work
+
+COMMAND = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "mcp"]
+BENCH, POOL = sample_bench()
+GRADE = {"retrieved": BENCH.retrieved, "gold": BENCH.gold, "item_pool": POOL}
+# Two seconds of work at least, of which a cancelled call does almost nothing.
+LONG = {
+    "retrieved": [[f"d{i}", f"d{i + 1}"] for i in range(5000)],
+    "gold": [f"d{i}" for i in range(5000)],
+    "item_pool": [f"d{i}" for i in range(5001)],
+    "n_trials": 10_000,
+}
+RUN, OTHER = ({f"q{i}": value for i in range(8)} for value in (0.9, 0.1))
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are followed through /proc")
+
+
+async def at_once(tool: str, arguments: Mapping[str, Any]) -> Answer:
+    """A call's answer in this process."""
+    return TOOLS[tool].answer(checked_arguments(tool, arguments))
+
+
+def in_memory(check: Callable[[Client], Awaitable[None]], mode: str = "auto") -> None:
+    async def main() -> None:
+        async with Client(make_server(at_once), mode=mode) as client:
+            await check(client)
+
+    anyio.run(main)
+
+
+def call(tool: str, arguments: dict[str, Any]) -> CallToolResult:
+    """One call in memory; the server must answer another one after it."""
+    results = []
+
+    async def check(client: Client) -> None:
+        results.append(await client.call_tool(tool, arguments))
+        assert not (await client.call_tool("compare_runs", {"run": {"q1": 0.5}})).is_error
+
+    in_memory(check)
+    return results[0]
+
+
+def said(result: CallToolResult) -> str:
+    (content,) = result.content
+    return content.text
+
+
+@pytest.fixture(scope="module")
+def decided(decided_evening: Path) -> Path:
+    """A working directory with the small set, decided and locked; to be read, not changed."""
+    return decided_evening
+
+
+# What is listed.
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_four_read_only_tools_are_listed_with_their_schemas(mode):
+    async def check(client: Client) -> None:
+        assert (client.server_info.name, client.server_info.version) == ("per-source-eval", __version__)
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert sorted(tools) == ["compare_runs", "dry_run", "explain_decision", "grade_retrieval"]
+        for tool in tools.values():
+            assert tool.description
+            assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
+            assert tool.input_schema["additionalProperties"] is False
+            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert tools["grade_retrieval"].input_schema["required"] == ["retrieved", "gold", "item_pool"]
+
+    in_memory(check, mode)
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol():
+    async def check(client: Client) -> None:
+        with pytest.raises(MCPError, match="Unknown tool: rm") as caught:
+            await client.call_tool("rm", {})
+        assert caught.value.error.code == -32602
+
+    in_memory(check)
+
+
+# What tools answer.
+
+
+def test_grade_retrieval_answers_what_the_gate_says():
+    found = four_null_gate(
+        BENCH.retrieved, BENCH.gold, BENCH.rel, "recall@3", item_pool=POOL, strata=BENCH.strata, n_trials=99, seed=7
+    )
+    result = call("grade_retrieval", {**GRADE, "metric": "recall@3", "strata": BENCH.strata, "n_trials": 99, "seed": 7})
+    assert not result.is_error
+    assert result.structured_content == json.loads(said(result)) == rounded(found)
+    assert result.structured_content["passes"] == dict.fromkeys("ABCD", True)
+    assert result.structured_content["strata"].keys() == set(BENCH.strata)
+
+
+def test_a_retriever_that_reads_no_query_does_not_pass():
+    constant = [POOL[:5]] * len(BENCH.gold)
+    result = call("grade_retrieval", {**GRADE, "retrieved": constant})
+    assert not result.is_error
+    assert result.structured_content["gate_passes"] is False
+    assert result.structured_content["reasons"]
+
+
+def test_whole_numbers_stand_for_their_digits():
+    numbers = {label: number for number, label in enumerate(POOL)}
+    told = [
+        call(
+            "grade_retrieval",
+            {
+                "retrieved": [[numbers[item] for item in row] for row in BENCH.retrieved],
+                "gold": [form(numbers[gold]) for gold in BENCH.gold],
+                "item_pool": list(numbers.values()),
+            },
+        ).structured_content["real_mean"]
+        for form in (int, str)
+    ]
+    assert told[0] == told[1] > 0.5
+
+
+def test_compare_runs_pairs_scores_and_labels_them():
+    result = call("compare_runs", {"run": RUN, "other": OTHER, "baselines": {"BM25": 0.5, "TF": 0.95}})
+    found = result.structured_content
+    assert (found["paired"]["difference"], found["paired"]["verdict"]) == (0.8, "above")
+    assert [row["label_of_all"] for row in found["baselines"]] == ["above", "below"]
+    assert "Δ=+0.4000  ↑ above  [above; of all: above]" in said(result)
+
+
+def test_a_cell_of_a_results_file_is_compared_with_another(decided, monkeypatch):
+    monkeypatch.chdir(decided)
+    path = "eval-sets/demo/v1/results.json"
+    cells = {"cell": "bm25 x whole_doc", "other_cell": "minilm-l6-v2 x fixed_token_512_50"}
+    result = call("compare_runs", {"run_file": path, "other_file": path, **cells})
+    results = json.loads((decided / path).read_text())
+    gain = next(row for row in results["cells"] if row["cell"] == cells["cell"])["differences"]["ndcg@10"]
+    assert result.structured_content["paired"]["difference"] == pytest.approx(gain["mean"])
+
+
+def test_a_recorded_decision_is_explained(decided, monkeypatch):
+    monkeypatch.chdir(decided)
+    result = call("explain_decision", {"source": "demo", "eval_set_path": "eval-sets/demo"})
+    found = result.structured_content
+    decision = json.loads((decided / "eval-sets/demo/v1/decision.json").read_text())
+    results = json.loads((decided / "eval-sets/demo/v1/results.json").read_text())
+    assert (found["decided"], found["outstanding"]) == (True, "")
+    assert (found["chosen"], found["tier"]) == (decision["chosen"]["cell"], results["outcome"]["tier"])
+    assert (found["decided_by"], found["reason"]) == ("test", decision["reason"])
+    assert found["weaknesses"] == results["weaknesses"]
+    text = said(result)
+    for told in (found["chosen"], f"Not shown: {results['outcome']['not_shown']}", results["weaknesses"][0]):
+        assert told in text
+    assert any("% interval" in row and "adjusted p" in row for row in found["evidence"])
+
+
+def test_the_dry_run_of_a_decided_version_ends_as_on_the_command_line(decided, monkeypatch):
+    monkeypatch.chdir(decided)
+    result = call("dry_run", {"source": "demo", "eval_set_path": "eval-sets/demo"})
+    assert result.structured_content["recorded"] is True
+    assert said(result).splitlines()[-1] == "decision recorded"
+
+
+def test_what_is_outstanding_is_said_of_an_undecided_version(version, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    where = {"source": "demo", "eval_set_path": "eval-sets/demo"}
+    explained, dry = call("explain_decision", where), call("dry_run", where)
+    assert (explained.structured_content["decided"], dry.structured_content["recorded"]) == (False, False)
+    assert explained.structured_content["outstanding"] == "9 of 9 cells are not run yet"
+    assert said(dry).splitlines()[-1] == "undecided: 9 of 9 cells are not run yet"
+    assert "decision recorded" not in said(explained) + said(dry)
+    assert not (version.work.parent / "cache").exists()
+
+
+def test_a_changed_record_is_not_explained(decided, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["cp", "-r", str(decided / "eval-sets"), str(tmp_path)], check=True)
+    decision = tmp_path / "eval-sets/demo/v1/decision.json"
+    decision.write_text(decision.read_text().replace("test", "nobody"))
+    for tool in ("explain_decision", "dry_run"):
+        result = call(tool, {"source": "demo", "eval_set_path": "eval-sets/demo"})
+        assert result.is_error
+        assert "decision.json: changed" in said(result)
+
+
+# Wrong arguments.
+
+WRONG = {
+    "metric is a number": ("grade_retrieval", {**GRADE, "metric": 5}, "metric: input should be a valid string"),
+    "metric is unknown": ("grade_retrieval", {**GRADE, "metric": "map@5"}, "map"),
+    "metric without a cutoff": ("grade_retrieval", {**GRADE, "metric": "ndcg"}, "name@K"),
+    "metric reads too far": (
+        "grade_retrieval",
+        {**GRADE, "metric": "ndcg@999999999"},
+        "k=999999999 > len(item_pool)=12",
+    ),
+    "no pool": ("grade_retrieval", {k: GRADE[k] for k in ("retrieved", "gold")}, "item_pool is missing"),
+    "nothing": ("grade_retrieval", {}, "retrieved is missing; gold is missing; item_pool is missing"),
+    "empty pool": ("grade_retrieval", {**GRADE, "item_pool": []}, "item_pool"),
+    "gold outside the pool": ("grade_retrieval", {**GRADE, "item_pool": [*POOL[1:], "x"]}, "not present in item_pool"),
+    "lengths differ": ("grade_retrieval", {**GRADE, "gold": BENCH.gold[1:]}, "length"),
+    "a row is a string": ("grade_retrieval", {**GRADE, "retrieved": ["abc"] * 50}, "retrieved.0: input should be a"),
+    "an id is a list": ("grade_retrieval", {**GRADE, "gold": [["a"]] * 50}, "gold.0"),
+    "an id is a boolean": ("grade_retrieval", {**GRADE, "gold": [True] * 50}, "gold.0"),
+    "an id is empty": ("grade_retrieval", {**GRADE, "gold": [" "] * 50}, "gold.0"),
+    "tau is NaN": ("grade_retrieval", {**GRADE, "tau": float("nan")}, "tau"),
+    "tau is a string": ("grade_retrieval", {**GRADE, "tau": "0.05"}, "tau"),
+    "trials are negative": ("grade_retrieval", {**GRADE, "n_trials": -1}, "n_trials"),
+    "trials are a boolean": ("grade_retrieval", {**GRADE, "n_trials": True}, "n_trials"),
+    "trials are too many": ("grade_retrieval", {**GRADE, "n_trials": 10**9}, "n_trials"),
+    "draws are too many": ("grade_retrieval", {**LONG, "gold": ["d0"] * 5001, "n_trials": 10**4}, "50,000,000 draws"),
+    "queries are too many": ("grade_retrieval", {**GRADE, "gold": ["d0"] * 20_001}, "gold"),
+    "an argument is misspelt": ("grade_retrieval", {**GRADE, "itempool": POOL}, "itempool"),
+    "a score is too large": ("compare_runs", {"run": {"q1": 35.2}}, "query 'q1': 35.2 is not a number from 0 to 1"),
+    "a score is a string": ("compare_runs", {"run": {"q1": "0.3"}}, "run.q1"),
+    "no run": ("compare_runs", {"other": OTHER}, "run or run_file is missing"),
+    "a run twice": ("compare_runs", {"run": RUN, "run_file": "x.json"}, "both given"),
+    "a cell of plain scores": ("compare_runs", {"run": RUN, "cell": "bm25 x whole_doc"}, "no cell"),
+    "other queries": ("compare_runs", {"run": RUN, "other": {"x": 0.5}}, "no query in common"),
+    "unmatched": ("compare_runs", {"run": RUN, "other": {"q1": 0.5}}, "7 of 8 queries of run"),
+    "a baseline is too large": ("compare_runs", {"run": RUN, "baselines": {"BM25": 32.5}}, "baseline 'BM25'"),
+    "a file is missing": ("compare_runs", {"run_file": "missing.json"}, "does not exist below"),
+    "a file is elsewhere": ("compare_runs", {"run_file": "/etc/passwd"}, "outside of the server's working directory"),
+    "a file is above": (
+        "compare_runs",
+        {"run_file": "../../../etc/passwd"},
+        "outside of the server's working directory",
+    ),
+    "a path is no path": ("compare_runs", {"run_file": "a\0b"}, "does not exist"),
+    "a path is too long": ("compare_runs", {"run_file": "a" * 999}, "does not exist"),
+    "no source": ("dry_run", {}, "source is missing"),
+    "a source is unknown": ("dry_run", {"source": "bils"}, "bils"),
+    "a source is a number": ("explain_decision", {"source": 5}, "source"),
+    "a folder is elsewhere": ("explain_decision", {"source": "demo", "eval_set_path": "/"}, "outside"),
+    "a folder is missing": ("explain_decision", {"source": "demo", "eval_set_path": "eval-sets"}, "does not exist"),
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "match"), WRONG.values(), ids=WRONG.keys())
+def test_wrong_arguments_are_one_clear_error_of_the_tool(tmp_path, monkeypatch, tool, arguments, match):
+    monkeypatch.chdir(tmp_path)
+    result = call(tool, arguments)
+    assert result.is_error
+    assert match in said(result)
+    assert "Traceback" not in said(result)
+    assert "Error executing" not in said(result)
+    assert len(said(result)) < 500
+    assert len(said(result).splitlines()) == 1
+
+
+def test_links_out_of_the_working_directory_are_not_followed(tmp_path, monkeypatch):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    secret = tmp_path / "secret.json"
+    secret.write_text(json.dumps({"perQuery": [{"qid": "q1", "ndcg10": 0.5}]}))
+    (inside / "link.json").symlink_to(secret)
+    assert "outside of the server's working directory" in said(call("compare_runs", {"run_file": "link.json"}))
+    (inside / "own.json").write_text(secret.read_text())
+    assert not call("compare_runs", {"run_file": "own.json"}).is_error
+
+
+# The process that works on a call.
+
+
+def test_the_answer_of_a_call_is_all_that_its_process_writes(monkeypatch, capsys):
+    def chatty(_: Any) -> Answer:
+        print("progress")
+        return Answer({"lines": [], "recorded": False}, "done")
+
+    monkeypatch.setitem(mcp_tools.TOOLS, "dry_run", Tool("", "", TOOLS["dry_run"].arguments, {}, chatty))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"tool": "dry_run", "arguments": {"source": "demo"}}'))
+    work()
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"data": {"lines": [], "recorded": False}, "text": "done"}
+    assert err == "progress\n"
+
+
+def test_a_process_that_dies_is_an_error_of_the_tool(monkeypatch):
+    monkeypatch.setattr(mcp_server, "_WORK", "import os; os.read(0, 1 << 20); os._exit(9)")
+
+    async def main() -> None:
+        async with Client(make_server()) as client:
+            result = await client.call_tool("dry_run", {"source": "demo"})
+            assert result.is_error
+            assert said(result).startswith("dry_run: the process that worked on it ended with 9.")
+            assert (await client.list_tools()).tools
+
+    anyio.run(main)
+
+
+def test_text_that_is_no_unicode_reaches_the_client_as_an_escape():
+    async def broken(*_: Any) -> Answer:
+        raise InputError("bad name: \udcff.xml")
+
+    async def main() -> None:
+        async with Client(make_server(broken), mode="legacy") as client:
+            assert said(await client.call_tool("dry_run", {"source": "demo"})) == "bad name: \\udcff.xml"
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("package", ["mcp", "mcp_types", "anyio"])
+def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsys, package):
+    monkeypatch.delitem(sys.modules, "runner.tools.mcp.server")
+    monkeypatch.setitem(sys.modules, package, None)
+    assert cli.main(["mcp"]) == BackendError.exit_code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"The package {package} is not installed" in err
+    assert "make setup" in err
+    assert ".[mcp]" in err
+
+
+# The server as a process.
+
+
+def test_a_real_client_is_told_of_errors_gives_up_a_call_and_has_four_at_once_answered(decided):
+    async def check(client: Client) -> None:
+        await client.session.send_ping()
+        assert len((await client.list_tools()).tools) == 4
+        wrong = await client.call_tool("grade_retrieval", {**GRADE, "metric": 5})
+        assert wrong.is_error
+        with anyio.move_on_after(0.5) as given_up:
+            await client.call_tool("grade_retrieval", LONG)
+        assert given_up.cancelled_caught
+        where = {"source": "demo", "eval_set_path": "eval-sets/demo"}
+        found: dict[str, CallToolResult] = {}
+
+        async def one(tool: str, arguments: dict[str, Any]) -> None:
+            found[tool] = await client.call_tool(tool, arguments)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, "grade_retrieval", GRADE)
+            group.start_soon(one, "compare_runs", {"run": RUN, "other": OTHER})
+            group.start_soon(one, "explain_decision", where)
+            group.start_soon(one, "dry_run", where)
+        assert found["grade_retrieval"].structured_content["verdict"] == "pass"
+        assert found["compare_runs"].structured_content["paired"]["verdict"] == "above"
+        assert found["explain_decision"].structured_content["decided"] is True
+        assert said(found["dry_run"]).endswith("decision recorded")
+
+    async def main() -> None:
+        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=decided)
+        async with Client(parameters, mode="legacy") as client:
+            await check(client)
+
+    anyio.run(main)
+
+
+class Wire:
+    """The server as its client's pipes see it, line by line."""
+
+    def __init__(self, folder: Path) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(COMMAND, cwd=folder, text=True, encoding="utf-8", **pipes)
+        self.lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.ask(0, "initialize", client)
+        assert self.answer()["result"]["serverInfo"]["name"] == "per-source-eval"
+        self.line('{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+
+    def _read(self) -> None:
+        for line in self.process.stdout:
+            self.lines.put(line)
+
+    def line(self, text: str) -> None:
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, number: int, method: str, parameters: dict[str, Any] | None = None) -> None:
+        self.line(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters or {}}))
+
+    def answer(self) -> dict[str, Any]:
+        """The next line of standard output, which must be a message."""
+        message = json.loads(self.lines.get(timeout=60))
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    def close(self) -> int:
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        code = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    yield from wired(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def lasting_wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """One server for tests that only talk to it."""
+    yield from wired(tmp_path_factory.mktemp("wire"))
+
+
+def wired(folder: Path) -> Iterator[Wire]:
+    opened = Wire(folder)
+    yield opened
+    if opened.process.poll() is None:
+        opened.process.kill()
+    opened.close()
+
+
+def children(parent: int) -> list[int]:
+    """Processes that a process started and that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, above = stat.read_text().rpartition(")")[2].split()[:2]
+            if int(above) == parent and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def until(happens: Callable[[], Any]) -> Any:
+    for _ in range(3000):
+        if found := happens():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen within a minute")
+
+
+def test_a_line_that_is_no_message_is_refused_and_survived(lasting_wire):
+    no_json, no_message = -32700, -32600
+    lines = {
+        "{": no_json,
+        "": no_json,
+        "\x00\x1b[2J": no_json,
+        "[" * 100_000: no_json,
+        '{"jsonrpc": "2.0"}': no_message,
+        "[1, 2]": no_message,
+        '"text"': no_message,
+    }
+    for text, code in lines.items():
+        lasting_wire.line(text)
+        refusal = lasting_wire.answer()
+        assert (refusal["id"], refusal["error"]["code"]) == (None, code)
+    lasting_wire.ask(1, "ping")
+    assert lasting_wire.answer() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+def test_numbers_that_json_does_not_have_are_refused(lasting_wire):
+    lasting_wire.ask(1, "tools/call", {"name": "compare_runs", "arguments": {"run": {"q1": float("nan")}}})
+    refusal = lasting_wire.answer()["result"]
+    assert refusal["isError"]
+    assert refusal["content"][0]["text"] == "run: query 'q1': NaN is not a number from 0 to 1."
+    lasting_wire.ask(2, "no/such/method")
+    assert lasting_wire.answer()["error"]["code"] == -32601
+    lasting_wire.ask(3, "tools/call", {"name": "compare_runs", "arguments": 5})
+    assert lasting_wire.answer()["error"]["code"] == -32602
+
+
+def test_a_cancelled_call_is_not_answered_and_its_process_ends(wire):
+    wire.ask(1, "tools/call", {"name": "grade_retrieval", "arguments": LONG})
+    (worker,) = until(lambda: children(wire.process.pid))
+    wire.line('{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}')
+    wire.ask(2, "ping")
+    assert wire.answer()["id"] == 2
+    until(lambda: worker not in children(wire.process.pid))
+    wire.ask(3, "tools/call", {"name": "dry_run", "arguments": {"source": "bills"}})
+    assert wire.answer()["id"] == 3
+    assert wire.close() == 0
+
+
+def test_a_client_that_leaves_takes_every_process_with_it(wire):
+    wire.ask(1, "tools/call", {"name": "grade_retrieval", "arguments": LONG})
+    (worker,) = until(lambda: children(wire.process.pid))
+    assert wire.close() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_an_interrupt_ends_a_server_that_waits_for_a_line(wire):
+    wire.process.send_signal(signal.SIGINT)
+    assert wire.process.wait(timeout=60) == -signal.SIGINT

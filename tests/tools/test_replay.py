@@ -1,0 +1,514 @@
+"""A version embedded once more: what rounding moves holds, what a broken backend moves does not; nothing is written."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError, InputError, IntegrityError
+from runner.base.records import Hit, Run, Scores, Span
+from runner.commands import main as cli
+from runner.embed.backends import LocalBackend
+from runner.embed.cost.ledger import BudgetError
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.corpus import archive_path
+from runner.eval_set.version import CACHE_VARIABLE
+from runner.tools.replay import record as replay_record
+from runner.tools.replay.noise import noise
+from runner.tools.replay.record import versions_with_results
+from runner.tools.replay.run import replay
+from tests.support.small_set import _TOPICS, SmallEncoder, _words, fake_encoders, make_version
+
+BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+
+
+class There(SmallEncoder):
+    """The same weights in another number format: every row a little off, and the same whenever its words are read."""
+
+    tolerance = 2e-3
+    facts = MappingProxyType({"device": "NVIDIA L4"})
+    noise = 5e-4
+
+    def identity(self):
+        return {**super().identity(), "backend": {"name": "modal", "dtype": "float16"}}
+
+    def _row(self, text):
+        row = super()._row(text)
+        read = " ".join(_words(text)[: self.spec.max_tokens or None])
+        seed = int.from_bytes(hashlib.sha256(read.encode()).digest()[:8], "big")
+        return row + self.noise * np.linalg.norm(row) * np.random.default_rng(seed).standard_normal(48)
+
+
+class Remote(LocalBackend):
+    """Hands out encoders of some class and says that it is Modal."""
+
+    name = "modal"
+
+    def __init__(self, kind):
+        super().__init__(kind)
+
+
+@pytest.fixture(name="decided", scope="module")
+def _decided(decided_evening):
+    return decided_evening
+
+
+@pytest.fixture(name="version")
+def _version(decided, tmp_path):
+    """A decided version with its archive; the cache of its evening is there too."""
+    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+@pytest.fixture(name="replayed", scope="module")
+def _replayed(decided, tmp_path_factory):
+    """The folder of a decided version, and what came of replaying it in half precision."""
+    folder = tmp_path_factory.mktemp("replayed")
+    shutil.copytree(decided, folder, dirs_exist_ok=True)
+    return folder, replay(make_version(folder), Remote(There))
+
+
+@pytest.fixture(name="good")
+def _good(replayed):
+    return replayed[1]
+
+
+@pytest.fixture(name="at_home", scope="module")
+def _at_home(decided, tmp_path_factory):
+    """What came of replaying a decided version where it was made, and how many texts were embedded for it."""
+    folder = tmp_path_factory.mktemp("at_home")
+    shutil.copytree(decided, folder, dirs_exist_ok=True)
+    sent = []
+
+    class Counting(SmallEncoder):
+        def encode(self, texts, side):
+            sent.extend(texts)
+            return super().encode(texts, side)
+
+    return replay(make_version(folder), LocalBackend(Counting)), len(sent)
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def cells(found):
+    return {cell.cell: cell for cell in found.cells}
+
+
+def test_the_same_backend_gives_the_same_runs_and_embeds_every_text_again(at_home):
+    found, n_texts = at_home
+    assert found.holds
+    assert all(cell.identical and cell.difference.mean == cell.max_change == 0 for cell in found.cells)
+    assert n_texts > 200, "the cache of the evening must not answer in its place"
+
+
+def test_a_replay_writes_nothing_into_version_and_cache_and_leaves_no_scratch_behind(decided, replayed):
+    assert files(replayed[0]) == files(decided)
+    assert not (make_version(replayed[0]).work / "replay").exists()
+
+
+def test_rounding_of_half_precision_holds_and_its_figures_are_given(good):
+    rows = cells(good)
+    dense, sparse = rows[BASELINE], rows["bm25 x whole_doc"]
+    assert good.holds
+    assert good.backend == "modal"
+    assert not dense.identical
+    assert 0 < dense.score_shift < There.tolerance
+    assert 0 < abs(dense.difference.mean) < dense.allowed < 0.02
+    assert 0 < dense.max_change < dense.allowed_change
+    assert dense.difference.low <= dense.difference.mean <= dense.difference.high
+    assert dense.replayed - dense.recorded == pytest.approx(dense.difference.mean, abs=1e-8)
+    assert (dense.device, dense.note) == ("NVIDIA L4", "")
+    assert sparse.identical
+    assert (sparse.allowed, sparse.allowed_change) == (0, 0)
+
+
+class Spoiled(There):
+    """Passes the probe and reads other texts otherwise."""
+
+    def _row(self, text):
+        is_probe = text in _TOPICS or "The agency may issue rules" in text
+        return super()._row(text if is_probe else self.read(text))
+
+
+class OtherWeights(Spoiled):
+    """A third of the words point elsewhere."""
+
+    @staticmethod
+    def read(text):
+        return " ".join(word[::-1] if len(word) % 3 == 0 else word for word in text.split())
+
+
+class Short(Spoiled):
+    """Reads twelve words of a text."""
+
+    @staticmethod
+    def read(text):
+        return " ".join(text.split()[:12])
+
+
+class Prompted(Spoiled):
+    """Puts an instruction before every text."""
+
+    @staticmethod
+    def read(text):
+        return f"represent river harbor school for searching {text}"
+
+
+@pytest.mark.parametrize("kind", [OtherWeights, Short, Prompted])
+def test_other_weights_limits_and_prompts_do_not_hold(version, kind):
+    found = replay(version, Remote(kind))
+    dense = cells(found)[BASELINE]
+    assert not found.holds
+    assert not dense.holds
+    assert dense.max_change > dense.allowed_change or abs(dense.difference.mean) > dense.allowed
+    assert dense.worst_query in {query.split("\t")[0] for query in version.run_path(BASELINE).read_text().split("\n")}
+    assert "other weights, prompts or limits; doctor --parity tells which" in dense.note
+    assert cells(found)["bm25 x whole_doc"].holds
+
+
+def test_errors_of_both_signs_do_not_cancel(version, monkeypatch):
+    recorded = json.loads((version.record / "results.json").read_text())
+    values = {row["cell"]: row["scores"]["ndcg@10"]["per_query"] for row in recorded["cells"]}
+
+    def one_up_one_down(run, query_ids, qrels, relevant_grade):
+        now = list(values[run.cell])
+        high, low = now.index(max(now)), now.index(min(now))
+        now[high], now[low] = now[low], now[high]
+        return Scores(run.cell, tuple(query_ids), {"ndcg@10": tuple(now)})
+
+    monkeypatch.setattr("runner.tools.replay.run.score", one_up_one_down)
+    dense = cells(replay(version, Remote(There)))[BASELINE]
+    assert dense.difference.mean == 0
+    assert dense.max_change > dense.allowed_change
+    assert not dense.holds
+
+
+def test_an_interrupted_replay_keeps_what_it_embedded_and_goes_on(version, at_home):
+    class Dying(SmallEncoder):
+        left = 100
+        sent = 0
+
+        def encode(self, texts, side):
+            Dying.left -= len(texts)
+            if Dying.left < 0:
+                raise RuntimeError("the power went out")
+            Dying.sent += len(texts)
+            return super().encode(texts, side)
+
+    with pytest.raises(BackendError, match="the power went out"):
+        replay(version, LocalBackend(Dying))
+    assert list((version.work / "replay").glob("*/cache/vectors/*"))
+    Dying.left = 10**6
+    found, n_texts = at_home
+    assert replay(version, LocalBackend(Dying)) == found
+    assert Dying.sent <= n_texts + 25, "of the first hundred texts those of a probe are sent again, finished ones not"
+    assert not (version.work / "replay").exists()
+
+
+def test_a_changed_record_is_refused_before_anything_is_embedded(version):
+    path = version.run_path(BASELINE)
+    path.write_text(path.read_text().replace("\t1\t", "\t01\t", 1))
+    with pytest.raises(IntegrityError, match="A frozen eval set changed"):
+        replay(version, LocalBackend(fake_encoders))
+    assert not (version.work / "replay").exists()
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("lock.json", "nothing to replay"),
+        ("results.json", "A frozen eval set changed"),
+        (".", r"corpus\.tar\.zst is missing\. Sources drift"),
+    ],
+)
+def test_a_replay_that_is_refused_creates_nothing(version, tmp_path, lost, said):
+    bills = replace(version, source=replace(version.source, corpus=""), work=tmp_path / "nothing" / "here")
+    if lost != ".":
+        (version.record / lost).unlink()
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises((InputError, IntegrityError), match=said):
+        replay(bills, LocalBackend(fake_encoders))
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_rehearsal_is_replayed_without_a_lock_and_held_to_the_runs_that_its_results_name(version, call, where):
+    rehearsal = make_version(version.cache.parent, rehearsal=True)
+    for name in ("runs", "cells"):
+        shutil.copytree(version.record / name, rehearsal.record / name)
+    shutil.copy(version.record / "results.json", rehearsal.record)
+    code, out, _ = call(Remote(There), "--source=demo", where, "--rehearse", "--json")
+    (said,) = json.loads(out)["versions"]
+    assert (code, said["version"], said["backend"]) == (0, "demo v1 (rehearsal)", "modal")
+    difference = next(row["difference"] for row in said["cells"] if row["cell"] == BASELINE)
+    assert difference["low"] <= difference["mean"] <= difference["high"]
+    path = rehearsal.run_path(BASELINE)
+    path.write_text(path.read_text().replace("\t1\t", "\t01\t", 1))
+    with pytest.raises(IntegrityError, match=r"is not what .*results\.json was scored from"):
+        replay(rehearsal, LocalBackend(fake_encoders))
+
+
+def test_a_version_without_results_has_nothing_to_replay(tmp_path):
+    with pytest.raises(InputError, match="nothing to replay"):
+        replay(make_version(tmp_path), LocalBackend(fake_encoders))
+
+
+def test_another_revision_in_the_catalogue_is_no_replay(version):
+    class Newer(SmallEncoder):
+        def __init__(self, name):
+            super().__init__(name)
+            self.spec = replace(self.spec, max_tokens=99)
+
+    with pytest.raises(InputError, match="max_tokens of minilm-l6-v2 is 99 today and was 120"):
+        replay(version, LocalBackend(Newer))
+
+
+def test_without_its_archive_a_version_can_be_scored_and_not_embedded_again(version):
+    bills = replace(version, source=replace(version.source, corpus=""))
+    archive_path(version).unlink()
+    with pytest.raises(InputError, match=r"corpus\.tar\.zst is missing\. .* Put a sound copy of the archive there"):
+        replay(bills, LocalBackend(fake_encoders))
+
+
+@pytest.mark.parametrize("corpus", ["", "eval-sets/demo/corpus"])
+def test_a_damaged_archive_is_named_and_called_damaged(version, corpus):
+    other = replace(version, source=replace(version.source, corpus=corpus))
+    path = archive_path(version)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        replay(other, LocalBackend(fake_encoders))
+    said = str(caught.value)
+    assert f"{path} is damaged: it is not the archive that {version.corpus_path} names" in said
+    assert "Put a sound copy of the archive there" in said
+    assert "corpus-path" not in said
+    assert "Give the folder" not in said
+    assert ("eval-sets/demo/corpus does not hold the version's documents either" in said) == bool(corpus)
+    assert path.read_bytes() == content
+
+
+def noise_of(scores, sd_seen, rounding):
+    run = Run("c", {"q": tuple(Hit(f"d{n}", score, Span(0, 1)) for n, score in enumerate(scores))})
+    moved = Run("c", {"q": tuple(Hit(f"d{n}", score + sd_seen, Span(0, 1)) for n, score in enumerate(scores))})
+    return noise(run, moved, ["q"], {"q": {"d0": 3, "d1": 0}}, rounding, seed=7)
+
+
+def test_noise_explains_an_exchange_of_near_ties_and_no_other():
+    near, far = noise_of([0.9, 0.8999, 0.1], 1e-3, 1e-2), noise_of([0.9, 0.5, 0.1], 1e-3, 1e-2)
+    assert near.query == pytest.approx(1 - 1 / np.log2(3))
+    assert far.query == far.mean == 0
+    assert near == noise_of([0.9, 0.8999, 0.1], 1e-3, 1e-2)
+
+
+def test_scores_that_moved_by_more_than_rounding_can_are_not_explained_by_it():
+    seen = noise_of([0.9, 0.89, 0.1], 0.3, 1e-4)
+    assert (seen.mean, seen.query) == (0, 0)
+    assert seen.score_shift == pytest.approx(0.3)
+    assert noise_of([0.9, 0.89, 0.1], 0.3, 1.0).query > 0
+
+
+@pytest.fixture(name="call")
+def _call(version, tmp_path, monkeypatch, capsys):
+    """Exit code, stdout and stderr of `replay`, whose backend is what the fixture is given."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
+
+    def call(backend, *arguments):
+        monkeypatch.setattr("runner.commands.replay.backend_from", lambda options, where: backend)
+        try:
+            code = cli.main(["replay", *arguments])
+        except SystemExit as stopped:
+            code = stopped.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_the_command_says_cell_by_cell_whether_the_version_holds(call, where):
+    code, out, _ = call(Remote(There), "--source=demo", where, "--backend=modal", "--ascii")
+    assert code == 0
+    *lines, last = out.strip().split("\n")
+    assert last == f"demo v1 on modal (NVIDIA L4): {len(lines)} of {len(lines)} cells hold"
+    (dense,) = (line for line in lines if f"] {BASELINE}:" in line)
+    assert dense.startswith(f"[ok] {BASELINE}: nDCG@10 0.")
+    assert "noise explains 0." in dense
+    assert any(line.endswith("; the same run") for line in lines)
+
+
+def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, monkeypatch):
+    note = "other weights"
+    cells = tuple(replace(cell, holds=cell.identical, note="" if cell.identical else note) for cell in good.cells)
+    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: replace(good, cells=cells))
+    code, out, _ = call(Remote(There), "--source=demo", where, "--ascii")
+    assert code == 1
+    assert f"[x] {BASELINE}" in out
+    assert f"\n    {note}\n" in out
+    assert f"demo v1 on modal (NVIDIA L4): {sum(c.identical for c in cells)} of {len(cells)} cells hold" in out
+
+
+def test_the_report_as_json_has_every_figure(call, where, good, monkeypatch):
+    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: good)
+    code, out, _ = call(Remote(There), "--source=demo", where, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["holds"] is True
+    (version,) = report["versions"]
+    assert (version["version"], version["holds"]) == ("demo v1", True)
+    row = next(row for row in version["cells"] if row["cell"] == BASELINE)
+    assert row["difference"]["mean"] == pytest.approx(cells(good)[BASELINE].difference.mean)
+    assert row["holds"] is True
+
+
+def test_an_edited_record_ends_with_4(call, where, version):
+    (version.folder / "labels.jsonl").write_bytes(b"")
+    code, _, err = call(LocalBackend(fake_encoders), "--source=demo", where)
+    assert code == 4
+    assert "A frozen eval set changed" in err
+
+
+def test_all_goes_on_after_a_version_that_cannot_be_replayed(call, version, good, monkeypatch):
+    others = [replace(version, number=number) for number in (1, 2, 3)]
+    monkeypatch.setattr("runner.tools.replay.record.versions_with_results", lambda *, rehearsal: iter(others))
+
+    def replayed(version, backend):
+        if version.number == 2:
+            raise InputError("corpus.tar.zst is missing")
+        return good
+
+    monkeypatch.setattr("runner.tools.replay.run.replay", replayed)
+    code, out, err = call(LocalBackend(fake_encoders), "--all", "--ascii")
+    assert code == 2
+    assert out.strip().split("\n")[-1] == "2 of 2 versions hold; not replayed: demo v2"
+    assert "[x] demo v2: not replayed (exit code 2): corpus.tar.zst is missing" in out
+    assert "demo v2: corpus.tar.zst is missing" in err
+
+
+TROUBLE = [
+    (BackendError("the server is gone"), 5, "the server is gone"),
+    (BudgetError("the budget is used up"), 5, "the budget is used up"),
+    (IntegrityError("labels.jsonl changed"), 4, "labels.jsonl changed"),
+    (OSError(28, "No space left on device"), 5, "OSError: [Errno 28] No space left on device"),
+    (KeyError("cells"), 70, "a defect of this tool, please report it: KeyError: 'cells'"),
+]
+
+
+@pytest.fixture(name="all_of")
+def _all_of(call, version, good, monkeypatch):
+    """Replays version 1 and then one version for each of the errors; gives what `call` does."""
+
+    def all_of(errors, *arguments):
+        others = [replace(version, number=number + 1) for number in range(1 + len(errors))]
+        monkeypatch.setattr("runner.tools.replay.record.versions_with_results", lambda *, rehearsal: iter(others))
+
+        def replayed(version, backend):
+            if version.number > 1:
+                raise errors[version.number - 2]
+            return good
+
+        monkeypatch.setattr("runner.tools.replay.run.replay", replayed)
+        return call(LocalBackend(fake_encoders), "--all", *arguments)
+
+    return all_of
+
+
+def test_all_reports_every_version_whatever_fails_and_ends_with_the_largest_code(all_of):
+    code, out, err = all_of([error for error, _, _ in TROUBLE], "--json")
+    said = json.loads(out)
+    assert (code, said["holds"], [row["version"] for row in said["versions"]]) == (70, False, ["demo v1"])
+    assert said["not_replayed"] == [
+        {"version": f"demo v{number}", "error": text, "exit_code": each}
+        for number, (_, each, text) in enumerate(TROUBLE, start=2)
+    ]
+    assert "Traceback" in err
+    assert all_of([error for error, _, _ in TROUBLE[:-1]], "--ascii")[0] == 5
+
+
+def test_only_an_interrupt_ends_all(all_of):
+    code, out, _ = all_of([KeyboardInterrupt(), BackendError("never reached")], "--ascii")
+    assert code == 130
+    assert "not replayed" not in out
+
+
+def test_a_version_whose_decision_cannot_be_read_is_reported_and_the_next_one_replayed(
+    call, version, good, monkeypatch
+):
+    second = version.folder.with_name("v2")
+    shutil.copytree(version.folder, second)
+    (version.folder / "decision.json").write_text("{")
+    monkeypatch.setattr(replay_record, "SOURCES", {"demo": version.source})
+    monkeypatch.setattr(replay_record, "newest_version", lambda name, *, rehearsal: version)
+    whole = replay
+
+    def replayed(version, backend):
+        return good if version.folder == second else whole(version, backend)
+
+    monkeypatch.setattr("runner.tools.replay.run.replay", replayed)
+    code, out, _ = call(LocalBackend(fake_encoders), "--all", "--ascii")
+    assert code == 4
+    assert "[x] demo v1: not replayed (exit code 4): A frozen eval set changed" in out
+    assert out.strip().split("\n")[-1] == "1 of 1 versions hold; not replayed: demo v1"
+
+
+@pytest.mark.parametrize("form", ["--json", "--ascii"])
+def test_all_without_any_version_to_replay_is_no_pass(call, monkeypatch, form):
+    monkeypatch.setattr("runner.tools.replay.record.versions_with_results", lambda *, rehearsal: iter([]))
+    code, out, err = call(LocalBackend(fake_encoders), "--all", form)
+    assert code == 2
+    assert "nothing to replay" in err
+    nothing = {"holds": None, "versions": [], "not_replayed": []}
+    assert json.loads(out) == nothing if form == "--json" else out == ""
+
+
+def test_a_mistyped_eval_set_path_creates_no_folder(call, tmp_path):
+    before = set(tmp_path.rglob("*"))
+    code, _, err = call(LocalBackend(fake_encoders), "--source=demo", f"--eval-set-path={tmp_path / 'no-such' / 'set'}")
+    assert code == 2
+    assert "nothing to replay" in err
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_all_versions_of_a_source_with_results_are_found_and_no_others(version, monkeypatch):
+    newest = replace(version, number=9, folder=version.folder.with_name("v9"), work=version.work.with_name("v9"))
+    second = version.folder.with_name("v2")
+    shutil.copytree(version.folder, second)
+    (second / "lock.json").unlink()  # decided and not locked
+    version.folder.with_name("v10").mkdir()
+    monkeypatch.setattr(replay_record, "SOURCES", {"demo": version.source, "beir": SOURCES["beir"]})
+    monkeypatch.setattr(replay_record, "newest_version", lambda name, *, rehearsal: newest)
+    assert list(versions_with_results(rehearsal=False)) == [version]
+    assert list(versions_with_results(rehearsal=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--source=demo", "--all"), "either --source NAME or --all"),
+        ((), "either --source NAME or --all"),
+        (("--source=demo", "--backend=http"), "--backend http needs --encoder-url URL"),
+        (("--source=demo", "--backend=local", "--modal"), "--backend local does not go with --modal"),
+        (("--source=demo", "--gpu=L4"), "--gpu belongs to --modal"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_usage_errors(call, arguments, said):
+    code, _, err = call(LocalBackend(fake_encoders), *arguments)
+    assert code == 2
+    assert said in err
+
+
+def test_what_a_replay_spends_is_counted_apart_from_the_version(version, good, monkeypatch):
+    folders = []
+    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: good)
+
+    def backend_from(options, where):
+        folders.append(where)
+        return Remote(There)
+
+    monkeypatch.setattr("runner.commands.replay.backend_from", backend_from)
+    cli.main(["replay", "--source=demo", f"--eval-set-path={version.folder.parent}", "--ascii"])
+    assert folders == [version.work / "replay"]

@@ -1,0 +1,240 @@
+"""The sample bench, its files, and the predictors whose verdict is known."""
+
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.errors import BackendError, InputError
+from runner.commands.quickstart import quickstart
+from runner.gate.single_gold.gate import four_null_gate
+from runner.tools.grade.bench_file import read_bench, read_pool
+from runner.tools.grade.demo_story import mira_story
+from runner.tools.grade.sample_bench import CHEATERS, DEPTH, oracle, popular, predicted, sample_bench, write_quickstart
+from runner.tools.symbols import ASCII, Signs
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(seed=SEEDS)
+def test_it_has_fifty_queries_over_the_twelve_labels_of_its_pool_whatever_the_seed(seed):
+    bench, pool = sample_bench(seed)
+    assert len(bench.retrieved) == len(bench.gold) == len(bench.rel) == len(bench.strata) == 50
+    assert len(pool) == len(set(pool)) == 12
+    assert set(bench.gold) == set(pool)
+    assert all(len(items) == len(set(items)) == 5 and set(items) <= set(pool) for items in bench.retrieved)
+
+
+@given(seed=SEEDS)
+def test_its_engine_puts_35_answers_first_and_guesses_the_rest(seed):
+    bench, _ = sample_bench(seed)
+    first = sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
+    assert first >= 35
+
+
+def test_over_many_seeds_a_guess_comes_first_one_time_in_twelve():
+    first = [
+        sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
+        for bench in (sample_bench(seed)[0] for seed in range(200))
+    ]
+    # 15 guesses a bench: 15 / 12 = 1.25 more than 35, with a standard error of 0.08 over 200 benches
+    assert np.mean(first) == pytest.approx(36.25, abs=0.3)
+
+
+def test_some_answers_are_asked_for_much_more_often_than_others():
+    bench, _ = sample_bench()
+    counts = Counter(bench.gold)
+    assert (max(counts.values()), min(counts.values())) == (9, 2)
+    assert {stratum: len({g for g, s in zip(bench.gold, bench.strata, strict=True) if s == stratum})
+            for stratum in bench.strata} == {"transport": 6, "schools": 6}  # fmt: skip
+
+
+def test_one_seed_gives_one_bench_and_another_seed_another():
+    assert sample_bench(7) == sample_bench(7)
+    assert sample_bench(7) != sample_bench(8)
+
+
+def test_what_quickstart_writes_reads_back_as_the_sample_bench(tmp_path):
+    bench_path, pool_path = write_quickstart(tmp_path / "new" / "folder")
+    assert (read_bench(bench_path), read_pool(pool_path)) == sample_bench()
+    assert sorted(path.name for path in bench_path.parent.iterdir()) == ["bench.jsonl", "pool.txt"]
+
+
+@pytest.mark.parametrize("there", [["bench.jsonl"], ["pool.txt"], ["bench.jsonl", "pool.txt"]])
+def test_quickstart_overwrites_nothing_and_names_what_is_there(tmp_path, there):
+    for name in there:
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError) as error:
+        write_quickstart(tmp_path)
+    assert all((str(tmp_path / name) in str(error.value)) is (name in there) for name in ("bench.jsonl", "pool.txt"))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(there, "mine")
+
+
+def test_a_dangling_link_is_something_that_is_there(tmp_path):
+    (tmp_path / "pool.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"pool\.txt"):
+        write_quickstart(tmp_path)
+
+
+def test_a_folder_that_is_a_file_is_a_message_and_not_a_traceback(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BackendError, match="cannot be written"):
+        write_quickstart(tmp_path / "file")
+
+
+def test_the_command_prints_its_files_and_a_next_command_that_a_shell_takes(tmp_path, capsys):
+    folder = tmp_path / "a bench; it's mine"
+    assert quickstart([str(folder)]) == 0
+    *wrote, following = capsys.readouterr().out.splitlines()
+    assert wrote == [f"wrote {folder / 'bench.jsonl'}", f"wrote {folder / 'pool.txt'}"]
+    words = shlex.split(following.removeprefix("next: "))
+    assert words == [
+        "bin/per-source-eval.py", "grade", "--input", str(folder / "bench.jsonl"),
+        "--metric", "ndcg@5", "--pool", str(folder / "pool.txt"),
+    ]  # fmt: skip
+    assert Path(words[3]).is_file()
+
+
+@given(seed=SEEDS)
+def test_no_cheater_knows_the_query(seed):
+    # Exchanging answers between two queries of a stratum changes no cheater's lists: they come from counts alone.
+    bench, pool = sample_bench(seed)
+    first, other = next(
+        (i, j)
+        for i in range(50)
+        for j in range(i)
+        if bench.strata[i] == bench.strata[j] and bench.gold[i] != bench.gold[j]
+    )
+    gold = list(bench.gold)
+    gold[first], gold[other] = gold[other], gold[first]
+    exchanged = type(bench)(bench.retrieved, gold, bench.rel, bench.strata)
+    for cheater in CHEATERS.values():
+        assert predicted(bench, pool, cheater, seed).retrieved == predicted(exchanged, pool, cheater, seed).retrieved
+
+
+def test_cheaters_return_distinct_items_of_the_pool():
+    bench, pool = sample_bench()
+    for cheater in CHEATERS.values():
+        lists = predicted(bench, pool, cheater).retrieved
+        assert len(lists) == 50
+        assert all(1 <= len(items) == len(set(items)) <= DEPTH and set(items) <= set(pool) for items in lists)
+
+
+def test_marginal_matched_draws_begin_with_an_answer_as_often_as_it_is_asked_for():
+    bench, pool = sample_bench()
+    drawn = Counter(
+        items[0]
+        for seed in range(100)
+        for items in predicted(bench, pool, CHEATERS["marginal-matched"], seed).retrieved
+    )
+    shares = {label: count / 5000 for label, count in drawn.items()}
+    assert shares == pytest.approx({label: count / 50 for label, count in Counter(bench.gold).items()}, abs=0.02)
+
+
+def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
+    bench, pool = sample_bench()
+    lists = predicted(bench, pool, CHEATERS["source-prior"]).retrieved
+    by_stratum = dict(zip(bench.strata, lists, strict=True))
+    assert by_stratum["schools"] == [
+        "hr201-school-lunch",
+        "hr202-reading-rooms",
+        "hr203-chalk-dust",
+        "hr204-bell-times",
+        "hr205-swim-lessons",
+    ]
+    assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
+
+
+def test_without_strata_the_source_prior_is_the_popularity_list():
+    bench, pool = sample_bench()
+    pooled = type(bench)(bench.retrieved, bench.gold, bench.rel, None)
+    assert predicted(pooled, pool, CHEATERS["source-prior"]) == predicted(pooled, pool, CHEATERS["popularity"])
+
+
+def test_the_oracle_gives_the_answer_and_popular_orders_ties_by_name():
+    bench, pool = sample_bench()
+    assert predicted(bench, pool, oracle).retrieved == [[gold] for gold in bench.gold]
+    assert popular(["b", "a", "c", "c"]) == ["c", "a", "b"]
+
+
+def graded(bench, pool, strata=None, seed=2026):
+    return four_null_gate(
+        bench.retrieved, bench.gold, bench.rel, "ndcg@5", item_pool=pool, strata=strata, n_trials=999, seed=seed
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gate_passes_the_engine_and_the_oracle_in_every_stratum_and_no_cheater(seed):
+    bench, pool = sample_bench(seed)
+    for good in (bench, predicted(bench, pool, oracle)):
+        found = graded(good, pool, bench.strata)
+        assert [found["verdict"], *(part["verdict"] for part in found["strata"].values())] == ["pass"] * 3
+    for name in ("constant", "popularity", "source-prior"):
+        assert graded(predicted(bench, pool, CHEATERS[name]), pool, bench.strata)["verdict"] == "fail"
+
+
+@pytest.mark.parametrize("name", ["random", "marginal-matched"])
+def test_lists_drawn_without_the_query_pass_in_less_than_one_draw_of_twenty(name):
+    bench, pool = sample_bench()
+    verdicts = [graded(predicted(bench, pool, CHEATERS[name], seed), pool)["verdict"] for seed in range(60)]
+    assert verdicts.count("pass") <= 3
+
+
+def test_the_source_prior_passes_where_nobody_names_the_strata():
+    bench, pool = sample_bench()
+    assert graded(predicted(bench, pool, CHEATERS["source-prior"]), pool)["verdict"] == "pass"
+
+
+def table(story):
+    """Name, score, deltas, marks and verdict of every row of the story."""
+    number = r"[+−-]\d\.\d\d"
+    row = re.compile(rf"^(.+?) +(\d\.\d\d)  ((?:{number} \S+ *){{4}}) ([A-Z]+)$", re.MULTILINE)
+    return [
+        (name, float(score), re.findall(number, cells), re.findall(rf"{number} (\S+)", cells), verdict)
+        for name, score, cells, verdict in row.findall(story)
+    ]
+
+
+def test_the_story_ends_as_it_is_told():
+    rows = table(mira_story(Signs()))
+    assert [(name.split(",")[0], verdict) for name, *_, verdict in rows] == [
+        ("Mira", "FAIL"),
+        ("an engine", "PASS"),
+        ("an oracle", "PASS"),
+        ("Theo", "PASS"),
+        ("Theo", "FAIL"),
+        ("the engine", "PASS"),
+    ]
+    assert [score for _, score, *_ in rows][2] == 1
+    assert rows[0][2][3] == "+0.00", "an unvarying answer has nothing over null D"
+    assert rows[4][2][3] == "+0.00", "a subject's favourites have nothing over null D within subjects"
+    assert all(("✗" in marks) is (verdict == "FAIL") for *_, marks, verdict in rows)
+
+
+def test_the_figures_of_the_story_are_those_of_the_gate():
+    bench, pool = sample_bench()
+    found = graded(predicted(bench, pool, CHEATERS["constant"]), pool)
+    (name, score, deltas, *_), *_ = table(mira_story(Signs(minus="-")))
+    assert name == "Mira, always hr101-night-ferry"
+    assert score == round(found["real_mean"], 2)
+    assert [float(delta) for delta in deltas] == pytest.approx(list(found["deltas"].values()), abs=0.005)
+
+
+def test_a_gate_that_changes_its_mind_changes_the_story(monkeypatch):
+    def failing(*arguments, **named):
+        return {**four_null_gate(*arguments, **named), "verdict": "fail", "verdicts": dict.fromkeys("ABCD", "fail")}
+
+    monkeypatch.setattr("runner.tools.grade.grade.four_null_gate", failing)
+    assert {(verdict, *marks) for *_, marks, verdict in table(mira_story(Signs()))} == {("FAIL", *"✗✗✗✗")}
+
+
+def test_the_story_is_plain_where_signs_are():
+    story = mira_story(ASCII)
+    assert story.isascii()
+    assert max(len(line) for line in story.split("\n")) <= 101
+    assert [line for line in story.split("\n") if line != line.rstrip()] == []

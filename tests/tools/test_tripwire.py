@@ -1,0 +1,660 @@
+"""The tripwire: VaultMind's cases, the loopholes that it closes, runs as files, and the demo's committed snapshots."""
+
+import json
+import shutil
+from fractions import Fraction
+from functools import partial
+
+import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from runner.base.canonical import file_sha256, json_bytes, slug
+from runner.base.errors import BackendError, InputError
+from runner.base.records import Hit, Run, Span
+from runner.commands.tripwire import tripwire
+from runner.embed.backends import LocalBackend
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.lock import write_lock
+from runner.eval_set.runs import run_bytes
+from runner.eval_set.version import CHECKOUT, Workspace, load_corpus, load_queries, open_version
+from runner.retrieve.make_runs import CellRuns
+from runner.tools.tripwire.runs import noise_tolerance, read_rankings
+from runner.tools.tripwire.tripwire import (
+    GoldenQuery,
+    QueryResult,
+    Report,
+    changes,
+    compare_to_snapshot,
+    falls,
+    hit_at_k,
+    load_golden,
+    load_snapshot,
+    rankings_report,
+    reciprocal_rank,
+    run_tripwire,
+)
+from samplers.corpus.parse import read_corpus
+from tests.conftest import called
+
+EXAMPLE = CHECKOUT / "eval-sets" / "demo" / "tripwire"
+GOLDEN = [
+    GoldenQuery(name="q01", text="Who lends money after a frost?", expected=["d1"]),
+    GoldenQuery(name="q02", text="buses at night", expected=["d2", "d3"]),
+]
+
+
+@pytest.fixture(name="vectors")
+def _vectors(shared):
+    return json.loads((shared / "vectors" / "parity.json").read_bytes())["vaultmind_baseline"]
+
+
+@pytest.mark.shared
+def test_measures_are_those_of_vaultmind(vectors):
+    for case in vectors["hit_at_k"]:
+        assert hit_at_k(case["results"], case["expected"], case["k"]) == case["out"]
+    for case in vectors["reciprocal_rank"]:
+        assert reciprocal_rank(case["results"], case["expected"]) == pytest.approx(case["out"], abs=1e-15)
+
+
+def told(case):
+    """A report of a parity case, which names neither texts nor documents; unchecked, since some hold no query."""
+    queries = [
+        QueryResult.model_construct(text=row["name"], expected=["d1"], result_ids=[], **row) for row in case["queries"]
+    ]
+    return Report.model_construct(
+        k=case["k"], limit=10, queries=queries, hit_at_k=float(case["hit_at_k"]), mrr=float(case["mrr"])
+    )
+
+
+DELIBERATELY_ELSE = {
+    "query deleted from current": "is in the snapshot alone",  # a worse query could be deleted to pass
+    "query new in current": "is not in the snapshot",  # it would move the means and be held to nothing
+    "duplicate snapshot names: last wins": "is twice in the snapshot",  # the first of the two would be held to nothing
+    "NaN current passes": "cannot convert float NaN",  # NaN is below nothing
+    "tolerance 1 hides everything": "less than 1",  # no measure can fall by more
+}
+"""Cases that VaultMind lets pass; here they are errors, each for the reason beside it."""
+
+
+@pytest.mark.shared
+def test_comparisons_are_those_of_vaultmind_but_for_what_it_lets_pass(vectors):
+    seen = set()
+    for case in vectors["compare"]:
+        current, snapshot = told(case["current"]), told(case["snapshot"])
+        if case["case"] in DELIBERATELY_ELSE:
+            seen.add(case["case"])
+            assert case["out"] == {"ok": True, "regressions": []}
+            with pytest.raises((InputError, ValueError), match=DELIBERATELY_ELSE[case["case"]]):
+                compare_to_snapshot(current, snapshot, case["tolerance"])
+        elif "error" in case["out"]:
+            with pytest.raises(InputError) as caught:
+                compare_to_snapshot(current, snapshot, case["tolerance"])
+            assert str(caught.value).startswith(case["out"]["error"])
+        else:
+            diff = compare_to_snapshot(current, snapshot, case["tolerance"])
+            assert {"ok": diff.ok, "regressions": list(diff.regressions)} == case["out"], case["case"]
+    assert seen == DELIBERATELY_ELSE.keys()
+
+
+def report(*rows, k=5, limit=10):
+    """A report of queries given as (name, results), each expecting "right"."""
+    golden = [GoldenQuery(name=name, text=f"text of {name}", expected=["right"]) for name, _ in rows]
+    return rankings_report(dict(rows), golden, k=k, limit=limit)
+
+
+def at(rank):
+    """Ten documents, with the right one at a rank, or without it for 0."""
+    return ["right" if place == rank else f"wrong{place}" for place in range(1, 11)]
+
+
+RANKS = st.lists(st.integers(0, 10), min_size=1, max_size=6)
+IDS = st.lists(st.sampled_from("abcdef"), max_size=8)
+
+
+@given(IDS, IDS, st.integers(1, 10))
+def test_a_hit_is_a_reciprocal_rank_of_at_least_one_in_k(results, expected, k):
+    found = reciprocal_rank(results, expected)
+    assert hit_at_k(results, expected, k) == (found >= 1 / k)
+    assert found in {0.0, *(1 / rank for rank in range(1, len(results) + 1))}
+    assert found == reciprocal_rank(results, expected[::-1])
+
+
+@given(RANKS)
+def test_nothing_falls_against_itself_or_where_every_rank_is_better(ranks):
+    before = report(*((f"q{i}", at(rank)) for i, rank in enumerate(ranks)))
+    better = report(*((f"q{i}", at(max(rank - 1, 1))) for i, rank in enumerate(ranks)))
+    for now in (before, better):
+        diff = compare_to_snapshot(now, before, 0)
+        assert (diff.ok, diff.regressions, diff.fallen) == (True, (), ())
+
+
+@given(RANKS, st.data(), st.integers(0, 999).map(lambda n: n / 1000))
+def test_it_fires_exactly_where_some_measure_fell_by_more_than_the_tolerance(ranks, data, tolerance):
+    later = data.draw(st.lists(st.integers(0, 10), min_size=len(ranks), max_size=len(ranks)))
+
+    def measures(row):
+        hits = [Fraction(0 < rank <= 5) for rank in row]
+        return [*zip(hits, (Fraction(1, rank) if rank else Fraction(0) for rank in row), strict=True)]
+
+    then, now = measures(ranks), measures(later)
+    limit = Fraction(str(tolerance))
+    drops = [a - b for old, new in zip(then, now, strict=True) for a, b in zip(old, new, strict=True)]
+    assume(all(abs(drop - limit) > Fraction(1, 10**6) or drop == limit for drop in drops))
+    diff = compare_to_snapshot(
+        report(*((f"q{i}", at(rank)) for i, rank in enumerate(later))),
+        report(*((f"q{i}", at(rank)) for i, rank in enumerate(ranks))),
+        tolerance,
+    )
+    per_query = [text for text in diff.regressions if text.startswith("query ")]
+    assert len(per_query) == sum(drop > limit for drop in drops)
+    assert diff.ok == (not per_query)  # a mean never falls by more than its most fallen query
+    assert set(diff.fallen) == {f"q{i // 2}" for i, drop in enumerate(drops) if drop > limit}
+
+
+@pytest.mark.parametrize("cents", range(2, 101))
+def test_a_fall_of_exactly_the_tolerance_never_fires(cents):
+    def means(value):
+        return Report.model_construct(k=5, limit=10, queries=[], hit_at_k=value, mrr=value)
+
+    assert falls(means((cents - 2) / 100), means(cents / 100), 0.02).ok
+    assert not falls(means((cents - 2) / 100 - 1e-9), means(cents / 100), 0.02).ok
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_document_is_a_hit_without_a_cutoff(k):
+    assert hit_at_k(["d1", "d2"], ["d1"], k) == 0.0
+
+
+def test_the_order_of_expected_documents_says_nothing():
+    def once(expected):
+        golden = [GoldenQuery(name="q", text="t", expected=expected)]
+        return rankings_report({"q": ["c", "b", "a"]}, golden)
+
+    assert once(["a", "b"]).mrr == once(["b", "a"]).mrr == 0.5
+    assert compare_to_snapshot(once(["a", "b"]), once(["b", "a"])).ok
+
+
+def edited(found, **changed):
+    """A report whose first query is another one, with the same results."""
+    first = found.queries[0].model_copy(update=changed)
+    return found.model_copy(update={"queries": [first, *found.queries[1:]]})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: report(("b", at(1))), 'query "a" is in the snapshot alone'),
+        (lambda found: report(("a", at(1)), ("b", at(1)), ("c", at(1))), 'query "c" is not in the snapshot'),
+        (lambda found: edited(found, name="z"), 'query "z" is not in the snapshot'),
+        (lambda found: edited(found, text="easier"), 'query "a" had the text "text of a"'),
+        (lambda found: edited(found, expected=["right", "wrong1"]), 'query "a" expected right'),
+        (lambda found: edited(found, name="b"), 'query "b" is twice in the golden queries'),
+        (lambda found: report(("a", at(1)), ("b", at(1)), limit=9), "limit 9 instead of 10"),
+        (lambda found: report(("a", at(1)), ("b", at(1)), k=4), "k mismatch: snapshot k=5, current k=4"),
+    ],
+)
+def test_what_cannot_be_compared_is_an_error_that_says_how_to_accept_it(change, said):
+    snapshot = report(("a", at(2)), ("b", at(2)))
+    with pytest.raises(InputError) as caught:
+        compare_to_snapshot(change(snapshot), snapshot)
+    assert said in str(caught.value)
+    assert "run `tripwire update`" in str(caught.value)
+
+
+@pytest.mark.parametrize("tolerance", [-0.01, 1.0, float("nan"), float("inf")])
+def test_a_tolerance_that_compares_nothing_is_a_value_error(tolerance):
+    with pytest.raises(ValueError, match="tolerance"):
+        compare_to_snapshot(report(("a", at(1))), report(("a", at(1))), tolerance)
+
+
+def test_a_retriever_is_asked_every_text_once_and_its_first_ids_count():
+    asked = []
+
+    def retriever(text):
+        asked.append(text)
+        return ("d9", "d3", *map(str, range(20)), "d1")
+
+    found = run_tripwire(retriever, GOLDEN, k=1, limit=10)
+    assert asked == [query.text for query in GOLDEN]
+    assert [len(row.result_ids) for row in found.queries] == [10, 10]
+    assert [row.reciprocal_rank for row in found.queries] == [0.0, 0.5]
+    assert (found.hit_at_k, found.mrr) == (0.0, 0.25)
+
+
+def test_a_retriever_that_fails_on_one_query_ends_the_run_and_the_query_is_named():
+    def retriever(text):
+        if text == GOLDEN[1].text:
+            raise TimeoutError("no answer")
+        return ["d1"]
+
+    with pytest.raises(BackendError, match=r'query "q02" \("buses at night"\): TimeoutError: no answer'):
+        run_tripwire(retriever, GOLDEN)
+
+
+def test_a_query_without_results_scores_0_and_stays_in_the_mean():
+    found = run_tripwire(lambda text: ["d1"] if "frost" in text else [], GOLDEN)
+    assert (found.hit_at_k, found.mrr) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("answer", ["d1", None, {"d1"}, [1], [""], ["d1", None], ["\ud800"], (i for i in ["d1"])])
+def test_an_answer_that_is_no_sequence_of_ids_is_an_input_error_that_names_the_query(answer):
+    with pytest.raises(InputError, match='query "q01"'):
+        run_tripwire(lambda text: answer, GOLDEN)
+
+
+@pytest.mark.parametrize(("k", "limit"), [(0, 10), (-1, 10), (5, 4)])
+def test_a_cutoff_that_is_none_is_a_value_error(k, limit):
+    with pytest.raises(ValueError, match="k must be from 1 to limit"):
+        run_tripwire(lambda text: [], GOLDEN, k=k, limit=limit)
+    with pytest.raises(ValueError, match="no golden queries"):
+        run_tripwire(lambda text: [], [])
+
+
+def write_golden(path, golden=GOLDEN):
+    path.write_text(yaml.safe_dump([query.model_dump() for query in golden], allow_unicode=True))
+    return path
+
+
+def test_golden_queries_are_read_as_a_list_or_below_queries(tmp_path):
+    path = write_golden(tmp_path / "golden.yaml")
+    assert load_golden(path) == GOLDEN
+    path.write_text(yaml.safe_dump({"queries": yaml.safe_load(path.read_text())}))
+    assert load_golden(path) == GOLDEN
+
+
+ENTRY = "- {name: a, text: t, expected: [d]}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "has no queries"),
+        ("# nothing\n", "has no queries"),
+        ("[]", "has no queries"),
+        ("queries: []", "has no queries"),
+        ("queries:", "has no queries"),
+        ("text", "a list of queries"),
+        ("queries: text", "a list of queries"),
+        ("queries: {a: b}", "a list of queries"),
+        ("{queries: [], more: []}", "a list of queries"),
+        (ENTRY + "- text", "entry 2"),
+        (ENTRY + "- {name: b, text: t}", "entry 2: expected"),
+        (ENTRY + "- {name: b, text: t, expected: []}", "entry 2: expected"),
+        (ENTRY + "- {name: b, text: t, expected: d}", "entry 2: expected"),
+        (ENTRY + "- {name: b, text: t, expected: [1]}", "entry 2: expected.0"),
+        (ENTRY + "- {name: b, text: t, expected: ['']}", "entry 2: expected.0"),
+        (ENTRY + "- {name: 2, text: t, expected: [d]}", "entry 2: name"),
+        (ENTRY + "- {name: no, text: t, expected: [d]}", "entry 2: name"),
+        (ENTRY + "- {name: ' ', text: t, expected: [d]}", "entry 2: name"),
+        (ENTRY + "- {name: b, text: '', expected: [d]}", "entry 2: text"),
+        (ENTRY + '- {name: b, text: "\\ud800", expected: [d]}', "golden.yaml"),
+        (ENTRY + "- {name: b, text: t, expected: [d], k: 3}", "entry 2: k"),
+        (ENTRY + ENTRY, '"a" names two entries'),
+        ("- {name: a, name: b", "is not YAML"),
+        ("- !!python/object/apply:os.getcwd []", "is not YAML"),
+        ("[" * 1100, "is not YAML"),
+    ],
+)
+def test_a_wrong_golden_file_is_an_input_error_that_names_file_and_entry(tmp_path, content, said):
+    path = tmp_path / "golden.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_golden(path)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_missing_golden_file_is_an_input_error(tmp_path):
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(InputError, match=path.name):
+            load_golden(path)
+
+
+def test_a_snapshot_is_read_back_as_it_was_written(tmp_path):
+    found = report(("a", at(3)), ("b", at(0)), ("c", at(7)))
+    path = tmp_path / "snapshot.json"
+    path.write_bytes(json_bytes(found.model_dump()))
+    again = load_snapshot(path)
+    assert changes(found, again) == []
+    assert compare_to_snapshot(found, again, 0).ok
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda s: s.update(hit_at_k=0.1), "was edited"),
+        (lambda s: s.update(mrr=0.1), "was edited"),
+        (lambda s: s["queries"][0].update(reciprocal_rank=0.1), "was edited"),
+        (lambda s: s["queries"][0]["result_ids"].reverse(), "was edited"),
+        (lambda s: s["queries"].append(s["queries"][0]), "was edited"),
+        (lambda s: s["queries"].pop(), "was edited"),
+        (lambda s: s.update(k=1), "was edited"),
+        (lambda s: s.update(k=11), "was edited"),
+        (lambda s: s.update(limit=3, k=3), "was edited"),
+        (lambda s: s.update(mrr=float("nan")), "mrr"),
+        (lambda s: s["queries"][0].update(hit_at_k=float("inf")), "queries.0.hit_at_k"),
+        (lambda s: s["queries"][0].update(hit_at_k=True), "queries.0.hit_at_k"),
+        (lambda s: s.update(queries=[]), "queries"),
+        (lambda s: s.update(more=1), "more"),
+        (lambda s: s.pop("limit"), "limit"),
+        (lambda s: s.update(k=0), "k: "),
+    ],
+)
+def test_a_snapshot_that_a_hand_edited_is_an_input_error(tmp_path, edit, said):
+    told = json.loads(json_bytes(report(("a", at(2)), ("b", at(4))).model_dump()))
+    edit(told)
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(told))
+    with pytest.raises(InputError) as caught:
+        load_snapshot(path)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+RUN = Run(
+    "bm25 x whole_doc",
+    {
+        "q01": (Hit("d1", 3.0, Span(0, 1)), Hit("d2", 2.0, Span(0, 1))),
+        "q02": (Hit("d9", 2.0, Span(0, 1)), Hit("d3", 1.0, Span(0, 1))),
+    },
+)
+
+
+call = partial(called, tripwire)
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path):
+    """Golden queries, a run file outside of any version, and where a snapshot goes."""
+    run = tmp_path / "run.tsv"
+    run.write_bytes(run_bytes(RUN))
+    return write_golden(tmp_path / "golden.yaml"), run, tmp_path / "snapshot.json"
+
+
+def arguments(files, action="check", **more):
+    golden, run, snapshot = files
+    flags = {"--run": run, "--snapshot": snapshot} | {f"--{name}": value for name, value in more.items()}
+    return [action, golden, *(part for flag in flags.items() for part in flag)]
+
+
+def test_update_then_check_is_nothing_and_a_worse_run_fires(files, capsys):
+    _, run, snapshot = files
+    assert call(*arguments(files))[0] == 2
+    assert not snapshot.exists()
+    assert call(*arguments(files, "update")) == (0, "")
+    assert capsys.readouterr().out == f"{snapshot}: a first snapshot, of 2 golden queries\n"
+    before = snapshot.read_bytes()
+    assert call(*arguments(files)) == (0, "")
+    kept = f"nothing fell by more than 0.02 below {snapshot}"
+    assert capsys.readouterr().out == f"✓ 2 golden queries: hit@5 1.00, mrr 0.75; {kept}\n"
+    run.write_bytes(run_bytes(Run(RUN.cell, RUN.hits | {"q01": RUN.hits["q01"][1:]})))
+    assert call(*arguments(files), "--ascii") == (1, "")
+    assert capsys.readouterr().out.splitlines() == [
+        f"[x] the tripwire fired: hit@5 0.50, mrr 0.25; against {snapshot}, tolerance 0.02",
+        "  aggregate hit_at_k dropped: 1.00 -> 0.50 (tolerance 0.02)",
+        "  aggregate mrr dropped: 0.75 -> 0.25 (tolerance 0.02)",
+        '  query "q01" hit_at_k dropped: 1.00 -> 0.00 (tolerance 0.02)',
+        '  query "q01" reciprocal_rank dropped: 1.00 -> 0.00 (tolerance 0.02)',
+        "  q01 before: d1, d2",
+        "  q01 after: d2",
+    ]
+    assert snapshot.read_bytes() == before
+    assert call(*arguments(files), "--json") == (1, "")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ok"] is False
+    assert len(answer["regressions"]) == 4
+    assert answer["fallen"] == [{"name": "q01", "before": ["d1", "d2"], "after": ["d2"]}]
+    assert answer["report"]["mrr"] == 0.25
+
+
+def test_update_prints_what_it_changes_and_says_where_nothing_does(files, capsys):
+    golden, run, snapshot = files
+    call(*arguments(files, "update"))
+    stamp = snapshot.stat().st_mtime_ns
+    capsys.readouterr()
+    assert call(*arguments(files, "update")) == (0, "")
+    assert capsys.readouterr().out == f"{snapshot}: nothing changed\n"
+    assert snapshot.stat().st_mtime_ns == stamp
+    run.write_bytes(run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"][1:], "q03": RUN.hits["q02"]})))
+    write_golden(golden, [GOLDEN[0], GoldenQuery(name="q03", text="new", expected=["d9"])])
+    assert call(*arguments(files))[0] == 2
+    assert call(*arguments(files, "update", limit=5)) == (0, "")
+    assert capsys.readouterr().out.splitlines() == [
+        f"{snapshot}: written",
+        "  limit 5 instead of 10",
+        '  query "q03" is not in the snapshot',
+        '  query "q02" is in the snapshot alone',
+        "  aggregate hit_at_k: 1.00 -> 0.50",
+        "  aggregate mrr: 0.75 -> 0.50",
+        '  query "q01" hit_at_k: 1.00 -> 0.00',
+        '  query "q01" reciprocal_rank: 1.00 -> 0.00',
+        '  query "q01" results: d1, d2 -> d2',
+    ]
+    assert call(*arguments(files, limit=5)) == (0, "")
+
+
+def test_update_overwrites_nothing_but_a_snapshot(files):
+    snapshot = files[2]
+    for content in ("{}", "text", '{"k": 5}'):
+        snapshot.write_text(content)
+        assert call(*arguments(files, "update"))[0] == 2
+        assert snapshot.read_text() == content
+
+
+def test_a_trec_run_is_read_as_well(files):
+    _, run, snapshot = files
+    assert call(*arguments(files, "update")) == (0, "")
+    before = snapshot.read_bytes()
+    run.write_text("q02 Q0 d3 2 1.0 tag\nq02 Q0 d9 1 2.0 tag\nq01 Q0 d2 2 0.5 tag\nq01 Q0 d1 1 0.75 tag\n")
+    assert call(*arguments(files)) == (0, "")
+    snapshot.unlink()
+    call(*arguments(files, "update"))
+    assert snapshot.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "q01 Q0 d1 1 1.0 tag\n", "text", "query_id\trank\n"])
+def test_a_run_without_a_golden_query_or_without_form_is_an_input_error(files, content):
+    files[1].write_text(content)
+    code, said = call(*arguments(files, "update"))
+    assert code == 2
+    assert str(files[1]) in said
+
+
+def test_a_query_without_a_line_in_a_bare_run_is_an_error_since_it_may_never_have_been_asked(files):
+    files[1].write_bytes(run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"]})))
+    code, said = call(*arguments(files, "update"))
+    assert code == 2
+    assert "has no query q02" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"k": 0}, "1 <= k <= limit"),
+        ({"k": 11}, "1 <= k <= limit"),
+        ({"tolerance": "much"}, "neither a number nor 'noise'"),
+        ({"tolerance": "nan"}, "compares nothing"),
+        ({"tolerance": "1"}, "compares nothing"),
+        ({"tolerance": "-0.1"}, "compares nothing"),
+        ({"tolerance": "noise"}, ""),
+        ({"results": "results.json"}, ""),
+        ({"source": "demo"}, ""),
+        ({"cell": "bm25 x whole_doc"}, ""),
+        ({"run": "-"}, "not from standard input"),
+        ({"run": "none.tsv"}, "none.tsv does not exist"),
+    ],
+)
+def test_wrong_flags_are_exit_2(files, more, said):
+    call(*arguments(files, "update"))
+    code, heard = call(*arguments(files, **more))
+    assert code == 2
+    assert said in heard
+
+
+def floor(**changed):
+    difference = {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 1, "ties": 0, "losses": 1}
+    return {"cell": "a x b", "difference": difference, "max_change": 0.25, "queries_changed": 2} | changed
+
+
+def test_the_tolerance_can_be_the_measured_noise(files, tmp_path, capsys):
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"noise_floor": floor(max_change=0.5)}))
+    assert noise_tolerance(results) == (0.5, "a x b")
+    call(*arguments(files, "update"))
+    run = files[1]
+    swapped = (Hit("d2", 3.0, Span(0, 1)), Hit("d1", 2.0, Span(0, 1)))
+    run.write_bytes(run_bytes(Run(RUN.cell, RUN.hits | {"q01": swapped})))
+    assert call(*arguments(files)) == (1, "")
+    capsys.readouterr()
+    assert call(*arguments(files, tolerance="noise", results=results)) == (0, "")
+    assert "by more than 0.5 (A/A noise of a x b) below" in capsys.readouterr().out
+    results.write_text(json.dumps({"noise_floor": floor(max_change=0.499)}))
+    assert call(*arguments(files, tolerance="noise", results=results)) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{}, [], {"noise_floor": None}, {"noise_floor": {}}, {"noise_floor": floor(max_change=float("nan"))}]
+    + [{"noise_floor": floor(max_change=value)} for value in (1.0, 7.0, -0.1, "0.1")],
+)
+def test_a_noise_floor_that_is_none_is_an_input_error(files, tmp_path, content):
+    call(*arguments(files, "update"))
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps(content))
+    assert call(*arguments(files, tolerance="noise", results=results))[0] == 2
+
+
+def demo_version(folder):
+    """A copy of the demo's committed version, without documents or runs."""
+    v1 = folder / "demo" / "v1"
+    shutil.copytree(
+        CHECKOUT / "eval-sets" / "demo" / "v1", v1, ignore=shutil.ignore_patterns("runs", "cells", "*.html")
+    )
+    for name in ("results.json", "decision.json", "lock.json", "receipt.json"):
+        (v1 / name).unlink(missing_ok=True)
+    return open_version(Workspace(CHECKOUT, v1.parent, folder / "work", folder / "cache"), SOURCES["demo"])
+
+
+@pytest.fixture(name="bm25", scope="module")
+def _bm25(tmp_path_factory):
+    """The demo's version with the run of `bm25 x whole_doc`, retrieved from the committed bills."""
+    version = demo_version(tmp_path_factory.mktemp("bm25"))
+    sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
+    runs = CellRuns(
+        version, lambda: [d for d in documents if d.doc_id in sampled], LocalBackend(lambda name: pytest.fail(name))
+    )
+    runs.record("bm25 x whole_doc")
+    return version
+
+
+def of_the_demo(version, action="check", cell="bm25 x whole_doc", snapshot=None):
+    where = [f"--eval-set-path={version.folder.parent}", f"--cell={cell}"]
+    return [action, EXAMPLE / "golden.yaml", "--source=demo", *where, "--snapshot", snapshot or committed(cell)]
+
+
+def committed(cell):
+    return EXAMPLE / f"{slug(cell)}.json"
+
+
+def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(bm25, capsys):
+    code, said = call(*of_the_demo(bm25))
+    assert (code, said) == (0, ""), capsys.readouterr().out
+
+
+def test_the_demos_tripwire_fires_for_bm25_that_ignores_the_query(bm25, tmp_path, capsys):
+    version = demo_version(tmp_path)
+    shutil.copytree(bm25.folder, version.folder, dirs_exist_ok=True)
+    queries = load_queries(version.queries_path)
+    order = sorted({row.doc_id for row in load_corpus(version.corpus_path)[1]})
+    hits = tuple(Hit(doc_id, 100.0 - place, Span(0, 1)) for place, doc_id in enumerate(order))
+    write_run(version, Run("bm25 x whole_doc", {query.query_id: hits for query in queries}))
+    assert call(*of_the_demo(version)) == (1, "")
+    assert "aggregate mrr dropped" in capsys.readouterr().out
+
+
+def write_run(version, run):
+    """A run in a version's record, named by its cell's file."""
+    version.run_path(run.cell).write_bytes(run_bytes(run))
+    told = json.loads(version.cell_path(run.cell).read_bytes())
+    told["run_sha256"] = file_sha256(version.run_path(run.cell))
+    version.cell_path(run.cell).write_bytes(json_bytes(told))
+
+
+def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
+    version = open_version(Workspace(CHECKOUT, EXAMPLE.parent, EXAMPLE, EXAMPLE), SOURCES["demo"])
+    assert version.folder == EXAMPLE.parent / "v1"
+    texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
+    best = {}
+    for line in version.labels_path.read_text().splitlines():
+        label = json.loads(line)
+        if label["grade"] == 3:
+            best.setdefault(label["query_id"], []).append(label["doc_id"])
+    golden = load_golden(EXAMPLE / "golden.yaml")
+    assert [query.text for query in golden] == [texts[query.name] for query in golden]
+    assert [query.expected for query in golden] == [sorted(best[query.name]) for query in golden]
+
+
+@pytest.mark.parametrize("cell", ["bm25 x whole_doc", "minilm-l6-v2 x fixed_token_512_50"])
+def test_a_committed_snapshot_is_of_the_golden_queries(cell):
+    snapshot = load_snapshot(committed(cell))
+    golden = load_golden(EXAMPLE / "golden.yaml")
+    same = rankings_report({row.name: row.result_ids for row in snapshot.queries}, golden)
+    assert changes(same, snapshot) == []
+
+
+def test_a_run_in_its_version_is_held_to_queries_cell_and_lock(bm25, tmp_path):
+    version = demo_version(tmp_path)
+    shutil.copytree(bm25.folder, version.folder, dirs_exist_ok=True)
+    run = version.run_path("bm25 x whole_doc")
+    golden = load_golden(EXAMPLE / "golden.yaml")
+    assert read_rankings(run, golden, 10) == read_rankings(bm25.run_path("bm25 x whole_doc"), golden, 10)
+
+    other = GoldenQuery(name="q01", text="Which bill amends 14 M.C. 417?", expected=["BILLS-41hr101ih"])
+    with pytest.raises(InputError, match="q01 has another text than"):
+        read_rankings(run, [other], 10)
+    with pytest.raises(InputError, match="has no query q99"):
+        read_rankings(run, [other.model_copy(update={"name": "q99"})], 10)
+
+    queries = version.queries_path.read_bytes()
+    version.queries_path.write_bytes(queries + b"# edited\n")
+    with pytest.raises(InputError, match="made for other queries"):
+        read_rankings(run, golden, 10)
+    version.queries_path.write_bytes(queries)
+    before = run.read_bytes()
+    run.write_bytes(before[: before.rindex(b"\nq30")] + b"\n")
+    with pytest.raises(InputError, match="is not the run that"):
+        read_rankings(run, golden, 10)
+    run.write_bytes(before)
+    version.cell_path("bm25 x whole_doc").unlink()
+    assert call(*of_the_demo(version))[0] == 2
+
+
+def test_a_query_without_a_hit_in_a_versions_run_scores_0(bm25, tmp_path):
+    version = demo_version(tmp_path)
+    shutil.copytree(bm25.folder, version.folder, dirs_exist_ok=True)
+    write_run(version, Run("bm25 x whole_doc", {"q02": (Hit("BILLS-42hr238ih", 1.0, Span(0, 1)),)}))
+    golden = load_golden(EXAMPLE / "golden.yaml")
+    rankings = read_rankings(version.run_path("bm25 x whole_doc"), golden, 10)
+    assert rankings == {query.name: [] for query in golden}
+
+
+def test_a_changed_file_of_a_locked_version_is_exit_4(bm25, tmp_path):
+    version = demo_version(tmp_path)
+    shutil.copytree(bm25.folder, version.folder, dirs_exist_ok=True)
+    write_lock(version.folder)
+    assert call(*of_the_demo(version)) == (0, "")
+    (version.folder / "labels.jsonl").write_text("")
+    code, said = call(*of_the_demo(version))
+    assert code == 4
+    assert "labels.jsonl: changed" in said
+
+
+def test_a_run_that_is_not_there_names_the_command_that_makes_it(tmp_path):
+    version = demo_version(tmp_path)
+    code, said = call(*of_the_demo(version))
+    assert code == 2
+    assert f"bin/per-source-eval.py --source=demo --eval-set-path={version.folder.parent}" in said
+    assert call(*of_the_demo(version, cell="bm25"))[0] == 2
