@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from corpus import CHECKOUT
 
-from runner.base.records import Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, Chunk, Hit, Qrels, Run, Span
 from runner.base.store import Store
 from runner.decide.scale.law import Counts, Law
 from runner.decide.scale.places import placed
@@ -37,9 +37,7 @@ from runner.embed.probe import probed
 from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.version import cache_folder
 from runner.retrieve.bm25 import bm25_run
-from runner.retrieve.ranking import RUN_DEPTH
 from runner.retrieve.retrieve import RRF_K
-from runner.score.score import Qrels
 
 SPAN = Span(0, 1)
 SUBSAMPLES = 10

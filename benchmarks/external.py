@@ -24,7 +24,7 @@ from score import compare
 
 from runner.base.canonical import JSON, digest
 from runner.base.errors import BackendError
-from runner.base.records import Hit, ImportedCell, Query, Run, Side, Span
+from runner.base.records import RUN_DEPTH, Hit, ImportedCell, Query, Run, Side, Span
 from runner.base.store import MANIFEST, Store
 from runner.decide.cell_results import cell_results
 from runner.decide.results import control_results
@@ -33,10 +33,11 @@ from runner.embed.embed_chunks import embed
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.corpus import read_external
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.plan import CellFile, Plan
+from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import cache_folder, newest_version, source_of
 from runner.evening.external import ExternalEvaluation
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
 from runner.tools.matrix.published import load_published
 
@@ -126,8 +127,8 @@ def statistics_seconds(comparison: Comparison) -> dict[str, float]:
     parts: dict[str, Callable[[], object]] = {
         "scores": lambda: comparison.scores,
         "tests and guards": lambda: (comparison.tests, comparison.guards),
-        "intervals and null gates": lambda: cell_results(comparison),
-        "controls": lambda: control_results(comparison),
+        "intervals and null gates": lambda: cell_results(comparison, GradedGate.over(comparison)),
+        "controls": lambda: control_results(comparison, GradedGate.over(comparison)),
         "false alarms and winner's curse": lambda: (comparison.false_alarm(), comparison.best_gain_corrected()),
     }
     seconds = {}

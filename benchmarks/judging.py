@@ -28,7 +28,7 @@ from runner.base.canonical import jsonl_bytes, sha256, write_atomic
 from runner.base.records import Document, Hit, Query, Run, Span
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
-from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.version import Version, corpus_bytes
 from runner.judge.agreement.panel import agreement
 from runner.judge.answers import Importer

@@ -27,7 +27,7 @@ from runner.base.records import Side
 from runner.base.store import Store
 from runner.embed import embed_chunks
 from runner.embed.cost.budget import Meter
-from runner.embed.cost.options import RemoteOptions
+from runner.embed.cost.prices import RemoteOptions
 from runner.embed.encoder import Encoder, Grouping, InProcessEncoder, Matrix
 from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.encoder import ModalEncoder

@@ -21,8 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Chunk, Document, Span
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.base.records import RUN_DEPTH, Chunk, Document, Span
 from runner.substrate.checks import Expected, check_substrate
 from runner.substrate.chunks import Cut
 from runner.substrate.database import open_substrate

@@ -4,10 +4,10 @@
 
 Results are invented (tests/support/big_results.py). The peer of rendering is json.dumps of the same results, which
 writes the same figures without a page around them; that of opening is an empty page in the same browser. Each size is
-rendered in a process of its own, whose peak memory holds the interpreter, the results and the page. A page answers when the
-key "j", pressed as soon as the document is there, has taken the focus to the first query; the time runs from the start of
-the navigation and ends after the browser was asked, so that it is a few milliseconds too long. Without a browser that
-part is left out.
+rendered in a process of its own, whose peak memory holds the interpreter, the results and the page. A page answers
+when the key "j", pressed as soon as the document is there, has taken the focus to the first query; the time runs from
+the start of the navigation and ends after the browser was asked, so that it is a few milliseconds too long. Without a
+browser that part is left out.
 """
 
 import json

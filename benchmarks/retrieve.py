@@ -21,8 +21,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Chunk, Span
-from runner.retrieve.ranking import RUN_DEPTH, chunk_table
+from runner.base.records import RUN_DEPTH, Chunk, Span
+from runner.retrieve.ranking import chunk_table
 from runner.retrieve.retrieve import DenseArm, dense_run
 
 N_QUERIES = 25

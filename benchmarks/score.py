@@ -15,8 +15,7 @@ import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
 
-from runner.base.records import SCORE_UNIT, Hit, Run, Span
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
 from runner.score.score import score
 
 N_DOCUMENTS = 100_000

@@ -25,10 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT, Interval
+from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
-from runner.retrieve.ranking import Ints
 from runner.score.bootstrap import bootstrap_counts, mean_intervals
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain

@@ -24,16 +24,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runner.base.figures import shown
+from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
 from runner.decide.other_judges import judge_shortfalls, under_judge, under_other_judges
-from runner.decide.tiers import shown
-from runner.eval_set.shapes.judge_noise import CellUnderJudge, NoiseResult, PoweredCell
+from runner.eval_set.shapes.judges import CellUnderJudge, NoiseResult, PoweredCell
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
-from runner.score.score import Qrels
 from tests.support.judge_cases import evening, favouring, label, off_by_one, read_twice
 
 ALPHA, DRAWS, RESAMPLES, SHARES = 0.05, 400, 1000, (0.1, 0.3)

@@ -1,10 +1,89 @@
 """Figures as text: fixed places, signs, shares, and no finer than an interval allows."""
 
+import math
 import re
 
 from runner.base.canonical import JSON
 from runner.base.records import SCORE_UNIT
-from runner.decide.tiers import places_allowed
+
+MOST_PLACES = 4
+"""What thresholds compare."""
+
+
+def shown(value: float) -> float:
+    """A figure at the four places that the page shows and that every threshold compares.
+
+    The page reads results.json, which holds nine places: 0.01995000004 is 0.0199 there, not 0.0200.
+    """
+    return round(round(value, 9), 4)
+
+
+def p_text(p: float) -> str:
+    """A p-value at four places; one that would round to zero says so, since none is zero."""
+    return "<0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
+def p_telling(p: float, alpha: float) -> str:
+    """A p-value at two digits, and as many more as show on which side of `alpha` it lies; at most four places.
+
+    >>> p_telling(0.2072, 0.05), p_telling(0.0504, 0.05), p_telling(0.0031, 0.05), p_telling(0.00001, 0.05)
+    ('0.21', '0.0504', '0.0031', '<0.0001')
+    """
+    for digits in (2, 3):
+        told = round(p, digits)
+        if told >= 10.0 ** (1 - digits) and (told > alpha) == (shown(p) > alpha):
+            return f"{p:.{digits}f}"
+    return p_text(p)
+
+
+def whole_percent(share: float) -> str:
+    """A share that is not whole but would be printed as 0 or 100 % says so."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    return "more than 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def gain_text(value: float) -> str:
+    """A difference at four places with its sign; none is printed as -0.0000."""
+    return f"{shown(value) + 0.0:+.4f}"
+
+
+def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
+    """A mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
+    return [telling(each, bar, low, high) for each in (mean, low, high)]
+
+
+def telling(value: float, bar: float, low: float, high: float) -> str:
+    """A difference with its sign, at the places that its interval allows and as many more as show its side.
+
+    Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
+
+    >>> telling(0.0372, 0.02, -0.01, 0.08), telling(0.0194, 0.02, -0.03, 0.07), telling(-0.004, 0.02, -0.03, 0.07)
+    ('+0.04', '+0.019', '-0.004')
+    """
+    sides = _sides(shown(value), bar)
+    fitting = range(places_allowed(low, high), MOST_PLACES)
+    digits = next((number for number in fitting if _sides(round(value, number), bar) == sides), MOST_PLACES)
+    told = round(shown(value) if digits == MOST_PLACES else value, digits)
+    return f"{told:+.{digits}f}" if told else f"{0:.{digits}f}"
+
+
+def _sides(value: float, bar: float) -> tuple[bool, ...]:
+    return value > 0, value < 0, value > bar, value < bar
+
+
+def places_allowed(low: float, high: float) -> int:
+    """How many places of a figure its interval allows: two digits of the half width, one from 3.55 of the first.
+
+    At least one place and at most four; of an interval without width two where that is all of it.
+    """
+    half = abs(high - low) / 2
+    if half < 10.0**-MOST_PLACES:
+        return 2 if low == high == round(low, 2) else MOST_PLACES
+    exponent = math.floor(math.log10(half))
+    first = half / 10.0**exponent
+    return max(1, min(MOST_PLACES, -exponent + (1 if first < 3.55 else 0)))
+
 
 SHADES = 5
 

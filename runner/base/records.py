@@ -1,11 +1,17 @@
-"""What flows through the pipeline: frozen, validated on construction, in the field's own terms."""
+"""What flows through the pipeline: frozen, validated on construction, in the field's own terms.
+
+Arithmetic of spans of one text.
+"""
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.canonical import digest
 from runner.base.errors import InputError
@@ -289,3 +295,47 @@ class Interval:
 
     low: float
     high: float
+
+
+def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same characters as disjoint spans in text order; spans that touch become one."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        else:
+            found.append(span)
+    return tuple(found)
+
+
+def n_characters(spans: Iterable[Span]) -> int:
+    """How many characters disjoint spans hold."""
+    return sum(span.end - span.start for span in spans)
+
+
+def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
+    """How many characters lie in both; each side disjoint and in text order."""
+    shared = i = j = 0
+    while i < len(left) and j < len(right):
+        shared += max(0, min(left[i].end, right[j].end) - max(left[i].start, right[j].start))
+        if left[i].end <= right[j].end:
+            i += 1
+        else:
+            j += 1
+    return shared
+
+
+RUN_DEPTH = 100
+"""Documents kept a query, after every chunk was considered."""
+
+READ_TOKENS = 8192
+"""A reading list ends with the chunk that brings its tokens to this many."""
+
+Reading = Mapping[str, tuple[ChunkHit, ...]]
+"""For every query, the chunks that a reader of the ranking meets, best first."""
+
+Ints = NDArray[np.int64]
+
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""query_id -> doc_id -> grade."""

@@ -1,11 +1,14 @@
-"""Checking what a file says against its schema, with every problem named at its place."""
+"""Checking what a file says against its schema, with every problem named at its place.
+
+The kinds of value that schemas share.
+"""
 
 import reprlib
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from runner.base.errors import InputError
 
@@ -77,3 +80,13 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return len(text) == 10
+
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+Count = Annotated[int, Field(ge=0)]
+
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
+"""Low and high end of an interval."""

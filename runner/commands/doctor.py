@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.commands.backend_choice import choose_backend
 from runner.commands.flags.backend import add_backend_flags, check_backend_flags
-from runner.tools.console import answer_json, command_parser
-from runner.tools.symbols import show, signs_for
+from runner.tools.console import answer_json, command_parser, show, signs_for
 
 if TYPE_CHECKING:
     from runner.tools.doctor.doctor import Outcome

@@ -39,8 +39,7 @@ def export(arguments: Sequence[str]) -> int:
     outside_records(options.output, version.work, version.folder.parent, version.checkout / "eval-sets")
     results, receipt = _read(version)
     from runner.base.canonical import file_sha256
-    from runner.report.export import readings, write_tables
-    from runner.report.export_tables import tables
+    from runner.report.export import readings, tables, write_tables
 
     origin = {
         "source": results.source,

@@ -7,8 +7,7 @@ from typing import Any
 
 from runner.base.errors import InputError
 from runner.base.given_files import display
-from runner.tools.console import answer_json, command_parser
-from runner.tools.symbols import show, signs_for
+from runner.tools.console import answer_json, command_parser, show, signs_for
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000

@@ -94,8 +94,8 @@ def _tell_of_its_form(path: Path) -> None:
 def _open_for_labels(version: Version) -> Iterator[None]:
     """The version to oneself while labels may be added to it; else an InputError says why they may not."""
     from runner.base.store import disk_errors, exclusive
+    from runner.eval_set.labels import closed
     from runner.eval_set.lock import verify_version
-    from runner.eval_set.open_labels import closed
     from runner.eval_set.preregistration import verified_preregistration
     from runner.judge.carried_labels import carry_labels
 

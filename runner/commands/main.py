@@ -137,7 +137,7 @@ def _answer(run: "Evening | ExternalEvaluation", *, as_json: bool) -> int:
 
 
 def _bulk_gate(version: Version, n_documents: int) -> int:
-    from runner.decide.bulk_gate import bulk_gate
+    from runner.decide.policy import bulk_gate
     from runner.decide.roster import standing
     from runner.eval_set.lock import verify_version
 
@@ -147,8 +147,8 @@ def _bulk_gate(version: Version, n_documents: int) -> int:
 
 
 def _adopt_baseline(version: Version, options: argparse.Namespace) -> int:
+    from runner.decide.decide import decision_sentence
     from runner.decide.policy import adopt_baseline
-    from runner.report.summary import decision_sentence
 
     check_signature(options)
     today = datetime.now(UTC).date().isoformat()
@@ -159,7 +159,7 @@ def _adopt_baseline(version: Version, options: argparse.Namespace) -> int:
 
 
 def _dry_run(version: Version, options: argparse.Namespace) -> int:
-    from runner.embed.stored_chunks import stored_chunk_tokens
+    from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.eval_set.lock import verify_version
     from runner.evening.dry_run import describe
 

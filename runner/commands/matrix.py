@@ -28,10 +28,10 @@ def _page(options: argparse.Namespace) -> int:
     from runner.base.canonical import refuse_special, write_atomic
     from runner.base.given_files import display
     from runner.base.store import disk_errors
+    from runner.tools.console import show, signs_for
     from runner.tools.matrix.matrix import make_matrix
     from runner.tools.matrix.page import matrix_page
     from runner.tools.matrix.text import as_data, summary_lines
-    from runner.tools.symbols import show, signs_for
 
     path = options.docs / "matrix.md"
     refuse_special(path)
@@ -76,8 +76,8 @@ def _check(path: Path, content: bytes) -> None:
 
 def _add(options: argparse.Namespace) -> int:
     from runner.base.given_files import display
+    from runner.tools.console import show, signs_for
     from runner.tools.matrix.add import add_runs
-    from runner.tools.symbols import show, signs_for
 
     written = add_runs(options.results, options.docs / "matrix" / "runs")
     if options.json:

@@ -11,8 +11,7 @@ from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
 from runner.commands.flags.backend import backend_from
 from runner.eval_set.version import CHECKOUT, cache_folder
-from runner.tools.console import answer_json
-from runner.tools.symbols import Signs, show, signs_for
+from runner.tools.console import Signs, answer_json, show, signs_for
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend

@@ -8,17 +8,12 @@ from pathlib import Path
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.schema import Strict
+from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Lock, Receipt
 from runner.eval_set.shapes.labels import Answer, Label
-from runner.eval_set.shapes.plan import (
-    CellFile,
-    CollectionFile,
-    CorpusHeader,
-    CorpusRow,
-    Plan,
-    Preregistration,
-    Queries,
-)
+from runner.eval_set.shapes.plan import Plan, Preregistration
+from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.substrate.shapes import PostBulk

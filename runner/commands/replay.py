@@ -16,8 +16,7 @@ from runner.commands.backend_choice import choose_backend
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
-from runner.tools.console import answer_json, command_parser
-from runner.tools.symbols import Signs, show, signs_for
+from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import CellReplay, Replay

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.tools.console import answer_json, command_parser
-from runner.tools.symbols import Signs, show, signs_for
+from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
 
 if TYPE_CHECKING:
     from runner.tools.tripwire.tripwire import Diff, Report

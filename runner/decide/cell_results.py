@@ -2,29 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from runner.base.records import Run
+from runner.base.records import Qrels, Reading, Run
 from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.batches import Pair
-from runner.eval_set.shapes.curves import RecallCurve
-from runner.eval_set.shapes.plan import CellFile, Provenance
+from runner.eval_set.shapes.cell import CellFile, Provenance
+from runner.eval_set.shapes.lists import RecallCurve
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
-from runner.eval_set.shapes.results import (
-    CellResult,
-    Difference,
-    MeasureResult,
-    Role,
-    SingleGoldNullResult,
-    SingleGoldVerdict,
-)
+from runner.eval_set.shapes.results import CellResult, Role
+from runner.eval_set.shapes.tests import Difference, GateVerdict, MeasureResult, SingleGoldNullResult, SingleGoldVerdict
 from runner.gate.diagnosis import diagnosis
+from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
-from runner.retrieve.ranking import Reading
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.other_measures import sensitivity
 from runner.score.pool_bias import pool_bias
 from runner.score.recall_curves import recall_curves
-from runner.score.score import MEASURES, Qrels, score, single_gold
+from runner.score.score import MEASURES, score, single_gold
 
 COMPARED = ("ndcg@10", "recall@10", "mrr")
 """Measures whose paired difference to the baseline is reported."""
@@ -39,6 +33,7 @@ SINGLE_GOLD_NULLS = {
 
 def cell_results(
     comparison: Comparison,
+    gate: GradedGate,
     readings: Mapping[str, Reading],
     doubts: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
@@ -55,6 +50,7 @@ def cell_results(
     rows = [
         _row(
             comparison,
+            gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
             cell,
             doubts,
             pools.get(cell),
@@ -71,6 +67,7 @@ def cell_results(
 
 def _row(
     comparison: Comparison,
+    gate: GateVerdict,
     cell: str,
     doubts: Callable[[str], list[str]],
     pool: CellPool | None,
@@ -82,7 +79,6 @@ def _row(
     plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
-    gate = comparison.gate.judge(run, comparison.facts[cell].chunks_per_document)
     short_of = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published

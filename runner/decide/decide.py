@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
+from runner.base.figures import gain_text
 from runner.base.records import BM25Cell, HybridCell, parse_cell
-from runner.decide.tiers import gain_text
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Standing
 from runner.eval_set.shapes.plan import Reuse
@@ -133,3 +133,26 @@ def _rationale(results: Results, chosen: str) -> str:
         f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries. "
         f"Not shown: {results.outcome.not_shown}"
     )
+
+
+def decision_sentence(decision: Decision) -> str:
+    """What was chosen, for what tier of evidence, by whom and why."""
+    head = f"{decision.source} v{decision.version}"
+    if decision.kind == "rehearsal":
+        head = f"rehearsal of {head} (never counts as a decision)"
+    chosen = decision.chosen
+    said = f"{chosen.cell} ({chosen.standing})"
+    if decision.kind == "policy":
+        said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
+    elif chosen.standing == "the baseline":
+        said = f"the baseline, {chosen.cell} ({_beside(decision)})"
+    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+
+
+def _beside(decision: Decision) -> str:
+    """What the baseline was chosen instead of."""
+    if decision.tier == "confirmed":
+        return "though a cell is confirmed"
+    if decision.tier == "candidate":
+        return "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
+    return decision.tier

@@ -4,19 +4,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from runner.base.canonical import file_sha256
+from runner.base.figures import places_allowed, telling
+from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable
-from runner.decide.tiers import Side, interval_of, places_allowed, side_of, telling
+from runner.decide.scale.scale import scale_of
+from runner.decide.tiers import Side, interval_of, side_of
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.plan import CollectionFacts, Plan
+from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, LabelFacts, Outcome, Results
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
+from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
-from runner.score.score import Qrels
 
 PUBLISHED = "published qrels"
 """Who judged."""
@@ -39,10 +43,11 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         document_lengths={document.doc_id: document.n_chars for document in documents},
         published=True,
     )
-    rows = cell_results(comparison, readings(version, comparison))
+    gate = GradedGate.over(comparison)
+    rows = cell_results(comparison, gate, readings(version, comparison))
     evidence = Evidence(
         cells=rows,
-        controls=control_results(comparison),
+        controls=control_results(comparison, gate),
         noise_floor=None,
         unjudged=0,
         n_queries=len(queries),
@@ -69,7 +74,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         judging=None,
         spans=None,
         slices=[],
-        scale=comparison.scale(),
+        scale=scale_of(comparison),
         lists=lists_of(comparison, documents),
         previous=None,
         outcome=_outcome(plan, evidence, facts),

@@ -7,8 +7,9 @@ no cell can gain what the rule asks for, "inconclusive" where that is not known.
 
 from collections.abc import Sequence
 
+from runner.base.figures import p_telling, shown, telling, texts, whole_percent
 from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable, queries_to_show, to_confirm
-from runner.decide.tiers import interval_of, p_telling, shown, telling, texts, whole_percent
+from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor, Outcome, Tier
 

@@ -1,10 +1,14 @@
-"""Sources with weak structure ship on the production baseline without an evaluation: the decision that says so."""
+"""Sources with weak structure ship on the production baseline without an evaluation: the decision that says so.
+
+What an ingester asks before it embeds a whole source: whether its model and chunker are decided.
+"""
 
 from runner.base.canonical import json_bytes, write_atomic
-from runner.base.errors import InputError
+from runner.base.errors import InputError, NegativeVerdict
 from runner.base.records import DenseCell, parse_cell
 from runner.base.store import disk_errors, exclusive
-from runner.decide.roster import locked_decision
+from runner.decide.decide import decision_sentence
+from runner.decide.roster import Standing, locked_decision
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.lock import verify_version, write_lock
@@ -79,3 +83,25 @@ def _rationale(source: SourceSpec) -> str:
             f"{elsewhere.ndcg:.4f}."
         )
     return said
+
+
+HARD_ABOVE = 10_000
+"""Documents above which a source without a decision is not embedded; below, the baseline may go ahead."""
+
+
+def bulk_gate(standing: Standing, n_documents: int) -> str:
+    """What may be embedded; a NegativeVerdict where a source of more than HARD_ABOVE documents is undecided."""
+    if standing.decision is not None:
+        return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
+    source = standing.source
+    way = "--adopt-baseline --by NAME" if source.policy == "baseline" else "--dry-run"
+    command = f"{DRIVER} {standing.version.flags} {way}"
+    if n_documents > HARD_ABOVE:
+        raise NegativeVerdict(
+            f"closed: {source.name} has {n_documents:,} documents, more than {HARD_ABOVE:,}, and no decision "
+            f"is on record. Next: {command}"
+        )
+    return (
+        f"open with a warning: {source.name} is undecided; up to {HARD_ABOVE:,} documents may take the baseline. "
+        f"To decide it: {command}\nembed: {standing.live}"
+    )

@@ -14,7 +14,8 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import CellResult, MeasureResult, Results
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from runner.base.records import Run
+from runner.base.records import Qrels, Run
 from runner.eval_set.labels import scored
+from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
-from runner.eval_set.shapes.plan import CorpusRow
-from runner.score.score import Qrels
 
 MOST_HITS = 30_000
 """Hits of all cells and queries above which lists are cut at SHORT_DEPTH; pages of more would take seconds to open."""

@@ -11,8 +11,8 @@ from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
 from runner.base.store import Store
 from runner.embed.parity.compare import parity_of
+from runner.eval_set.shapes.cell import BackendRecord, CellFile
 from runner.eval_set.shapes.decision import Embedded, Receipt, SpendReceipt
-from runner.eval_set.shapes.plan import BackendRecord, CellFile
 from runner.eval_set.version import Version, load_cell_file
 
 LIBRARIES = (

@@ -7,26 +7,28 @@ from dataclasses import asdict
 import numpy as np
 
 from runner.base.canonical import file_sha256
-from runner.base.records import SCORE_UNIT, Document, Query
+from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.judge_panel import doubts, judge_panel
+from runner.decide.other_judges import doubts, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.passages.passages import with_passages
 from runner.decide.ranked_lists import ranked_lists
 from runner.decide.sample_size import Evidence
+from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import judgments, label_prefix, version_labels
-from runner.eval_set.reading_files import read_reading
-from runner.eval_set.runs import read_run
+from runner.eval_set.runs import read_reading, read_run
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow, Plan, QueryRow
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_corpus, load_queries
 from runner.gate.controls import controls
-from runner.judge.prep_labels import pool, unjudged
-from runner.retrieve.ranking import Reading
+from runner.gate.graded_gate import GradedGate
+from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.score.score import qrels, score
@@ -65,13 +67,14 @@ def make_results(
     )
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
-    rows = cell_results(comparison, reading, doubts(panel, labels, plan.significance.alpha))
+    gate = GradedGate.over(comparison)
+    rows = cell_results(comparison, gate, reading, doubts(panel, labels, plan.significance.alpha))
     found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in queries]
     evidence = Evidence(
         cells=rows,
-        controls=control_results(comparison),
+        controls=control_results(comparison, gate),
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
         n_queries=len(queries),
@@ -97,7 +100,7 @@ def make_results(
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        scale=comparison.scale(),
+        scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts),
         previous=None,
         outcome=outcome(plan, evidence),
@@ -135,9 +138,9 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     }
 
 
-def control_results(comparison: Comparison) -> list[ControlResult]:
+def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    return controls(comparison.gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
+    return controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
+from runner.base.figures import shown
 from runner.base.records import SCORE_UNIT
-from runner.decide.tiers import shown
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor
 from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed

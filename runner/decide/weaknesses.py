@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from statistics import median
 
-from runner.decide.tiers import interval_of, shown, telling, whole_percent
-from runner.eval_set.shapes.judge_noise import NoiseResult
-from runner.eval_set.shapes.judges import Agreement, JudgeDrift, SecondJudge
-from runner.eval_set.shapes.plan import CollectionFacts, CorpusHeader, Plan, QueryRow
+from runner.base.figures import shown, telling, whole_percent
+from runner.decide.tiers import interval_of
+from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
+from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import CellPool, SpanResult
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
 from runner.judge.agreement.panel import alike
 from runner.score.power import minimum_detectable_effect

@@ -1,16 +1,38 @@
-"""What a reader of the results, and the gate before a bulk embedding, should know of a chunker's chunks."""
+"""What a reader of the results, and the gate before a bulk embedding, should know of a chunker's chunks.
+
+How long chunks are, in tokens: the counts that the page draws, with the place where an encoder stops reading.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document
-from runner.embed.token_lengths import lengths
-from runner.eval_set.shapes.plan import ChunkHealth, Lengths
+from runner.eval_set.shapes.cell import ChunkHealth, Lengths
 from samplers.corpus.readiness import boilerplate_share
 from samplers.formats.text_writer import visible
+
+BINS = 16
+"""Up to the limit, or to the longest chunk where that is shorter."""
+
+TIMES = 5
+"""How many times the limit bins reach at most."""
+
+
+def lengths(n_tokens: NDArray[np.int64], limit: int) -> Lengths:
+    """Chunks by their tokens, in bins of a sixteenth of `limit`, or of the longest where that is shorter.
+
+    A limit of 0 is none. Bins reach to the longest chunk; past TIMES as many as reach the limit there is one more, for
+    all longer ones.
+    """
+    longest = int(n_tokens.max(initial=0))
+    width = max(1, -(-min(limit or longest, longest) // BINS))
+    counts = np.bincount(np.clip((n_tokens - 1) // width, 0, TIMES * BINS), minlength=BINS)
+    return Lengths(width=width, limit=limit, counts=counts.tolist())
+
 
 MAX_DUPLICATES = 0.05
 """Share of repeated chunks above which a chunker's output is called degenerate."""

@@ -19,9 +19,8 @@ from runner.base.records import Side, Vectors
 from runner.base.store import FULL, MANIFEST, PIECES, Store
 from runner.embed.batches import Order, TextSet, planned, token_counts, tokens_read
 from runner.embed.encoder import Answer, Batch, Encoder, checked_rows
-from runner.embed.placed_rows import placed
 from runner.embed.probe import refuse_changed
-from runner.embed.vectors import ROWS, VectorFile, noted, save_array
+from runner.embed.vectors import ROWS, VectorFile, noted, placed, save_array
 
 SAME_VECTOR = 1e-6
 MANY_FAILURES = 20

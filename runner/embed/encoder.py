@@ -1,4 +1,7 @@
-"""What an encoder is, what is sent to it and what it answers, and the probe that every one must pass."""
+"""What an encoder is, what is sent to it and what it answers, and the probe that every one must pass.
+
+Where encoders run: in this process, on Modal's machines, or behind an address.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -18,9 +18,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import Side
 from runner.embed.encoder import InProcessEncoder, catalogue_facts
-from runner.embed.remote_code import with_code
-from runner.embed.tokenizer import encodings, tokenizer
-from runner.embed.weights import WEIGHTS, code_folder, verified_folder
+from runner.embed.weights import WEIGHTS, code_folder, encodings, tokenizer, verified_folder, with_code
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 

@@ -1,9 +1,26 @@
-"""Where an encoder's files are, and whether they are the catalogued ones."""
+"""Where an encoder's files are, and whether they are the catalogued ones.
+
+An encoder's tokenizer, read from its one file: neither torch nor weights are needed to count.
+
+Models that bring code of their own: the pinned code and no other, whatever a library would fetch.
+
+Passing `code_revision` on does not hold: sentence-transformers 6.2.0 drops it when it resolves the first class, and
+transformers then runs the repository's main branch. A folder that holds model and code needs neither.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
 
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Protocol
 
 from runner.base.canonical import digest, file_sha256
@@ -207,3 +224,46 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
             "that are finished are kept. To rehearse with the packaged encoders, add --rehearse. Nothing else is "
             "embedded in its place."
         ) from error
+
+
+_TOKENIZED_AT_ONCE = 256
+"""An encoding holds far more than the ids of its text."""
+
+
+def tokenizer(folder: Path) -> "Tokenizer":
+    """The tokenizer of a folder with a tokenizer.json; it neither truncates nor pads."""
+    from tokenizers import Tokenizer
+
+    loaded = Tokenizer.from_file(str(folder / TOKENIZER))
+    # MiniLM's file carries truncation at 128 and padding, which would hide what is lost.
+    loaded.no_truncation()
+    loaded.no_padding()
+    return loaded
+
+
+def encodings(loaded: "Tokenizer", texts: Sequence[str], *, special: bool = True) -> "Iterator[Encoding]":
+    """One encoding a text, in order and without offsets; `special` adds the tokens that open and close a text."""
+    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+        yield from loaded.encode_batch_fast(texts[start : start + _TOKENIZED_AT_ONCE], add_special_tokens=special)
+
+
+CONFIG = "config.json"
+
+
+def with_code(model: Path, code: Path, into: Path) -> Path:
+    """`into`, filled with links to the model's files and copies of the code's, its config naming the code beside it."""
+    for path in sorted(model.rglob("*")):
+        place = into / path.relative_to(model)
+        if path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(path.resolve())
+    for path in sorted(code.glob("*.py")):
+        shutil.copyfile(path, into / path.name)
+    config = json.loads((model / CONFIG).read_bytes())
+    # "repository--module.Class" is fetched from the repository's main branch; "module.Class" lies beside the config.
+    config["auto_map"] = {name: place.rpartition("--")[2] for name, place in config.get("auto_map", {}).items()}
+    (into / CONFIG).unlink()
+    (into / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+    return into

@@ -12,7 +12,8 @@ from runner.base.progress import say
 from runner.base.records import Document
 from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, read_external, write_archive
-from runner.eval_set.shapes.plan import CollectionFacts, CollectionFile, CorpusHeader, Plan, Quarantined
+from runner.eval_set.shapes.corpus import CollectionFacts, CollectionFile, CorpusHeader, Quarantined
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
 from runner.eval_set.version import DRIVER, Version, corpus_bytes
 

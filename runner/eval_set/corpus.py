@@ -14,7 +14,8 @@ from runner.base.progress import say
 from runner.base.records import Document, Section, Span
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import DEFAULT_SEED
-from runner.eval_set.shapes.plan import CorpusHeader, CorpusRow, Quarantined, Sample
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined
+from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.version import DRIVER, Version, corpus_bytes, load_corpus
 
 if TYPE_CHECKING:

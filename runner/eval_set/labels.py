@@ -1,4 +1,7 @@
-"""labels.jsonl: what judges said of pairs of query and document, append-only until the lock."""
+"""labels.jsonl: what judges said of pairs of query and document, append-only until the lock.
+
+Whether labels may still be added to a version.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,6 +11,7 @@ from runner.base.errors import InputError
 from runner.base.records import Judgment, Span
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, number_of
+from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.shapes.labels import Label, LabelPrefix
 from runner.eval_set.version import Version, load_corpus, load_queries
 
@@ -99,3 +103,13 @@ def label_prefix(path: Path) -> LabelPrefix:
     """How many lines labels.jsonl has and their digest, so that results name exactly what they were scored with."""
     content = path.read_bytes() if path.exists() else b""
     return LabelPrefix(lines=content.count(b"\n"), sha256=sha256(content))
+
+
+def closed(version: Version) -> str:
+    """Why no label may be added any more, "" where one may."""
+    if (version.folder / LOCK_NAME).exists() or (version.folder / "decision.json").exists():
+        return f"{version.number_name} is decided: its labels are final. Top-ups belong in the next version."
+    rehearsal = version.folder / "rehearsal"
+    if (rehearsal / "decision.json").exists() and not (rehearsal / LOCK_NAME).exists():
+        return f"The rehearsal of {version.number_name} is decided but not locked. Run it with --rehearse first."
+    return ""

@@ -4,6 +4,7 @@ Criterion numbers are those of the per-source evaluation spec.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,14 +14,26 @@ from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
 from runner.base.canonical import digest
 from runner.base.errors import InputError, PlanError
-from runner.base.plain_yaml import read_yaml
+from runner.base.given_files import read_yaml
 from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.base.schema import problems
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.shapes.labels import Judges
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
-from runner.judge.models.anthropic.replies import is_same_model
+
+_DATED = re.compile(r"-\d{8}$")
+
+
+def undated(model: str) -> str:
+    """A model's id without the date at its end."""
+    return _DATED.sub("", model)
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Whether one id stands for the other: they differ by a date at most."""
+    return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
+
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25

@@ -17,9 +17,7 @@ import numpy as np
 from runner.base.canonical import slug
 from runner.base.errors import InputError
 from runner.base.given_files import display, numbered_lines, printable
-from runner.base.records import Hit, Run, Span
-from runner.retrieve.ranking import RUN_DEPTH
-from runner.score.score import Qrels
+from runner.base.records import RUN_DEPTH, Hit, Qrels, Run, Span
 
 WHOLE = Span(0, 1)
 """Stands for a whole document: TREC's files name documents and no part of them."""

@@ -13,15 +13,17 @@ from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, slug
 from runner.base.errors import InputError, IntegrityError
-from runner.base.given_files import display, printable
-from runner.base.plain_yaml import read_yaml
+from runner.base.given_files import display, printable, read_yaml
 from runner.base.records import Query
 from runner.base.schema import checked
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import load_plan
+from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import CellFile, CorpusHeader, CorpusRow, Plan, Queries
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import Queries
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

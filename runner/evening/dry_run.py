@@ -15,11 +15,11 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
 from runner.base.schema import checked
+from runner.decide.decide import decision_sentence
 from runner.decide.roster import new_plan_text, version_in_force
-from runner.embed.cost.estimate import estimate
+from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
-from runner.embed.cost.options import RemoteOptions
-from runner.embed.cost.planned_tokens import Corpus, planned_tokens
+from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
@@ -31,8 +31,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries
-from runner.judge.prep_labels import pool, unjudged
-from runner.report.summary import decision_sentence
+from runner.retrieve.pool import pool, unjudged
 from runner.score.power import DEFAULT_SD, minimum_detectable_effect
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from runner.base.progress import say
 from runner.base.records import BM25Cell, Document, parse_cell
 from runner.base.schema import checked
 from runner.base.store import disk_errors, exclusive
-from runner.decide.decide import RECOMMENDED, Choice, decide, needs_choice, remade
+from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, needs_choice, remade
 from runner.decide.previous_version import comparison_lines, previous_version
 from runner.decide.receipt import CellTimes, remember_times
 from runner.decide.results import make_results
@@ -30,9 +30,8 @@ from runner.eval_set.corpus import (
     sample_to_draw,
     texts_to_show,
 )
-from runner.eval_set.labels import version_labels
+from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import LOCK_NAME, verify_version, write_lock
-from runner.eval_set.open_labels import closed
 from runner.eval_set.preregistration import (
     check_preregistration,
     check_sample,
@@ -45,16 +44,17 @@ from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind, Results
 from runner.eval_set.version import DRIVER, NOISE_FLOOR_CELL, Version, load_decision, load_queries
-from runner.evening.new_version import begin_version
+from runner.evening.next_version import begin_version
 from runner.evening.written_results import write_results
 from runner.judge.carried_labels import carry_labels
 from runner.judge.models.run_judges import JudgeOptions, judge_again, judge_missing
-from runner.judge.prep_labels import export_missing, judging_message, pool, unjudged
+from runner.judge.prep_labels import export_missing, judging_message
 from runner.judge.second_reading import unread_twice
 from runner.queries.reading_pack import queries_wanted
 from runner.report.results_page.render import page
-from runner.report.summary import decision_sentence, run_summary
+from runner.report.summary import run_summary
 from runner.retrieve.make_runs import CellRuns
+from runner.retrieve.pool import pool, unjudged
 
 
 @dataclass

@@ -10,7 +10,7 @@ from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.results import make_results
-from runner.embed.stored_chunks import chunkers_sha256
+from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration

@@ -1,4 +1,7 @@
-"""The next version of an eval set: opened from the newest one, and given up where it came to nothing."""
+"""The next version of an eval set: opened from the newest one, and given up where it came to nothing.
+
+The files that a version begins with.
+"""
 
 import json
 import re
@@ -11,6 +14,7 @@ import yaml
 
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
+from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.base.store import disk_errors, exclusive
 from runner.decide.roster import new_plan_text, version_in_force
@@ -22,7 +26,30 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.eval_set.version import DRIVER, Version, is_abandoned, load_corpus, load_queries, numbered, version_numbers
-from runner.evening.new_version import JUDGE_TEMPLATE
+
+JUDGE_TEMPLATE = "judge.md"
+
+
+def begin_version(version: Version) -> None:
+    """Plans and judge's instructions where they are missing, from catalog and template; both plans hold afterwards.
+
+    Once the version is preregistered nothing is created: a plan that is missing then was lost.
+    """
+    version.folder.mkdir(parents=True, exist_ok=True)
+    frozen = version.preregistration_path.exists()
+    for rehearsal in (False, True):
+        path = version.plan_path(rehearsal=rehearsal)
+        if not path.exists() and not frozen:
+            text = new_plan_text(version, rehearsal=rehearsal)
+            write_atomic(path, text.encode())
+            say(f"wrote {path}")
+    if not version.judge_path.exists() and not frozen:
+        write_atomic(version.judge_path, (version.checkout / "templates" / JUDGE_TEMPLATE).read_bytes())
+        say(f"wrote {version.judge_path}")
+    for rehearsal in (False, True):
+        if rehearsal == version.rehearsal or version.plan_path(rehearsal=rehearsal).exists():
+            version.plan(rehearsal=rehearsal)
+
 
 _VERSION_LINE = re.compile(r"^(version:[ \t]*)\d+", re.MULTILINE)
 

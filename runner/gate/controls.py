@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from runner.eval_set.shapes.results import Control, ControlResult
+from runner.base.records import Ints
+from runner.eval_set.shapes.results import ControlResult
+from runner.eval_set.shapes.tests import Control
 from runner.gate.graded_gate import GradedGate
 from runner.gate.graded_nulls import ROWS_AT_ONCE, draw_documents, generator_for, greatest
 from runner.gate.qrels_table import DEPTH, QrelsTable
-from runner.retrieve.ranking import Ints
 from runner.score.score import units
 
 DRAWS = 200

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from runner.base.figures import gain_text, p_text, shown
 from runner.base.records import Run
-from runner.decide.tiers import gain_text, p_text, shown
-from runner.eval_set.shapes.results import GateVerdict, Null, NullResult
+from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult
 from runner.score.score import DISCOUNTS
 
 _MANY = 0.5

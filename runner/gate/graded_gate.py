@@ -10,14 +10,14 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT, Run
-from runner.decide.tiers import shown
-from runner.eval_set.shapes.results import GateVerdict, Null, NullResult, Verdict
+from runner.base.figures import shown
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run
+from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult, Verdict
 from runner.gate.graded_nulls import (
     generator_for,
     greatest,
@@ -30,8 +30,7 @@ from runner.gate.graded_nulls import (
     shuffles,
 )
 from runner.gate.qrels_table import QrelsTable, document_column, qrels_table
-from runner.retrieve.ranking import Ints
-from runner.score.score import Qrels
+from runner.score.comparison import Comparison
 
 DOTS = 40
 """Order statistics of a null's draws that are kept for a picture; each stands for a fortieth of them."""
@@ -107,6 +106,21 @@ class GradedGate:
         flips = generator_for(seed, "sign flips")
         self._flipped = flips.integers(2, size=(len(query_ids), draws), dtype=np.int8)
         self._random: dict[bytes, Ints] = {}
+
+    @classmethod
+    def over(cls, comparison: Comparison) -> Self:
+        """The gate of the set that is compared, by its plan's settings; it serves for every run of it."""
+        settings = comparison.plan.null_gate
+        return cls(
+            comparison.query_ids,
+            comparison.qrels,
+            comparison.strata,
+            comparison.document_lengths,
+            draws=settings.draws,
+            tau=settings.tau,
+            alpha=settings.alpha,
+            seed=settings.seed,
+        )
 
     def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateVerdict:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.

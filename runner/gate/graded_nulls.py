@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.base.records import Ints
 from runner.gate.qrels_table import DEPTH, QrelsTable, discounted, normalised
-from runner.retrieve.ranking import Ints
 from runner.score.score import DISCOUNTS
 
 _TICKETS = 16

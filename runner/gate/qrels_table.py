@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Run
-from runner.retrieve.ranking import Ints
-from runner.score.score import DISCOUNTS, Qrels, ideal_gains, units
+from runner.base.records import Ints, Qrels, Run
+from runner.score.score import DISCOUNTS, ideal_gains, units
 
 DEPTH = len(DISCOUNTS)
 """How far down a ranking nDCG@10 looks."""

@@ -5,11 +5,10 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
-from runner.base.records import Document, Query, Run, Span
-from runner.base.spans import merged
+from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, version_labels
-from runner.eval_set.shapes.labels import BatchRow, Label
+from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import DRIVER, Version, load_queries
 
 EVIDENCE_CHARS = 5_000
@@ -17,13 +16,6 @@ EVIDENCE_CHARS = 5_000
 
 REPEATS = 3
 """Pairs of earlier batches that every further batch holds once more, to see whether a judge repeats itself."""
-
-
-def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
-    """Every (query, document) within `depth` of any run, sorted."""
-    return sorted(
-        {(query_id, hit.doc_id) for run in runs for query_id, hits in run.hits.items() for hit in hits[:depth]}
-    )
 
 
 def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tuple[Span, ...]]:
@@ -53,12 +45,6 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
         elif not chosen:
             return (Span(span.start, span.start + EVIDENCE_CHARS),)
     return chosen
-
-
-def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
-    """The pairs that no judge has graded in a first round, in order: those that scores have no grade for."""
-    judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
-    return [pair for pair in pairs if pair not in judged]
 
 
 def export_missing(

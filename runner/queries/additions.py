@@ -5,11 +5,11 @@ from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version
 from runner.queries.checks import FileRow, likeness_findings, refuse_errors, repeats
-from runner.queries.likeness import alike_in_words
 from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, plain, read_queries
+from runner.queries.wording import alike_in_words
 
 
 def add_queries(version: Version, path: Path) -> str:

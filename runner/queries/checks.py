@@ -10,14 +10,13 @@ from runner.base.errors import InputError
 from runner.base.records import Document
 from runner.embed.backends import Backend
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version
 from runner.queries.check_schemas import CheckedQuery, Finding, KindCount, OriginMeans, QueryReport, Rule
-from runner.queries.findability import EncoderView, encoder_view, lexical_run
+from runner.queries.findability import EncoderView, Sample, checked_query, encoder_view, lexical_run
 from runner.queries.kinds import KINDS, LITERAL_KINDS, SHAPES, WANTED_HAND, expected
-from runner.queries.likeness import Alike, alike_in_meaning, alike_in_words
-from runner.queries.one_query import Sample, checked_query
 from runner.queries.query_file import counted, plain, read_queries, shown
+from runner.queries.wording import Alike, alike_in_meaning, alike_in_words
 
 MOST_OVERLAP = 0.6
 """Mean overlap of generated queries above which search by words is flattered.

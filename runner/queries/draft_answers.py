@@ -11,7 +11,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import parsed, printable
 from runner.base.records import Document
 from runner.base.schema import Strict, checked
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.models.requests import Reply
 from runner.queries.citations import cites
 from runner.queries.draft_asks import MOST_CHARS, DraftRow

@@ -8,10 +8,9 @@ from pydantic import Field
 
 from runner.base.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import InputError
-from runner.base.field_types import Sha256
 from runner.base.given_files import printable
 from runner.base.records import Document
-from runner.base.schema import Strict, checked
+from runner.base.schema import Sha256, Strict, checked
 from runner.eval_set.version import CHECKOUT, Version
 from runner.judge.models.requests import Ask
 from runner.queries.kinds import LITERAL_KINDS, SHAPES, WANTED_GENERATED, Shape, assigned

@@ -8,11 +8,10 @@ from typing import Any
 
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError
-from runner.base.given_files import printable
-from runner.base.plain_yaml import read_yaml
+from runner.base.given_files import printable, read_yaml
 from runner.base.schema import checked
 from runner.base.store import disk_errors
-from runner.eval_set.shapes.plan import Queries, QueryRow
+from runner.eval_set.shapes.queries import Queries, QueryRow
 from runner.queries.kinds import KINDS
 
 MOST_QUERIES = 2_000

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, read_jsonl, write_atomic
-from runner.base.field_types import Sha256
-from runner.base.schema import Strict, checked
-from runner.eval_set.shapes.plan import QueryRow
+from runner.base.schema import Sha256, Strict, checked
+from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.draft_answers import Draft
 from runner.queries.draft_asks import DraftRow
 from runner.queries.kinds import WANTED_GENERATED

@@ -1,22 +1,265 @@
-"""Tables of a version's results as CSV or Parquet files, for a notebook, a spreadsheet or a database."""
+"""Tables of a version's results as CSV or Parquet files, for a notebook, a spreadsheet or a database.
+
+results.json, receipt.json and judgments as flat tables: which columns there are, of what type, and their rows.
+
+Names and order of columns are an interface: a column may be added at the end of its table, none is renamed or moved.
+"""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
+from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.base.store import disk_errors
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.labels import scored, version_labels
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.version import Version, load_corpus
-from runner.report.export_tables import COLUMNS, Reading, Row
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+Type = Literal["string", "Int64", "Float64", "boolean"]
+"""A column's type by pandas' name; in each of them a value can be missing."""
+
+Row = dict[str, JSON]
+
+MEASURES = ("ndcg@10", "recall@10", "mrr", "mrr@10", "recall@100", "judged@10")
+
+COMPARED = ("ndcg@10", "recall@10", "mrr")
+
+_UNIT_PLACES = 9
+
+_OF_ALL: dict[str, Type] = {"source": "string", "version": "Int64", "kind": "string"}
+
+_MEASURED: dict[str, Type] = {f"{name}_{part}": "Float64" for name in MEASURES for part in ("mean", "low", "high")}
+
+_DIFFERENCES: dict[str, Type] = {
+    f"difference_{name}_{part}": "Float64" if part in ("mean", "low", "high") else "Int64"
+    for name in COMPARED
+    for part in ("mean", "low", "high", "wins", "ties", "losses")
+}
+
+_TEST: dict[str, Type] = {
+    "p": "Float64",
+    "p_exact": "boolean",
+    "p_t": "Float64",
+    "p_adjusted": "Float64",
+    "p_skew": "Float64",
+    "p_holm": "Float64",
+    "interval_low": "Float64",
+    "interval_high": "Float64",
+    "simultaneous_low": "Float64",
+    "simultaneous_high": "Float64",
+    "cohens_d": "Float64",
+    "sd": "Float64",
+    "left_out_low": "Float64",
+    "left_out_high": "Float64",
+    "influential": "string",
+}
+
+_VERDICTS: dict[str, Type] = {
+    "guard": "string",
+    "guard_low": "Float64",
+    "guard_high": "Float64",
+    "guard_p": "Float64",
+    "gate": "string",
+    "meets_criterion_5": "boolean",
+    "confirmed": "boolean",
+    "short_of": "string",
+    "unjudged": "Int64",
+    "bound_low": "Float64",
+    "bound_high": "Float64",
+}
+
+_MADE: dict[str, Type] = {
+    "chunks": "Int64",
+    "chunk_tokens_p50": "Int64",
+    "chunk_tokens_p95": "Int64",
+    "chunk_tokens_max": "Int64",
+    "encoder_tokens": "Int64",
+    "encoder_tokens_lost": "Int64",
+    "truncated_share": "Float64",
+    "embed_seconds": "Float64",
+    "retrieve_seconds": "Float64",
+    "index_bytes": "Int64",
+    "backend": "string",
+}
+
+COLUMNS: dict[str, dict[str, Type]] = {
+    "cells": _OF_ALL
+    | {"place": "Int64", "cell": "string", "role": "string"}
+    | {"retrieval": "string", "encoder": "string", "chunker": "string"}
+    | _MEASURED
+    | _DIFFERENCES
+    | _TEST
+    | _VERDICTS
+    | _MADE,
+    "queries": _OF_ALL
+    | {"query": "string", "query_kind": "string", "origin": "string", "stratum": "string"}
+    | {"cell": "string", "measure": "string", "value": "Float64"},
+    "judgments": _OF_ALL
+    | {"query": "string", "doc_id": "string", "url": "string", "scored": "boolean"}
+    | {"judge": "string", "model": "string", "round": "Int64", "grade": "Int64"},
+    "hits": _OF_ALL
+    | {"query": "string", "cell": "string", "rank": "Int64", "doc_id": "string", "grade": "Int64"}
+    | {"start": "Int64", "end": "Int64"},
+}
+"""Every table's columns, in order."""
+
+
+class Reading(NamedTuple):
+    """What one judge said of a pair, in one round; `judge`, `model` and `url` may be empty, `round` None."""
+
+    query_id: str
+    doc_id: str
+    url: str
+    scored: bool
+    judge: str
+    model: str
+    round: int | None
+    grade: int
+
+
+def tables(results: Results, receipt: Receipt | None, readings: Iterable[Reading]) -> dict[str, list[Row]]:
+    """The rows of every table of COLUMNS; a column that a row does not name is missing there.
+
+    `readings` are all that the results were scored with, those of documents that no cell lists among them.
+    """
+    return {
+        "cells": [_cell(results, place, row, receipt) for place, row in enumerate(results.cells, start=1)],
+        "queries": list(_queries(results)),
+        "judgments": [_judgment(results, one) for one in readings],
+        "hits": list(_hits(results)),
+    }
+
+
+def _of_all(results: Results) -> Row:
+    return {"source": results.source, "version": results.version, "kind": results.kind}
+
+
+def _cell(results: Results, place: int, row: CellResult, receipt: Receipt | None) -> Row:
+    made = _of_all(results) | {"place": place, "cell": row.cell, "role": row.role} | _parts(row.cell)
+    for name in MEASURES:
+        if name in row.scores:
+            made |= _prefixed(name, row.scores[name].model_dump(include={"mean", "low", "high"}))
+    if row.test is not None:
+        for name in COMPARED:
+            if name in row.differences:
+                made |= _prefixed(f"difference_{name}", row.differences[name].model_dump())
+    return made | _tested(row) | _judged(row) | _how_made(row) | _measured(row.cell, receipt)
+
+
+def _prefixed(prefix: str, values: Row) -> Row:
+    return {f"{prefix}_{name}": value for name, value in values.items()}
+
+
+def _parts(name: str) -> Row:
+    """What a cell consists of; an imported one of nothing that is known."""
+    try:
+        cell = parse_cell(name)
+    except InputError:
+        return {"retrieval": "imported"}
+    if isinstance(cell, BM25Cell):
+        return {"retrieval": "bm25", "chunker": cell.chunker}
+    retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
+    return {"retrieval": retrieval, "encoder": cell.encoder, "chunker": cell.chunker}
+
+
+def _tested(row: CellResult) -> Row:
+    test = row.test
+    if test is None:
+        return {}
+    ends: Row = {}
+    for name, found in (("interval", test.interval), ("simultaneous", test.simultaneous), ("left_out", test.left_out)):
+        if found is not None:
+            ends |= {f"{name}_low": found[0], f"{name}_high": found[1]}
+    same = {"p", "p_t", "p_adjusted", "p_skew", "p_holm", "cohens_d", "sd", "influential"}
+    return test.model_dump(include=same) | ends | {"p_exact": test.exact}
+
+
+def _judged(row: CellResult) -> Row:
+    guard: Row = {} if row.guard is None else _prefixed("guard", row.guard.model_dump(include={"low", "high", "p"}))
+    return guard | {
+        "guard": None if row.guard is None else row.guard.state,
+        "gate": row.gate.verdict,
+        "meets_criterion_5": row.meets_criterion_5,
+        "confirmed": row.confirmed,
+        "short_of": "; ".join(row.short_of) or None,
+        "unjudged": row.unjudged,
+        "bound_low": row.bounds[0],
+        "bound_high": row.bounds[1],
+    }
+
+
+def _how_made(row: CellResult) -> Row:
+    chunks, cut = row.provenance.chunks, row.provenance.truncation
+    found: Row = {}
+    if chunks is not None:
+        tokens = chunks.model_dump(include={"tokens_p50", "tokens_p95", "tokens_max"})
+        found |= {"chunks": chunks.count} | _prefixed("chunk", tokens)
+    if cut is not None:
+        found |= {"encoder_tokens": cut.tokens, "encoder_tokens_lost": cut.lost, "truncated_share": cut.share}
+    return found
+
+
+def _measured(cell: str, receipt: Receipt | None) -> Row:
+    if receipt is None:
+        return {}
+    times: dict[str, JSON] = {**receipt.cells.get(cell, {})}
+    if "index_bytes" in times:
+        times["index_bytes"] = int(times["index_bytes"])
+    backend = receipt.backends.get(cell)
+    return times | {"backend": None if backend is None else backend.name}
+
+
+def _queries(results: Results) -> Iterator[Row]:
+    """A row for every query, cell and measure that scores a query."""
+    for number, query in enumerate(results.queries):
+        known: Row = {"query": query.id, "query_kind": query.kind, "origin": query.origin}
+        known |= {"stratum": query.stratum or None}
+        for row in results.cells:
+            for measure in MEASURES:
+                if measure in row.scores:
+                    value = _value(row.scores[measure], number)
+                    yield _of_all(results) | known | {"cell": row.cell, "measure": measure, "value": value}
+
+
+def _value(scores: MeasureResult, number: int) -> float:
+    """A query's score in [0, 1] from units of 1e-9, whatever the unit's own rounding."""
+    return round(scores.per_query[number] * 10.0**-_UNIT_PLACES, _UNIT_PLACES)
+
+
+def _judgment(results: Results, one: Reading) -> Row:
+    named = {"query": one.query_id, "doc_id": one.doc_id, "url": one.url or None, "scored": one.scored}
+    said = {"judge": one.judge or None, "model": one.model or None, "round": one.round, "grade": one.grade}
+    return _of_all(results) | named | said
+
+
+def _hits(results: Results) -> Iterator[Row]:
+    """Every list of every query, down to the depth that results.json keeps."""
+    documents = results.lists.documents
+    for query in results.lists.queries:
+        for cell in (row.cell for row in results.cells):
+            for rank, (place, start, end) in enumerate(query.hits.get(cell, ()), start=1):
+                pair = query.documents[place]
+                yield _of_all(results) | {
+                    "query": query.id,
+                    "cell": cell,
+                    "rank": rank,
+                    "doc_id": documents[pair.document].doc_id,
+                    "grade": pair.grade,
+                    "start": start,
+                    "end": end,
+                }
+
 
 Format = Literal["csv", "parquet"]
 

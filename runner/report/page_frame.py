@@ -15,15 +15,17 @@ from runner.base.figures import (
     figure,
     fitting,
     fitting_signed,
+    p_telling,
+    p_text,
     percent,
     places,
     said,
     signed,
+    whole_percent,
 )
-from runner.decide.tiers import p_telling, p_text, whole_percent
-from runner.report.results_page.anchors import anchor
-from runner.report.results_page.rows import confirmation, criterion_5, ranked
-from runner.report.results_page.scale_plot import chart
+from runner.report.anchors import anchor
+from runner.report.rows import confirmation, criterion_5, ranked
+from runner.report.scale_plot import chart
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 

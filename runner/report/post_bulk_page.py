@@ -1,11 +1,24 @@
-"""post-bulk.html: one self-contained page, a pure function of post_bulk.json, its receipt and the templates."""
+"""post-bulk.html: one self-contained page, a pure function of post_bulk.json, its receipt and the templates.
+
+Where reports on the substrate lie: one folder a run, whole or not there, with a lock of its own.
+"""
 
 import shlex
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import metadata
+from itertools import count
+from pathlib import Path
 
-from runner.base.canonical import json_bytes, rounded, sha256
+from runner.base.canonical import json_bytes, rounded, sha256, slug, write_atomic
+from runner.decide.receipt import make_receipt
+from runner.eval_set.lock import LOCK_NAME, REPORTS, lock_over
+from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.version import DRIVER
 from runner.report.page_frame import inert, rendered
+from runner.substrate.measure import Searched
 from runner.substrate.shapes import PostBulk
 from runner.substrate.verdict import verdict
 
@@ -34,3 +47,53 @@ def _commands(found: PostBulk) -> list[str]:
         f"{DRIVER} {source}{rehearse} --post-bulk --corpus-path SUBSTRATE.db",
         f"{DRIVER} verify {source}",
     ]
+
+
+PAGE = "post-bulk.html"
+
+LIBRARIES = ("apsw", "sqlite-vec")
+
+
+def place_report(record: Path, found: PostBulk, searched: Searched, *, check: Callable[[], object]) -> Path:
+    """The folder of a new report: made under a name that nothing reads, then renamed if `check` raises nothing.
+
+    The caller holds the version's lock. Whatever ends this before the rename leaves no report.
+    """
+    partial = record / REPORTS / ".tmp-report"  # git leaves such names out
+    _remove(partial)  # of a run that was killed
+    try:
+        _write(partial, found, searched)
+        check()
+        return partial.rename(_free(record / REPORTS))
+    except BaseException:
+        _remove(partial)
+        raise
+
+
+def _write(folder: Path, found: PostBulk, searched: Searched) -> None:
+    receipt = _receipt(searched)
+    for arm, run in searched.answers.runs.items():
+        write_atomic(folder / "runs" / f"{slug(arm)}.tsv", run_bytes(run))
+    write_atomic(folder / "post_bulk.json", json_bytes(found.model_dump()))
+    write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
+    write_atomic(folder / PAGE, post_bulk_page(found, receipt))
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    write_atomic(folder / LOCK_NAME, json_bytes(lock_over(folder, names).model_dump()))
+
+
+def _receipt(searched: Searched) -> Receipt:
+    receipt = make_receipt(searched.answers.times, searched.seconds, {})
+    used = {name: metadata.version(name) for name in LIBRARIES}
+    return receipt.model_copy(update={"libraries": receipt.libraries | used})
+
+
+def _free(reports: Path) -> Path:
+    """Today's folder, or with -2, -3, ... where there are some already."""
+    day = datetime.now(UTC).date().isoformat()
+    names = (day if number == 1 else f"{day}-{number}" for number in count(1))
+    return next(reports / name for name in names if not (reports / name).exists())
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -3,9 +3,8 @@
 import textwrap
 from collections.abc import Sequence
 
-from runner.base.figures import fitting
-from runner.decide.tiers import interval_of, p_telling, telling, texts, whole_percent
-from runner.eval_set.shapes.decision import Decision
+from runner.base.figures import fitting, p_telling, telling, texts, whole_percent
+from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 
@@ -88,26 +87,3 @@ def _name(results: Results) -> str:
         "external": " (public collection, decides nothing)",
     }
     return name + beside[results.kind] + (" (provisional)" if results.provisional else "")
-
-
-def decision_sentence(decision: Decision) -> str:
-    """What was chosen, for what tier of evidence, by whom and why."""
-    head = f"{decision.source} v{decision.version}"
-    if decision.kind == "rehearsal":
-        head = f"rehearsal of {head} (never counts as a decision)"
-    chosen = decision.chosen
-    said = f"{chosen.cell} ({chosen.standing})"
-    if decision.kind == "policy":
-        said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
-    elif chosen.standing == "the baseline":
-        said = f"the baseline, {chosen.cell} ({_beside(decision)})"
-    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
-
-
-def _beside(decision: Decision) -> str:
-    """What the baseline was chosen instead of."""
-    if decision.tier == "confirmed":
-        return "though a cell is confirmed"
-    if decision.tier == "candidate":
-        return "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
-    return decision.tier

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from runner.base.canonical import JSON, read_json
 from runner.base.schema import checked
+from runner.decide.decide import decision_sentence
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision
-from runner.report.summary import decision_sentence
 
 Scored = tuple[Results, Path]
 """What a run scored, and the folder that holds it."""

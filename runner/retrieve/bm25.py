@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Chunk
-from runner.retrieve.ranking import RUN_DEPTH, ChunkTable, Ints, Retrieval, chunk_table, leading, quantised, retrieval
+from runner.base.records import RUN_DEPTH, Chunk, Ints
+from runner.retrieve.ranking import ChunkTable, Retrieval, chunk_table, leading, quantised, retrieval
 
 K1 = 1.5
 B = 0.75

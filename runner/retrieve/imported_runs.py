@@ -11,12 +11,11 @@ from runner.base.canonical import file_sha256, json_bytes, refuse_special, sha25
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import STDIN, display, printable
 from runner.base.progress import say
-from runner.base.records import IMPORTED, Hit, ImportedCell, Run
+from runner.base.records import IMPORTED, RUN_DEPTH, Hit, ImportedCell, Run
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.shapes.plan import CellFile, ImportedRun
+from runner.eval_set.shapes.cell import CellFile, ImportedRun
 from runner.eval_set.trec import TrecRun, read_trec_run
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
-from runner.retrieve.ranking import RUN_DEPTH
 
 DEEPEST = 100_000
 """Hits read of a query, so that RUN_DEPTH of them remain where others are not in the sample."""

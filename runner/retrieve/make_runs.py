@@ -15,12 +15,11 @@ from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCe
 from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.batches import Order
-from runner.embed.chunk_health import chunk_health
+from runner.embed.chunk_corpus import chunkers_sha256
+from runner.embed.chunk_health import chunk_health, lengths
 from runner.embed.probe import probed
-from runner.embed.stored_chunks import chunkers_sha256
-from runner.embed.token_lengths import lengths
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
-from runner.eval_set.shapes.plan import BackendRecord, CellFile, Truncation
+from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding

@@ -10,13 +10,12 @@ from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
 from runner.base.progress import Dollars, Progress, Report, bars
 from runner.base.records import Chunk, Document, Query, Side, Vectors
-from runner.base.side_by_side import side_by_side
 from runner.base.store import Store
+from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
 from runner.embed.batches import Order
-from runner.embed.chunk_corpus import chunk_corpus, chunks_to_rows, rows_to_chunks
+from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, chunks_to_rows, rows_to_chunks
 from runner.embed.embed_chunks import embed, is_begun, outstanding
-from runner.embed.stored_chunks import ROWS, STAGE, chunk_inputs
 from runner.embed.vectors import described
 from runner.retrieve.ranking import chunk_table
 

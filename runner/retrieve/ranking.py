@@ -10,21 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Chunk, ChunkHit, Hit, Run
-
-RUN_DEPTH = 100
-"""Documents kept a query, after every chunk was considered."""
-
-READ_TOKENS = 8192
-"""A reading list ends with the chunk that brings its tokens to this many."""
+from runner.base.records import READ_TOKENS, RUN_DEPTH, Chunk, ChunkHit, Hit, Ints, Reading, Run
 
 SCORE_STEPS = 100_000
 """Scores are held as integers of 1e-5, so that equal means equal on every machine."""
-
-Reading = Mapping[str, tuple[ChunkHit, ...]]
-"""For every query, the chunks that a reader of the ranking meets, best first."""
-
-Ints = NDArray[np.int64]
 
 
 class Retrieval(NamedTuple):

@@ -11,19 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import SCORE_UNIT, Chunk, ChunkHit, Hit, Run
-from runner.embed.vector_rows import Matrix, gathered
-from runner.retrieve.ranking import (
-    RUN_DEPTH,
-    ChunkTable,
-    Ints,
-    Retrieval,
-    chunk_table,
-    quantised,
-    rank,
-    read_down,
-    retrieval,
-)
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, ChunkHit, Hit, Ints, Run
+from runner.embed.vectors import Matrix, gathered
+from runner.retrieve.ranking import ChunkTable, Retrieval, chunk_table, quantised, rank, read_down, retrieval
 from runner.retrieve.shortlist import shortlists
 
 RRF_K = 60

@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.embed.vector_rows import Matrix, blocks
-from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS, ChunkTable, Ints
+from runner.base.records import RUN_DEPTH, Ints
+from runner.embed.vectors import Matrix, blocks
+from runner.retrieve.ranking import SCORE_STEPS, ChunkTable
 
 BLOCK_BYTES = 1 << 20
 """Rows that are read at once: a core reads, measures and multiplies them without leaving its caches."""

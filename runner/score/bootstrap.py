@@ -12,8 +12,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT, Interval, Scores
-from runner.retrieve.ranking import Ints
+from runner.base.records import SCORE_UNIT, Interval, Ints, Scores
 from runner.score.flips import exact_columns
 
 RESAMPLES = 10_000

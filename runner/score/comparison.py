@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runner.base.records import SCORE_UNIT, Query, Run, Scores
-from runner.decide.scale.scale import scale_result
-from runner.eval_set.shapes.plan import CellFile, Plan
-from runner.eval_set.shapes.results import Difference, GuardResult, MeasureResult, PairedTestResult
-from runner.eval_set.shapes.scale import ScaleResult
-from runner.gate.graded_gate import GradedGate
-from runner.retrieve.ranking import Ints
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Query, Run, Scores
+from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.tests import Difference, GuardResult, MeasureResult, PairedTestResult
 from runner.score.bootstrap import mean_intervals, paired_intervals, score_matrix
-from runner.score.score import Qrels, score
+from runner.score.score import score
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
@@ -102,21 +99,6 @@ class Comparison:
         )
         return {cell: _guard_result(guard) for cell, guard in zip(self.challengers, found, strict=True)}
 
-    @cached_property
-    def gate(self) -> GradedGate:
-        """The null gate of this eval set, for every run of it."""
-        settings = self.plan.null_gate
-        return GradedGate(
-            self.query_ids,
-            self.qrels,
-            self.strata,
-            self.document_lengths,
-            draws=settings.draws,
-            tau=settings.tau,
-            alpha=settings.alpha,
-            seed=settings.seed,
-        )
-
     def false_alarm(self) -> float | None:
         """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
         if not self.challengers:
@@ -138,20 +120,6 @@ class Comparison:
         bootstrap = self.plan.bootstrap
         gains = self.paired(self.challengers, "ndcg@10")
         return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
-
-    def scale(self) -> ScaleResult:
-        """What fewer and more distractors would make of the scores and of the cells' order."""
-        bootstrap = self.plan.bootstrap
-        return scale_result(
-            self.runs,
-            self.query_ids,
-            self.qrels,
-            len(self.document_lengths),
-            baseline=self.plan.baseline,
-            seed=bootstrap.seed,
-            resamples=bootstrap.resamples,
-            confidence=bootstrap.confidence,
-        )
 
     def means(self, measure: str) -> list[MeasureResult]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import Run
+from runner.base.records import Ints, Qrels, Run
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
-from runner.retrieve.ranking import Ints
 from runner.score.comparison import Comparison, mean
-from runner.score.score import Qrels, score, units
+from runner.score.score import score, units
 
 PERSISTENCE = 0.8
 """How likely a reader goes on to the next rank (RBP's p)."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Set
 
-from runner.base.records import IMPORTED, BM25Cell, HybridCell, parse_cell
+from runner.base.records import IMPORTED, BM25Cell, HybridCell, Qrels, parse_cell
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.pool import CellPool, LeftOut
-from runner.judge.prep_labels import pool
+from runner.retrieve.pool import pool
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
-from runner.score.score import Qrels, score
+from runner.score.score import score
 
 _BM25 = "bm25"
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from runner.base.records import ChunkHit
-from runner.eval_set.shapes.curves import RecallCurve, RecallPoint
-from runner.retrieve.ranking import READ_TOKENS, RUN_DEPTH, Ints, Reading
+from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Ints, Reading
+from runner.eval_set.shapes.lists import RecallCurve, RecallPoint
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import Comparison, mean
 from runner.score.score import units

@@ -1,20 +1,17 @@
 """The measures of a run against judgments, query by query, in whole units of 1e-9."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT, Judgment, Run, Scores
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Judgment, Qrels, Run, Scores
 
 MEASURES = ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10", "judged@10")
 
-Qrels = Mapping[str, Mapping[str, int]]
-"""query_id -> doc_id -> grade."""
 
 DISCOUNTS = np.array([1 / math.log2(rank + 1) for rank in range(1, 11)])
 """What a grade counts at ranks 1 to 10 (Jarvelin & Kekalainen 2002, base 2, as trec_eval)."""

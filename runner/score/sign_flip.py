@@ -15,14 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import SCORE_UNIT, Interval
-from runner.decide.tiers import shown
-from runner.eval_set.shapes.results import GuardState
-from runner.retrieve.ranking import Ints
+from runner.base.figures import shown
+from runner.base.records import SCORE_UNIT, Interval, Ints
+from runner.eval_set.shapes.tests import GuardState
 from runner.score.bootstrap import holm
-from runner.score.flips import Floats, exact_p, flipped
+from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
 from runner.score.power import t_tails
-from runner.score.skewness import skew_adjusted_p
 
 EXACT_UP_TO = 20
 """Differences other than 0 whose flips are all counted, whatever the number of draws."""
@@ -37,7 +35,7 @@ class PairedTest:
 
     `sd` is per query (ddof 1) and `cohens_d` is mean / sd. Where the row does not scatter, both are 0, and `p_t`, the
     paired t test's p, is 1 if the mean is 0 too, else 0 (1 for a single query). Over all rows are `p_adjusted`
-    (max-T), `p_skew` (max-T by a statistic that skewness does not mislead, `runner.score.skewness`) and `p_holm`.
+    (max-T), `p_skew` (max-T by a statistic that skewness does not mislead, `runner.score.flips`) and `p_holm`.
     `interval` is for this row alone, `simultaneous` for all rows at once. `left_out` is the least and the greatest mean
     that leaving one query out gives ([-1, 1] for a single query), `influential` the column whose absence moves the mean
     most, of equal ones the first.

@@ -5,9 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from runner.base.records import Query
+from runner.base.records import Ints, Query
 from runner.eval_set.shapes.pool import Slice, SliceMeans
-from runner.retrieve.ranking import Ints
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.score import single_gold

@@ -6,10 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import ChunkHit, Judgment, Span
-from runner.base.spans import merged, n_characters, n_shared
+from runner.base.records import READ_TOKENS, ChunkHit, Ints, Judgment, Reading, Span, merged, n_characters, n_shared
 from runner.eval_set.shapes.pool import SpanBudget, SpanDifference, SpanMeasure, SpanResult
-from runner.retrieve.ranking import READ_TOKENS, Ints, Reading
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import Comparison, mean, paired_differences
 from runner.score.score import units

@@ -4,9 +4,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from runner.base.records import SCORE_UNIT
-from runner.decide.tiers import shown
-from runner.retrieve.ranking import Ints
+from runner.base.figures import shown
+from runner.base.records import SCORE_UNIT, Ints
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
 

@@ -1,4 +1,7 @@
-"""What is wrong with a substrate before anything is searched: findings with stable names, always in one order."""
+"""What is wrong with a substrate before anything is searched: findings with stable names, always in one order.
+
+What a check of the substrate hands back.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,8 @@ import numpy as np
 
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.base.records import Hit, Span
-from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS, best_chunks, rank
+from runner.base.records import RUN_DEPTH, Hit, Span
+from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
 from runner.substrate.database import Substrate, json_array
 
 

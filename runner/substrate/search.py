@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.errors import InputError
-from runner.base.records import SCORE_UNIT, Hit, Run
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
 from runner.retrieve.retrieve import fused_ids
 from runner.substrate.database import Substrate
 from runner.substrate.ranking import Ranking

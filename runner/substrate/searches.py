@@ -8,7 +8,8 @@ from typing import Any
 
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS
+from runner.base.records import RUN_DEPTH
+from runner.retrieve.ranking import SCORE_STEPS
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.ranking import Found, Places
 from runner.substrate.tables import Metric

@@ -4,11 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.field_types import Count, Ends, Sha256, Share
-from runner.base.schema import Strict
+from runner.base.schema import Count, Ends, Sha256, Share, Strict
 from runner.eval_set.shapes.decision import Chosen
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import Difference, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.tests import Difference, MeasureResult, PairedTestResult
 
 _Text = Annotated[str, Field(min_length=1)]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from runner.base.figures import p_text, shown
 from runner.base.records import parse_cell
-from runner.decide.tiers import p_text, shown
 from runner.eval_set.shapes.plan import Plan
 from runner.substrate.search import BINARY, EXACT, KEYWORD
 from runner.substrate.shapes import ArmResult, Beside, CoverageResult, FindingResult, PostBulk, Quantisation

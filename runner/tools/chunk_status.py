@@ -17,7 +17,7 @@ from runner.embed.weights import is_here
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
 from runner.eval_set.plan import default_cells
-from runner.eval_set.shapes.plan import ChunkHealth
+from runner.eval_set.shapes.cell import ChunkHealth
 from runner.eval_set.version import DRIVER, Version
 from samplers.corpus.readiness import boilerplate_share, lines
 

@@ -3,15 +3,16 @@
 from pathlib import Path
 
 from runner.base.canonical import read_json
+from runner.base.figures import p_text
 from runner.base.schema import Model, Strict, checked
+from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
-from runner.decide.tiers import interval_of, p_text
+from runner.decide.tiers import interval_of
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version
 from runner.evening.dry_run import describe
-from runner.report.summary import decision_sentence
 
 
 class Explanation(Strict):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from runner.base.errors import BackendError
-from runner.base.retry_after import as_asked, asked_seconds
+from runner.base.http_client import as_asked, asked_seconds
 from samplers.feeds.answers import Cut
 from samplers.feeds.endpoints import Refused, without_key
 from samplers.feeds.request import Say

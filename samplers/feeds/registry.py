@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from runner.base.errors import InputError
-from runner.eval_set.catalog import source as catalogued
 from samplers.feeds import (
     annual_cfr,
     congress_gov,
@@ -80,7 +79,7 @@ def source_feeds(source: str) -> SourceFeeds:
     """The feeds of a source; an InputError says where to look for one that has none, or what a name may mean."""
     if source in FEEDS:
         return FEEDS[source]
-    raise InputError(f"{catalogued(source).name} has no feed: {WITHOUT_FEED[source]}. Give --corpus-path the folder.")
+    raise InputError(f"{source} has no feed: {WITHOUT_FEED[source]}. Give --corpus-path the folder.")
 
 
 def feed_of(source: str, request: FetchRequest) -> tuple[str, Feed]:

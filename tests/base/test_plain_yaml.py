@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.plain_yaml import read_yaml
+from runner.base.given_files import read_yaml
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.dates() | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)

@@ -10,7 +10,7 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
-from runner.eval_set.shapes.plan import Queries
+from runner.eval_set.shapes.queries import Queries
 from runner.queries.draft_asks import all_draft_rows
 from runner.queries.query_file import read_queries
 from runner.queries.reading_pack import INDEX, pack_documents, reading_folder, write_reading_pack

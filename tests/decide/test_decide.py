@@ -1,10 +1,9 @@
 import pytest
 
 from runner.base.errors import InputError
-from runner.decide.decide import RECOMMENDED, Choice, decide, needs_choice, remade
+from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, needs_choice, remade
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.plan import Reuse
-from runner.report.summary import decision_sentence
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 
 

@@ -8,7 +8,7 @@ import pytest
 from runner.base.records import SCORE_UNIT
 from runner.decide.judge_noise.two_level import two_level
 from runner.decide.other_judges import judge_shortfalls, under_judge, under_other_judges
-from runner.eval_set.shapes.judge_noise import CellUnderJudge, JudgeOutcome, NoiseResult, NoisyCell
+from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult, NoisyCell
 from runner.judge.agreement.by_cell import favours
 from tests.support.judge_cases import BASELINE, evening, favouring, label, labels_of, off_by_one, plan, read_twice
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.judge_noise.ppi import LEAST_READ, Sums, parts, people_grades, power_tuned, powered
-from runner.eval_set.shapes.judge_noise import PoweredResult
+from runner.eval_set.shapes.judges import PoweredResult
 from runner.score.score import DISCOUNTS
 from tests.support.judge_cases import BASELINE, comparison_of, evening, favouring, label, labels_of, off_by_one, plan
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from runner.base.records import Hit, Run, Span
 from runner.decide import ranked_lists as module
 from runner.decide.ranked_lists import SHORT_DEPTH, ranked_lists
+from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.plan import CorpusRow
 from tests.support.example_results import SHA
 
 IDS = ("d1", "d2", "d3", "d4", "d5", "d6")

@@ -6,8 +6,7 @@ import pytest
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.commands import main as cli
 from runner.decide import roster
-from runner.decide.bulk_gate import HARD_ABOVE, bulk_gate
-from runner.decide.policy import adopt_baseline
+from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import (
     locked_decision,
     moved_on,

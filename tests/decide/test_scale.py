@@ -15,7 +15,7 @@ from scipy import stats
 
 from runner.base.canonical import json_bytes, rounded
 from runner.base.figures import fitting
-from runner.base.records import SCORE_UNIT, Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.decide.scale.backtest import SUBSAMPLES
 from runner.decide.scale.law import Counts, Law, _binomials, _level
 from runner.decide.scale.places import placed
@@ -24,9 +24,8 @@ from runner.decide.scale.sentences import sentences
 from runner.decide.scale.thinning import thinned
 from runner.eval_set.shapes.scale import ScaleBackTest, ScaleCell, ScaleFactor, ScalePoint
 from runner.report.results_page import render
-from runner.report.results_page.scale_plot import COLOURS, DASHES, LABEL_GAP, MARKS, chart
+from runner.report.scale_plot import COLOURS, DASHES, LABEL_GAP, MARKS, chart
 from runner.retrieve.bm25 import bm25_run
-from runner.retrieve.ranking import RUN_DEPTH
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import DISCOUNTS, score
 

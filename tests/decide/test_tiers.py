@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import rounded
-from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls, shown, telling, texts
+from runner.base.figures import shown, telling, texts
+from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
 from tests.support.example_results import BETTER, RULE, row
 

@@ -9,7 +9,7 @@ from runner.base.records import SCORE_UNIT
 from runner.decide.judge_noise import second_grades
 from runner.decide.judge_noise.second_grades import N_GRADES, N_PLACES, SHRINKAGE
 from runner.decide.judge_noise.two_level import LEAST_READINGS, two_level
-from runner.eval_set.shapes.judge_noise import NoiseResult
+from runner.eval_set.shapes.judges import NoiseResult
 from runner.judge.agreement.double_graded import Double
 from runner.score.bootstrap import bootstrap_counts
 from tests.support.judge_cases import BASELINE, comparison_of, evening, favouring, off_by_one, plan, read_twice

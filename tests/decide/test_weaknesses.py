@@ -4,7 +4,7 @@ import pytest
 
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.shapes.judges import Estimate
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.panel import agreement
 from tests.eval_set.test_version import label
 from tests.support import example_panel

@@ -6,7 +6,7 @@ from chunkers.registry import limit_of
 from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
-from runner.eval_set.shapes.plan import ChunkHealth, Lengths
+from runner.eval_set.shapes.cell import ChunkHealth, Lengths
 
 
 def document(doc_id, text, sections=()):

@@ -11,7 +11,7 @@ from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
 from runner.base.records import parse_cell
 from runner.base.store import Store
-from runner.embed import placed_rows
+from runner.embed import vectors as placed_rows
 from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
 from runner.embed.vectors import VectorFile

@@ -4,12 +4,20 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.embed.chunk_corpus import chunk_corpus
-from runner.embed.cost.estimate import Estimate, check_affordable, estimate
+from runner.embed.cost.estimate import Corpus, Estimate, TokenCount, check_affordable, estimate, planned_tokens
 from runner.embed.cost.ledger import BudgetError, LedgerRow
-from runner.embed.cost.options import RemoteOptions
-from runner.embed.cost.planned_tokens import Corpus, TokenCount, planned_tokens
-from runner.embed.cost.prices import CORE_USD, GPUS, container_price, weights_price
-from runner.embed.cost.throughput import CEILING, SIZES, default_rate, rate, size
+from runner.embed.cost.prices import (
+    CEILING,
+    CORE_USD,
+    GPUS,
+    SIZES,
+    RemoteOptions,
+    container_price,
+    default_rate,
+    rate,
+    size,
+    weights_price,
+)
 from runner.eval_set.catalog import ENCODERS, source
 from runner.eval_set.corpus import sample_of
 from runner.eval_set.shapes.plan import Sample

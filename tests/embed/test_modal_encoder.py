@@ -23,8 +23,7 @@ from runner.embed.backends import Work
 from runner.embed.batches import flat, plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
 from runner.embed.cost.ledger import BudgetError, write_session
-from runner.embed.cost.options import RemoteOptions
-from runner.embed.cost.prices import CORE_USD, GPUS, container_price
+from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
 from runner.embed.cost.spend_receipt import spend_receipt
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Batch, Grouping
@@ -193,7 +192,7 @@ def test_tokens_are_counted_here_as_the_local_encoder_counts(tmp_path):
 def test_neither_modal_nor_torch_is_imported_before_the_first_batch(tmp_path):
     code = (
         "import sys; from pathlib import Path; from runner.embed.cost.budget import Meter\n"
-        "from runner.embed.modal.backend import ModalBackend; from runner.embed.cost.options import RemoteOptions\n"
+        "from runner.embed.modal.backend import ModalBackend; from runner.embed.cost.prices import RemoteOptions\n"
         f"options = RemoteOptions(); meter = Meter.of(Path({str(tmp_path)!r}), options)\n"
         "with ModalBackend(meter, options) as backend:\n"
         "    encoder = backend.encoder('minilm-l6-v2'); encoder.identity(); encoder.token_counts(['a'], 'query')\n"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.embed.token_lengths import BINS, TIMES, lengths
+from runner.embed.chunk_health import BINS, TIMES, lengths
 
 TOKENS = st.lists(st.integers(1, 3_000), min_size=1, max_size=60)
 

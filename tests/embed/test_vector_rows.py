@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError
-from runner.embed.vector_rows import blocks, gathered
+from runner.embed.vectors import blocks, gathered
 
 ROWS = np.random.default_rng(0).standard_normal((1000, 24), dtype=np.float32)
 PICKED = np.array([999, 0, 3, 3, 500])

@@ -3,10 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import ChunkHit, Span
-from runner.eval_set.reading_files import read_reading
-from runner.eval_set.runs import reading_bytes
-from runner.retrieve.ranking import READ_TOKENS
+from runner.base.records import READ_TOKENS, ChunkHit, Span
+from runner.eval_set.runs import read_reading, reading_bytes
 
 HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\n"
 FIRST = "q1\t1\tb\t0\t7\t100\t100\n"

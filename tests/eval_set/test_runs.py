@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import ChunkHit, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, ChunkHit, Hit, Run, Span
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
-from runner.retrieve.ranking import RUN_DEPTH
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
 

@@ -8,10 +8,9 @@ from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
-from runner.embed.chunk_corpus import chunks_to_rows
+from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
 from runner.embed.cost.ledger import BudgetError, write_session
-from runner.embed.cost.options import RemoteOptions
-from runner.embed.stored_chunks import ROWS, STAGE, chunk_inputs, stored_chunk_tokens
+from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set import version as eval_set
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock

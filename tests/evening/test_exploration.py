@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chunkers import registry
-from runner.embed import stored_chunks
+from runner.embed import chunk_corpus as stored_chunks
 from runner.embed.backends import LocalBackend
 from runner.evening.exploration import Exploration
 from runner.retrieve import make_runs as cell_runs

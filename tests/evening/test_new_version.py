@@ -10,8 +10,7 @@ import yaml
 
 from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, IntegrityError, Outstanding
-from runner.decide.bulk_gate import HARD_ABOVE, bulk_gate
-from runner.decide.policy import adopt_baseline
+from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.previous_version import comparison_lines, previous_version
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
 from runner.embed.backends import LocalBackend
@@ -26,8 +25,7 @@ from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.evening.new_version import begin_version
-from runner.evening.next_version import abandon, next_plan_text, open_next
+from runner.evening.next_version import abandon, begin_version, next_plan_text, open_next
 from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run

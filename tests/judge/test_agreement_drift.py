@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from runner.judge.agreement.double_graded import Repeat
-from runner.judge.agreement.drift import drifts, fisher_p, sign_flip_p
+from runner.judge.agreement.double_graded import Repeat, drifts, fisher_p, sign_flip_p
 
 
 def again(query, first, grade, batch=2, judge="a"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from runner.base.records import Hit, Run, Span
-from runner.decide.judge_panel import judge_panel
+from runner.decide.other_judges import judge_panel
 from runner.eval_set.shapes.judges import Agreement
 from runner.judge.agreement.panel import agreement, can_say, summary_lines
 from tests.eval_set.test_version import label

@@ -247,7 +247,7 @@ import sys
 from pathlib import Path
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.prices import price_of
+from runner.judge.models.prices import (price_of)
 from tests.support.anthropic_server import MODEL, asks
 folder = Path(sys.argv[2])
 meter = JudgeMeter(folder / "spend", 100.0, MODEL, price_of(MODEL).in_batches())

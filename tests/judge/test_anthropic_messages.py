@@ -17,10 +17,10 @@ from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Patience
 from runner.embed.cost.ledger import BudgetError, Ledger
 from runner.eval_set.version import CHECKOUT
-from runner.judge.models.anthropic.batch_results import read_results
+from runner.judge.models.anthropic.batch_service import read_results
 from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE
 from runner.judge.models.anthropic.messages import AnthropicMessages
-from runner.judge.models.anthropic.replies import reply_of, usage_of
+from runner.judge.models.anthropic.wire import reply_of, usage_of
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
@@ -398,7 +398,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from runner.judge.models.anthropic.messages import AnthropicMessages
-from runner.judge.models.prices import price_of
+from runner.judge.models.prices import (price_of)
 from runner.judge.models.meter import JudgeMeter
 from tests.support.anthropic_server import MODEL, asks
 meter = JudgeMeter(Path(sys.argv[2]), 1.0, MODEL, price_of(MODEL))

@@ -9,11 +9,10 @@ from runner.base.http_client import Patience
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import model_price, open_model
-from runner.judge.models.judge_url import base_url, is_own
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import JUDGE, OpenAIChat, endpoint
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price
-from runner.judge.models.secret import ANTHROPIC_KEY, JUDGE_KEY
+from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY, base_url, is_own
 from tests.support import openai_chat_server as chat
 from tests.support.anthropic_server import RIGHT, SCHEMA, Wire, asks, hang, huge, not_json, reset, served
 from tests.support.openai_chat_server import ChatServer

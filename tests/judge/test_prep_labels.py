@@ -8,7 +8,8 @@ from runner.base.canonical import digest, file_sha256
 from runner.base.records import Document, Hit, Run, Span
 from runner.eval_set.batches import BATCH_PAIRS, read_batch
 from runner.eval_set.shapes.labels import BatchRow
-from runner.judge.prep_labels import EVIDENCE_CHARS, REPEATS, evidence_spans, export_batches, passages, pool, unjudged
+from runner.judge.prep_labels import EVIDENCE_CHARS, REPEATS, evidence_spans, export_batches, passages
+from runner.retrieve.pool import pool, unjudged
 from tests.eval_set.test_version import label
 from tests.support.small_judging import everything, rows
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from runner.base.errors import BackendError, InputError
 from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import corpus_documents
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.queries import findability
 from runner.queries.check_schemas import QueryReport
 from runner.queries.checks import NOT_ASKED_FOR, FileRow, check, read_files
-from runner.queries.likeness import SAME_MEANING, alike_in_meaning, alike_in_words
+from runner.queries.wording import SAME_MEANING, alike_in_meaning, alike_in_words
 from runner.report.query_review import review_page, summary
 from tests.support.query_fixtures import by_id, document
 from tests.support.small_set import fake_encoders, query_rows
@@ -105,7 +105,7 @@ def test_likeness_does_not_depend_on_where_blocks_are_cut(monkeypatch):
     texts = [f"word{n % 7} ferry harbor dredging number" for n in range(30)]
     rows = np.eye(7, dtype=np.float32)[[n % 7 for n in range(30)]]
     whole = alike_in_words(texts), alike_in_meaning(texts, rows)
-    monkeypatch.setattr("runner.queries.likeness._AT_ONCE", 4)
+    monkeypatch.setattr("runner.queries.wording._AT_ONCE", 4)
     assert (alike_in_words(texts), alike_in_meaning(texts, rows)) == whole
     assert len(whole[1]) == sum(texts[a] == texts[b] for a in range(30) for b in range(a))
 

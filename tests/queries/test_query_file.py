@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import load_queries
 from runner.queries.additions import add_queries
 from runner.queries.query_file import (

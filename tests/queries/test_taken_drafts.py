@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.draft_answers import Draft
 from runner.queries.query_file import append_queries, read_queries
 from runner.queries.taken_drafts import DRAFTED, TAKEN, TakenDrafts

@@ -17,12 +17,13 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import lock_over, write_lock
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.decision import Chosen, Decision, Lock
-from runner.eval_set.shapes.plan import QueryRow
-from runner.eval_set.shapes.results import Difference, MeasureResult, Results
+from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.tests import Difference, MeasureResult
+from runner.report.comparison.asked import compared_results
 from runner.report.comparison.file import write_html
 from runner.report.comparison.inputs import Pair, Scored, Side, pair_of
 from runner.report.comparison.page import comparison_page, write_comparison
-from runner.report.comparison.results import compared_results
 from runner.report.comparison.view import MOST_QUERIES, moved_queries, pair_forest
 from runner.report.rerender import check_page, write_page
 from runner.report.results_page.render import TEMPLATE_VERSION

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.report.apart import apart, pushed
-from runner.report.cost_axis import cost_axis, duration, weight
+from runner.report.chart import apart, cost_axis, duration, pushed, weight
 from runner.report.page_frame import TEMPLATES, _environment, inert
 from runner.report.results_page.curves import HEIGHT, LABEL_GAP, recall_plot
 from runner.report.results_page.pareto import FAR, NARROW, cost_plot, front

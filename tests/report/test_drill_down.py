@@ -5,8 +5,8 @@ import pytest
 
 from runner.base.canonical import rounded
 from runner.base.records import SCORE_UNIT
+from runner.report.anchors import anchor
 from runner.report.page_frame import inert
-from runner.report.results_page.anchors import anchor
 from runner.report.results_page.challenger import challenger
 from runner.report.results_page.drill_down import drill_down
 from runner.report.results_page.heat_map import contenders, heat_map

@@ -11,11 +11,10 @@ from runner.base.records import SCORE_UNIT
 from runner.commands.export import export
 from runner.eval_set.labels import append_labels, label_prefix
 from runner.eval_set.lock import write_lock
+from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.decision import Receipt
-from runner.eval_set.shapes.plan import CollectionFacts
 from runner.eval_set.version import load_corpus
-from runner.report.export import MANIFEST, harmless, readings, write_tables
-from runner.report.export_tables import COLUMNS, MEASURES, Reading, tables
+from runner.report.export import COLUMNS, MANIFEST, MEASURES, Reading, harmless, readings, tables, write_tables
 from tests.conftest import called
 from tests.support.big_results import big_receipt, big_results
 from tests.support.judge_cases import label

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
-from runner.decide.tiers import meets_criterion_5, p_telling, shortfalls, shown
+from runner.base.figures import p_telling, shown
+from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
 from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest

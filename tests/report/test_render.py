@@ -28,7 +28,7 @@ from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
 from runner.report.results_page.render import TEMPLATE_VERSION, page
-from runner.report.results_page.rows import criterion_5
+from runner.report.rows import criterion_5
 from tests.support import example_panel
 from tests.support.example_results import scale
 

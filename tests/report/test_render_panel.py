@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.results_page.rows import ranked
+from runner.report.rows import ranked
 from tests.report.test_render import column, page_of, rendered, synthetic_results, words
 from tests.support import example_panel
 from tests.support.example_panel import FIRST, PERSON, SECOND, TOO_FEW

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from runner.base.records import Chunk, Span
+from runner.base.records import RUN_DEPTH, Chunk, Span
 from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, bm25_description, bm25_run, lucene_tokens, okapi_tokens
-from runner.retrieve.ranking import RUN_DEPTH
 
 WORDS = [
     *("appropriation", "water", "grant", "authority", "secretary", "veteran"),

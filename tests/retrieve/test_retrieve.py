@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.base.records import SCORE_UNIT, Chunk, Hit, Run, Span
+from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import retrieve, shortlist
-from runner.retrieve.ranking import READ_TOKENS, RUN_DEPTH, best_chunks, chunk_table, leading, rank
+from runner.retrieve.ranking import best_chunks, chunk_table, leading, rank
 from runner.retrieve.retrieve import DenseArm, dense_run, exact_scores, reciprocal_ranks, rerank_run, rrf_run
 
 DIM = 24

@@ -5,8 +5,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import ChunkHit, Span
-from runner.retrieve.ranking import READ_TOKENS
+from runner.base.records import READ_TOKENS, ChunkHit, Span
 from runner.score.recall_curves import RANKS, TOKENS, recall_curves
 from tests.support.example_results import BASELINE, SPARSE
 from tests.support.pool_cases import comparison, random_case

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, Judged, R, nDCG
 
-from runner.base.records import SCORE_UNIT, Hit, Judgment, Run, Span
-from runner.retrieve.ranking import RUN_DEPTH
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Judgment, Run, Span
 from runner.score.score import MEASURES, qrels, score
 
 HALF_UNIT = 0.5 / SCORE_UNIT + 1e-12

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runner.base.records import SCORE_UNIT
-from runner.score.flips import flip_blocks
+from runner.score.flips import flip_blocks, skew_adjusted_p
 from runner.score.sign_flip import paired_tests
-from runner.score.skewness import skew_adjusted_p
 
 TENTH = SCORE_UNIT // 10
 

@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import SCORE_UNIT, ChunkHit, Judgment, Span
-from runner.base.spans import merged, n_characters, n_shared
-from runner.retrieve.ranking import READ_TOKENS
+from runner.base.records import READ_TOKENS, SCORE_UNIT, ChunkHit, Judgment, Span, merged, n_characters, n_shared
 from runner.score.span_scores import BUDGETS, characters_read, found_of, gold_spans, span_scores
 from tests.support.example_results import BASELINE, SPARSE
 from tests.support.pool_cases import comparison

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import Chunk, Hit, Span
-from runner.retrieve.ranking import RUN_DEPTH, SCORE_STEPS, best_chunks, rank
+from runner.base.records import RUN_DEPTH, Chunk, Hit, Span
+from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
 from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
 from runner.substrate.database import open_substrate
 from runner.substrate.search import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runner.base.records import BM25Cell, parse_cell
-from runner.eval_set.shapes.curves import RecallCurve, RecallPoint
+from runner.eval_set.shapes.cell import Lengths, Truncation
 from runner.eval_set.shapes.decision import Embedded, Receipt
 from runner.eval_set.shapes.lists import (
     FurtherReading,
@@ -15,10 +15,13 @@ from runner.eval_set.shapes.lists import (
     PairShown,
     QueryLists,
     RankedLists,
+    RecallCurve,
+    RecallPoint,
     ShownPassage,
 )
-from runner.eval_set.shapes.plan import Lengths, QueryRow, Truncation
-from runner.eval_set.shapes.results import CellResult, MeasureResult, NullResult, Results
+from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import MeasureResult, NullResult
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, PLAN, results, row, scale
 

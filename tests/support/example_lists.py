@@ -11,7 +11,7 @@ from runner.eval_set.shapes.lists import (
     RankedLists,
     ShownPassage,
 )
-from runner.eval_set.shapes.plan import QueryRow
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, results, row
 

@@ -1,20 +1,18 @@
 """What stands beside the scores in results.json: judges, pool, passages, slices, a version before. Figures invented."""
 
-from runner.eval_set.shapes.judge_noise import (
+from runner.eval_set.shapes.judges import (
+    Agreement,
+    CellConfusion,
+    CellFavour,
     CellUnderJudge,
+    Coefficients,
+    Estimate,
+    JudgeDrift,
     JudgeOutcome,
     NoiseResult,
     NoisyCell,
     PoweredCell,
     PoweredResult,
-)
-from runner.eval_set.shapes.judges import (
-    Agreement,
-    CellConfusion,
-    CellFavour,
-    Coefficients,
-    Estimate,
-    JudgeDrift,
     RepeatShare,
     SecondJudge,
 )

@@ -7,24 +7,20 @@ from runner.decide.sample_size import Evidence
 from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.curves import RecallCurve, RecallPoint
-from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.plan import ChunkHealth, Lengths, Plan, Provenance, Sample
+from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
+from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
+from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
-from runner.eval_set.shapes.results import (
-    CellResult,
-    ControlResult,
-    CorpusFacts,
+from runner.eval_set.shapes.results import CellResult, ControlResult, CorpusFacts, LabelFacts, Results
+from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
+from runner.eval_set.shapes.tests import (
     Difference,
     GateVerdict,
     GuardResult,
-    LabelFacts,
     MeasureResult,
     NullResult,
     PairedTestResult,
-    Results,
 )
-from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule

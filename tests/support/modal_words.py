@@ -12,7 +12,7 @@ import pytest
 
 from runner.base.store import Store
 from runner.embed.cost.budget import Meter
-from runner.embed.cost.options import RemoteOptions
+from runner.embed.cost.prices import RemoteOptions
 from runner.embed.embed_chunks import embed
 from runner.embed.modal import app as modal_app
 from runner.embed.modal import encoder as modal_encoder

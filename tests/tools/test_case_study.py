@@ -38,7 +38,7 @@ from runner.tools.case_study.text import study_lines
 from runner.tools.case_study.zoo import ZOO, zoo_of
 from runner.tools.case_study.zoo_lists import run_of
 from runner.tools.case_study.zoo_vectors import nearest, nearly_constant_vectors, text_hash_vectors, token_hash_vectors
-from runner.tools.symbols import ASCII
+from runner.tools.console import ASCII
 from tests.support.small_set import fake_encoders, few_draws
 
 PAGE = CHECKOUT / "docs" / "case-study-scifact.md"

@@ -3,7 +3,7 @@ from dataclasses import astuple
 
 import pytest
 
-from runner.tools.symbols import ASCII, ASCII_VARIABLE, Signs, show, signs_for
+from runner.tools.console import ASCII, ASCII_VARIABLE, Signs, show, signs_for
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.embed.cost.options import CONTAINERS, GPU, MAX_USD, RemoteOptions
+from runner.embed.cost.prices import CONTAINERS, GPU, MAX_USD, RemoteOptions
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend

@@ -3,8 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from runner.embed.cost.options import MAX_USD
-from runner.embed.cost.prices import positive
+from runner.embed.cost.prices import MAX_USD, positive
 
 if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
@@ -37,9 +36,9 @@ def judge_options(options: argparse.Namespace) -> "JudgeOptions | None":
     """How models are asked; None without --judge. An InputError for a price or an address that is none."""
     if options.judge is None:
         return None
-    from runner.judge.models.judge_url import base_url
     from runner.judge.models.prices import given_price
     from runner.judge.models.run_judges import JudgeOptions
+    from runner.judge.models.service import base_url
 
     if options.judge_url is not None:
         base_url(options.judge_url)  # also where nothing is sent, as by --dry-run

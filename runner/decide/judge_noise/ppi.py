@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT
+from runner.base.records import SCORE_UNIT, Ints
 from runner.decide.judge_noise.two_level import percentiles
 from runner.eval_set.batches import Pair
-from runner.eval_set.shapes.judge_noise import PoweredCell, PoweredResult
+from runner.eval_set.shapes.judges import PoweredCell, PoweredResult
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Bootstrap
 from runner.judge.agreement.double_graded import Double, doubles
-from runner.retrieve.ranking import Ints
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.comparison import Comparison
 from runner.score.flips import exact_columns

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.base.records import Ints
 from runner.judge.agreement.double_graded import Double
-from runner.retrieve.ranking import Ints
 from runner.score.comparison import Comparison
 from runner.score.score import DISCOUNTS, units
 

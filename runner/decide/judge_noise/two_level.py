@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.judge_noise.second_grades import Arm, Floats, JudgedQuery, arms, drawn_differences, judged_queries
-from runner.eval_set.shapes.judge_noise import NoiseResult, NoisyCell
+from runner.eval_set.shapes.judges import NoiseResult, NoisyCell
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison

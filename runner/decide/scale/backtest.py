@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from runner.base.records import Ints
 from runner.decide.scale.law import DEPTH, Counts, Law
 from runner.decide.scale.places import Floats, Lists, Places
 from runner.eval_set.shapes.scale import ScaleBackTest
-from runner.retrieve.ranking import Ints
 
 SUBSAMPLES = 10
 TIMES = 10

@@ -13,8 +13,8 @@ from functools import cache
 
 import numpy as np
 
+from runner.base.records import Ints
 from runner.decide.scale.places import Floats, discounts
-from runner.retrieve.ranking import Ints
 from runner.score.score import DISCOUNTS
 
 DEPTH = len(DISCOUNTS)

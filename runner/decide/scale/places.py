@@ -9,9 +9,8 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Run
-from runner.retrieve.ranking import RUN_DEPTH, Ints
-from runner.score.score import DISCOUNTS, Qrels, ideal_gains, units
+from runner.base.records import RUN_DEPTH, Ints, Qrels, Run
+from runner.score.score import DISCOUNTS, ideal_gains, units
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

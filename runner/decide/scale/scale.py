@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import SCORE_UNIT, Run
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run
 from runner.decide.scale.backtest import back_tests, counts, extrapolated
 from runner.decide.scale.law import Law
 from runner.decide.scale.places import Floats, Places, placed
 from runner.decide.scale.sentences import sentences
 from runner.decide.scale.thinning import thinned
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
-from runner.retrieve.ranking import Ints
 from runner.score.bootstrap import mean_intervals, resampled_totals
-from runner.score.score import Qrels, units
+from runner.score.comparison import Comparison
+from runner.score.score import units
 
 FACTORS = (0.1, 0.33, 1.0, 10.0, 100.0)
 NOW = FACTORS.index(1.0)
@@ -35,6 +35,21 @@ class _Table(NamedTuple):
     ends: Floats
     totals: Ints
     n_queries: int
+
+
+def scale_of(comparison: Comparison) -> ScaleResult:
+    """What fewer and more distractors would make of the scores and of the cells' order, by the plan's settings."""
+    bootstrap = comparison.plan.bootstrap
+    return scale_result(
+        comparison.runs,
+        comparison.query_ids,
+        comparison.qrels,
+        len(comparison.document_lengths),
+        baseline=comparison.plan.baseline,
+        seed=bootstrap.seed,
+        resamples=bootstrap.resamples,
+        confidence=bootstrap.confidence,
+    )
 
 
 def scale_result(

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from runner.decide.tiers import whole_percent
+from runner.base.figures import whole_percent
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor
 
 ERRORS = 2

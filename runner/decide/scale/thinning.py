@@ -6,8 +6,8 @@ is linear in the discounts, so that its expectation needs nothing but that numbe
 
 import numpy as np
 
+from runner.base.records import RUN_DEPTH, Ints
 from runner.decide.scale.places import Floats, Places, discounts
-from runner.retrieve.ranking import RUN_DEPTH, Ints
 from runner.score.score import DISCOUNTS
 
 DEPTH = len(DISCOUNTS)

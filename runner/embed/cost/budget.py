@@ -16,10 +16,11 @@ from runner.base.canonical import slug
 from runner.base.errors import EvalError
 from runner.embed.cost.container_pool import ContainerPool, SteadyClock
 from runner.embed.cost.ledger import BudgetError, Kind, Ledger, LedgerRow, write_session
-from runner.embed.cost.options import GPU, RemoteOptions
 from runner.embed.cost.prices import (
     GIVEN_PRICE,
+    GPU,
     PRICE_SOURCE,
+    RemoteOptions,
     container_price,
     known_gpu,
     positive,

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.field_types import Count
-from runner.base.schema import Strict, checked
+from runner.base.schema import Count, Strict, checked
 from runner.base.store import disk_errors
 
 SPEND = "spend"

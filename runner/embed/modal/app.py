@@ -20,8 +20,7 @@ import numpy as np
 
 from runner.base.errors import BackendError, EvalError
 from runner.base.records import Side
-from runner.embed.cost.options import CONTAINERS
-from runner.embed.cost.prices import CORES
+from runner.embed.cost.prices import CONTAINERS, CORES
 from runner.embed.encoder import Batch
 from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
 from runner.embed.modal.pins import LIBRARIES, image_pins, payload_pin

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runner.embed.backends import BackendName, Work
     from runner.embed.cost.budget import Meter
     from runner.embed.cost.estimate import Estimate
-    from runner.embed.cost.options import RemoteOptions
+    from runner.embed.cost.prices import RemoteOptions
 
 _REPORTED_AFTER = timedelta(hours=1)
 
@@ -62,9 +62,8 @@ class ModalBackend:
 
         A BudgetError where the ceiling would not hold.
         """
-        from runner.embed.cost.estimate import check_affordable, estimate
+        from runner.embed.cost.estimate import TokenCount, check_affordable, estimate
         from runner.embed.cost.ledger import all_sessions
-        from runner.embed.cost.planned_tokens import TokenCount
 
         planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
         self._expected = estimate(planned, self.options, all_sessions(self.meter.folder))

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import sha256
-from runner.embed.tokenizer import encodings, tokenizer
-from runner.embed.weights import tokenizer_folder
+from runner.embed.weights import encodings, tokenizer, tokenizer_folder
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from pydantic import Field
 from runner.base import canonical
 from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.field_types import Sha256
 from runner.base.records import Side
-from runner.base.schema import Strict, checked
+from runner.base.schema import Sha256, Strict, checked
 from runner.base.store import Store, disk_errors
 from runner.embed.batches import TextSet, planned, token_counts, tokens_read
 from runner.embed.encoder import BATCH_TOLERANCE, Encoder, Matrix, checked_rows

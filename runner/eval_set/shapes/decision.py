@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.field_types import Count, Sha256
-from runner.base.schema import Sparse, Strict
-from runner.eval_set.shapes.plan import BackendRecord, Reuse
+from runner.base.schema import Count, Sha256, Sparse, Strict
+from runner.eval_set.shapes.cell import BackendRecord
+from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.field_types import Count, Sha256
-from runner.base.schema import Sparse, Strict
+from runner.base.schema import Count, Sha256, Sparse, Strict
 
 Grade = Annotated[int, Field(ge=0, le=3)]
 CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]

@@ -1,11 +1,13 @@
-"""The shape of what a sceptic looks up: every cell's list for every query, with the judgment of each document."""
+"""The shape of what a sceptic looks up: every cell's list for every query, with the judgment of each document.
+
+The shape of recall by rank and by tokens read.
+"""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.field_types import Count
-from runner.base.schema import Strict
+from runner.base.schema import Count, Strict
 from runner.eval_set.shapes.labels import CharacterSpan, Grade
 
 
@@ -71,3 +73,22 @@ class RankedLists(Strict):
     texts: bool
     documents: list[ListedDocument]
     queries: list[QueryLists]
+
+
+class RecallPoint(Strict):
+    """A mean over the queries, with its interval, at a rank or at so many tokens."""
+
+    at: Annotated[int, Field(ge=1)]
+    mean: float
+    low: float
+    high: float
+
+
+class RecallCurve(Strict):
+    """The share of relevant documents among the first ranks, and among what the first tokens reach.
+
+    `by_tokens` is null for a cell without a reading list.
+    """
+
+    by_rank: Annotated[list[RecallPoint], Field(min_length=1)]
+    by_tokens: list[RecallPoint] | None

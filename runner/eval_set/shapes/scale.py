@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.field_types import Count, Share
-from runner.base.schema import Strict
+from runner.base.schema import Count, Share, Strict
 
 
 class ScalePoint(Strict):

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.field_types import Count, Sha256
-from runner.base.schema import Strict
+from runner.base.schema import Count, Sha256, Strict
 
 _Name = Annotated[str, Field(min_length=1)]
 _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]

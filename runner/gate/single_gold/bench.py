@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from runner.base.records import Ints
 from runner.gate.single_gold.rank_measures import Measure, parse_measure
-from runner.retrieve.ranking import Ints
 
 Metric = Callable[[Any, Any, Any], Any]
 """metric(retrieved, gold, rel) -> a number."""

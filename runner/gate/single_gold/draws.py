@@ -1,15 +1,19 @@
-"""The four nulls of a named measure: moments without a draw, draws of all queries and many trials at once."""
+"""The four nulls of a named measure: moments without a draw, draws of all queries and many trials at once.
 
-from collections.abc import Iterator
+The four nulls of a measure that only its own function knows: everything from draws.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.gate.single_gold.bench import Inputs
-from runner.gate.single_gold.moments import Stratum, moments, reach, stratified
-from runner.gate.single_gold.outcome import Outcome, Progress
+from runner.base.records import Ints
+from runner.gate.single_gold.bench import Inputs, Metric
+from runner.gate.single_gold.moments import NULLS, Mask, Outcome, Progress, Reach, Stratum, moments, reach, stratified
 from runner.gate.single_gold.rank_measures import Floats, Measure
-from runner.retrieve.ranking import Ints
 
 _NUMBERS_AT_ONCE = 1 << 18
 
@@ -95,3 +99,134 @@ def _turns(stratum: Stratum, trials: int) -> Iterator[int]:
     most = max(1, _NUMBERS_AT_ONCE // max(len(stratum.gold), len(stratum.query)))
     for start in range(0, trials, most):
         yield min(most, trials - start)
+
+
+def real_scores(inputs: Inputs, metric: Metric) -> Floats:
+    """Each query's score (queries,); a ValueError names the query for which `metric` gives no finite number."""
+    real = np.empty(len(inputs.rows))
+    for position, (row, number, rel) in enumerate(zip(inputs.rows, inputs.gold.tolist(), inputs.rels, strict=True)):
+        real[position] = _finite([metric(row, inputs.labels[number], rel)], position)[0]
+    return real
+
+
+def check_cutoff(inputs: Inputs, metric: Metric, real: Floats) -> None:
+    """A ValueError where `metric` reads below place k of a row, since null C's lists end there.
+
+    Only a row whose gold stands below place k can show it; the first that does is enough.
+    """
+    for position, row in enumerate(inputs.rows):
+        gold = inputs.labels[inputs.gold[position]]
+        if len(row) <= inputs.k or gold not in row[inputs.k :]:
+            continue
+        cut = _finite([metric(row[: inputs.k], gold, inputs.rels[position])], position)
+        if cut[0] != real[position]:
+            raise ValueError(
+                f"metric_fn reads below place k={inputs.k} (query {position}), where null C's random lists end: the "
+                "engine's lists would be longer than its rival's. Pass k=the measure's cutoff"
+            )
+
+
+def sampled_outcomes(
+    inputs: Inputs, metric: Metric, progress: Progress, generator: np.random.Generator
+) -> dict[str, Outcome]:
+    """Every stratum's outcome by name, all of it from draws."""
+    with progress.stage("real"):
+        real = real_scores(inputs, metric)
+        check_cutoff(inputs, metric, real)
+    pool = np.fromiter(inputs.pool, object, len(inputs.pool))
+    return {
+        name: _sampled(inputs, metric, pool, real, positions, progress, generator)
+        for name, positions in inputs.strata.items()
+    }
+
+
+def _sampled(
+    inputs: Inputs,
+    metric: Metric,
+    pool: NDArray[np.object_],
+    real: Floats,
+    positions: Ints,
+    progress: Progress,
+    generator: np.random.Generator,
+) -> Outcome:
+    """All trials of the queries at `positions`; no pair of query and label is scored twice."""
+    labels, gold = np.unique(inputs.gold[positions], return_inverse=True)
+    trials, n = inputs.n_trials, len(positions)
+    permuted = generator.permuted(np.tile(labels, (trials, 1)), axis=1)
+    totals, expected, steady = np.zeros((4, trials)), np.empty((4, n)), np.ones(4, bool)
+    for column, position in enumerate(positions.tolist()):
+        known = {int(inputs.gold[position]): float(real[position])}
+        drawn = {
+            "A": permuted[:, gold[column]],
+            "B": labels[generator.integers(len(labels), size=trials)],
+            "D": labels[gold[generator.integers(n, size=trials)]],
+        }
+        for number, null in enumerate(NULLS):
+            with progress.stage(f"null_{null.lower()}"):
+                if null == "C":
+                    values = _random_scores(inputs, metric, position, pool, generator)
+                else:
+                    values = _relabelled_scores(inputs, metric, position, drawn[null].tolist(), known)
+            totals[number] += values
+            expected[number, column] = values.mean()
+            steady[number] &= bool((values == real[position]).all())
+        progress.advance(1)
+    variance = totals.var(axis=1, ddof=1) if trials > 1 else np.zeros(4)
+    limits = _limits(gold, len(inputs.pool), real, steady & (expected != 0).any(axis=1))
+    return Outcome(real[positions], expected, variance, totals, limits, len(labels) == 1)
+
+
+def _limits(gold: Ints, n_pool: int, real: Floats, blind: Mask) -> Reach:
+    """As for a measure that counts the first place alone.
+
+    No limit on delta where scores are not between 0 and 1. `blind` (4,) are the nulls whose draws never changed a
+    score, in a bench where not all are 0: the measure does not depend on what they draw.
+    """
+    limits = reach(gold, np.ones(len(gold), bool), np.ones(1), n_pool)
+    delta = limits.delta if ((real >= 0) & (real <= 1)).all() else np.full(4, np.inf)
+    return Reach(np.where(blind, 0.0, limits.log_chance), delta, limits.signal)
+
+
+def _relabelled_scores(
+    inputs: Inputs, metric: Metric, position: int, drawn: list[int], known: dict[int, float]
+) -> Floats:
+    row, rel, labels = inputs.rows[position], inputs.rels[position], inputs.labels
+    new = list(set(drawn) - known.keys())
+    found = _finite([metric(row, labels[number], rel) for number in new], position)
+    known.update(zip(new, found.tolist(), strict=True))
+    return np.fromiter(map(known.__getitem__, drawn), float, len(drawn))
+
+
+def _random_scores(
+    inputs: Inputs, metric: Metric, position: int, pool: NDArray[np.object_], generator: np.random.Generator
+) -> Floats:
+    gold, rel = inputs.labels[inputs.gold[position]], inputs.rels[position]
+    lists = pool[random_places(len(pool), inputs.n_trials, inputs.k, generator)].tolist()
+    return _finite([metric(retrieved, gold, rel) for retrieved in lists], position)
+
+
+def random_places(n_pool: int, rows: int, k: int, generator: np.random.Generator) -> Ints:
+    """Rows of k different places below `n_pool` (rows, k), every ordered choice equally likely.
+
+    Repeats are drawn again until there are none. No place is treated otherwise than another, so whatever comes out
+    is uniform over ordered choices. From a pool of few places, where that takes long, each row is a shuffle's head.
+    """
+    if n_pool < 4 * k:
+        return generator.permuted(np.tile(np.arange(n_pool), (rows, 1)), axis=1)[:, :k]
+    places = generator.integers(n_pool, size=(rows, k))
+    while True:
+        order = np.argsort(places, axis=1, kind="stable")
+        ranked = np.take_along_axis(places, order, axis=1)
+        row, later = np.nonzero(ranked[:, 1:] == ranked[:, :-1])
+        if not len(row):
+            return places
+        places[row, order[row, later + 1]] = generator.integers(n_pool, size=len(row))
+
+
+def _finite(values: Sequence[object], position: int) -> Floats:
+    if all(issubclass(kind, Real | np.bool_) for kind in set(map(type, values))):
+        found = np.fromiter(values, float, len(values))
+        if np.isfinite(found).all():
+            return found
+    wrong = next(value for value in values if not (isinstance(value, Real | np.bool_) and math.isfinite(value)))
+    raise ValueError(f"metric_fn gave {wrong!r} for query {position}; one finite number is expected")

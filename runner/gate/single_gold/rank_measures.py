@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.retrieve.ranking import Ints
+from runner.base.records import Ints
 
 MEASURE_NAMES = ("ndcg", "recall", "mrr")
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from runner.gate.single_gold.outcome import NULLS, Outcome
+from runner.gate.single_gold.moments import NULLS, Outcome
 
 if TYPE_CHECKING:  # pydantic is not needed to grade a bench
-    from runner.eval_set.shapes.results import Verdict
+    from runner.eval_set.shapes.tests import Verdict
 
 _SAME = 1e-9
 """What differs by no more is equal: means, thresholds, p-values. Far above rounding, far below a query's weight."""

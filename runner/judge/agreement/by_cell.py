@@ -20,11 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Run
+from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import CellConfusion, CellFavour
 from runner.judge.agreement.double_graded import Double
 from runner.judge.agreement.kappa import Floats, confusion
-from runner.retrieve.ranking import Ints
 
 DRAWS = 10_000
 FIRST = 10

@@ -6,8 +6,8 @@ from textwrap import wrap
 
 import numpy as np
 
-from runner.base.records import Run
-from runner.decide.tiers import p_text, whole_percent
+from runner.base.figures import p_text, whole_percent
+from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import (
     Agreement,
     CellFavour,
@@ -19,12 +19,9 @@ from runner.eval_set.shapes.judges import (
 )
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
-from runner.judge.agreement.alike import left_open
 from runner.judge.agreement.by_cell import cell_confusions, favours
-from runner.judge.agreement.double_graded import Double, doubles, repeats
-from runner.judge.agreement.drift import drifts
-from runner.judge.agreement.kappa import GRADES, agreement_share, coefficients, confusion
-from runner.retrieve.ranking import Ints
+from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats
+from runner.judge.agreement.kappa import GRADES, agreement_share, coefficients, confusion, left_open
 
 WIDTH = 110
 

@@ -11,10 +11,10 @@ from runner.embed.cost.ledger import SPEND
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.messages import AnthropicMessages
-from runner.judge.models.judge_url import base_url, is_own
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price, price_of
+from runner.judge.models.service import base_url, is_own
 
 How = Literal["messages", "batches"]
 Model = AnthropicMessages | AnthropicBatches | OpenAIChat

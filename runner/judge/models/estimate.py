@@ -11,8 +11,9 @@ from runner.judge.models.api import model_price
 from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN, Price
 from runner.judge.models.requests import Usage
 from runner.judge.models.run_judges import JudgeOptions, named_judges
-from runner.judge.prep_labels import EVIDENCE_CHARS, pool, unjudged
+from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
+from runner.retrieve.pool import pool, unjudged
 
 ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError
-from runner.base.field_types import Count, Sha256
-from runner.base.schema import Strict, checked
+from runner.base.schema import Count, Sha256, Strict, checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.labels import BatchRow
 from runner.judge.models.requests import Reply, Usage

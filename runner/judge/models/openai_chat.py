@@ -9,13 +9,10 @@ from typing import NoReturn, Self
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.http_client import Client, Patience, Service, Unusable
-from runner.judge.models.anthropic.replies import token_count
-from runner.judge.models.in_flight import GaveUp, replies_in_flight
-from runner.judge.models.judge_url import base_url
+from runner.judge.models.anthropic.wire import token_count
 from runner.judge.models.meter import Hold, JudgeMeter
-from runner.judge.models.requests import Ask, Reply, Usage
-from runner.judge.models.secret import JUDGE_KEY
-from runner.judge.models.service import Unreadable, received
+from runner.judge.models.requests import Ask, GaveUp, Reply, Usage, replies_in_flight
+from runner.judge.models.service import JUDGE_KEY, Unreadable, base_url, received
 
 PARALLEL = 4
 TIMEOUT = 180.0

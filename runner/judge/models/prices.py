@@ -1,11 +1,11 @@
 """What language models cost a token: a dated table, since no service is asked before anything is sent."""
 
 import math
-import re
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from runner.base.errors import InputError
+from runner.eval_set.plan import undated
 from runner.judge.models.requests import Ask, Usage
 
 PRICE_FLAG = "--judge-price"
@@ -27,8 +27,6 @@ WORST_BYTES = 3.0
 LIKELY_BYTES = 3.5
 LIKELY_WRITTEN = 150
 """Bytes of English a token, at worst and as a rule (tokenizers of 2026 cut it 30 % finer); tokens of a judgment."""
-
-_DATED = re.compile(r"-\d{8}$")
 
 
 class Price(NamedTuple):
@@ -86,11 +84,6 @@ CLAUDE: dict[str, Price] = {
     "claude-haiku-4-5": Price(1, 5),
 }
 """By the id without its date."""
-
-
-def undated(model: str) -> str:
-    """A model's id without the date at its end."""
-    return _DATED.sub("", model)
 
 
 def price_of(model: str) -> Price:

@@ -6,7 +6,7 @@ from functools import partial
 
 from runner.base.errors import InputError
 from runner.base.progress import bars, say
-from runner.embed.cost.options import MAX_USD
+from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair, RawRow, batch_files, raw_rows, rounds
 from runner.eval_set.labels import version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec

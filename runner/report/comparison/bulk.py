@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from runner.base.canonical import JSON
-from runner.eval_set.shapes.results import MeasureResult
+from runner.eval_set.shapes.tests import MeasureResult
+from runner.report.comparison.asked import MEASURES, told_side
 from runner.report.comparison.inputs import Side
-from runner.report.comparison.results import MEASURES, told_side
 from runner.substrate.shapes import ArmResult, PostBulk
 from runner.substrate.verdict import verdict
 

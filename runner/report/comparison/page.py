@@ -8,10 +8,10 @@ from pathlib import Path
 
 from runner.base.canonical import slug
 from runner.eval_set.version import DRIVER, Version
+from runner.report.comparison.asked import MEASURES, compared_results
 from runner.report.comparison.bulk import compared_bulk
 from runner.report.comparison.file import write_html
 from runner.report.comparison.inputs import Pair, pair_of
-from runner.report.comparison.results import MEASURES, compared_results
 from runner.report.comparison.view import moved_queries, pair_forest
 from runner.report.page_frame import inert, rendered
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.decide.tiers import p_telling, shown, telling
+from runner.base.figures import p_telling, shown, telling
 
 Row = Mapping[str, JSON]
 
@@ -64,7 +64,7 @@ def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
 
 
 def told(value: float, bar: float, low: float, high: float) -> str:
-    """As runner.decide.tiers.telling, with a true minus."""
+    """As runner.base.figures.telling, with a true minus."""
     return telling(value, bar, low, high).replace("-", MINUS)
 
 

@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.report.apart import apart
-from runner.report.chart import Axis
-from runner.report.results_page.scale_plot import COLOURS, DASHES, MARKS
+from runner.report.chart import Axis, apart
+from runner.report.scale_plot import COLOURS, DASHES, MARKS
 
 HEIGHT = 300
 """Pixels from the upper to the lower edge of the field; the width is the reader's."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from runner.base.canonical import JSON
 from runner.base.figures import figure
 from runner.decide.passages.query_words import Terms, marked, query_terms
-from runner.report.results_page.anchors import anchor
+from runner.report.anchors import anchor
 from runner.report.results_page.heat_map import contenders
 
 _LINK = re.compile(r"https?://[^\s⟨⟩]+", re.IGNORECASE)

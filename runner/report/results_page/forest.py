@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from runner.base.canonical import JSON
+from runner.base.figures import p_telling
 from runner.decide.sample_size import least_gain
-from runner.decide.tiers import p_telling, side_of
+from runner.decide.tiers import side_of
 from runner.report.chart import Axis, axis_over
 from runner.report.results_page.challenger import challenger, guard_words, interval_of, texts
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from runner.base.canonical import JSON
 from runner.base.figures import per_query, places, shade, signed
 from runner.base.records import SCORE_UNIT
-from runner.report.results_page.anchors import anchor
+from runner.report.anchors import anchor
 from runner.report.results_page.challenger import challenger
 
 MEASURE = "ndcg@10"

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.base.canonical import JSON
+from runner.base.figures import shown
 from runner.base.records import SCORE_UNIT
-from runner.decide.tiers import meets_criterion_5, shown
+from runner.decide.tiers import meets_criterion_5
 from runner.eval_set.shapes.plan import Rule
 from runner.report.chart import Axis, axis_over
 from runner.report.results_page.challenger import interval_of, told

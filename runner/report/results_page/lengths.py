@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.decide.tiers import whole_percent
+from runner.base.figures import whole_percent
 from runner.report.chart import Axis, axis_over
 
 HEIGHT = 44

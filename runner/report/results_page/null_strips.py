@@ -6,8 +6,7 @@ A quantile dot plot: every dot stands for an equal part of a null's draws (Kay e
 from collections.abc import Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.base.figures import fitting, fitting_signed, places
-from runner.decide.tiers import p_telling, shown
+from runner.base.figures import fitting, fitting_signed, p_telling, places, shown
 from runner.report.chart import Axis
 
 AXIS = Axis(0.0, 1.0, 0.2)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from runner.base.canonical import JSON
-from runner.decide.tiers import shown
-from runner.report.chart import Axis, axis_over
-from runner.report.cost_axis import Costs, cost_axis, duration, weight
+from runner.base.figures import shown
+from runner.report.chart import Axis, Costs, axis_over, cost_axis, duration, weight
 
 HEIGHT = 260
 """Pixels from the upper to the lower edge of a field; the width is the reader's."""

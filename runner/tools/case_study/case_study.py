@@ -7,14 +7,14 @@ from typing import Any
 
 from runner.base.canonical import JSON
 from runner.base.progress import say
-from runner.base.records import Query, Run
+from runner.base.records import Qrels, Query, Run
 from runner.decide.cell_results import single_gold_verdicts
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import Difference
+from runner.eval_set.shapes.tests import Difference
 from runner.gate.diagnosis import cause, diagnosis
+from runner.gate.graded_gate import GradedGate
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
-from runner.score.score import Qrels
 from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import Broken, zoo_of
 from runner.tools.case_study.zoo_lists import Material, run_of
@@ -71,6 +71,7 @@ def study(subject: Subject) -> dict[str, JSON]:
     lists = {name: broken.lists(material) for name, broken in zoo.items()}
     runs = {**subject.engines, **{name: run_of(name, material, found) for name, found in lists.items()}}
     comparison = _comparison(subject, runs)
+    gate = GradedGate.over(comparison)
     differences = dict(zip(runs, comparison.differences("ndcg@10"), strict=True))
     rows = []
     for done, (name, run) in enumerate(runs.items(), start=1):
@@ -78,7 +79,7 @@ def study(subject: Subject) -> dict[str, JSON]:
         broken = zoo.get(name)
         report = broken.report(material, lists[name]) if broken and broken.report else None
         rows.append(
-            {**_who(name, broken), **_figures(subject, comparison, run, report), **_difference(differences[name])}
+            {**_who(name, broken), **_figures(subject, comparison, gate, run, report), **_difference(differences[name])}
         )
     rows = ranked(rows)
     return {
@@ -115,19 +116,21 @@ def _who(name: str, broken: Broken | None) -> dict[str, JSON]:
     }
 
 
-def _figures(subject: Subject, comparison: Comparison, run: Run, report: Report | None) -> dict[str, JSON]:
+def _figures(
+    subject: Subject, comparison: Comparison, gate: GradedGate, run: Run, report: Report | None
+) -> dict[str, JSON]:
     """What is measured of a run; zoo members return whole documents, so that each document counts as one chunk."""
     values = {measure: score_matrix([comparison.scores[run.cell]], measure)[0] for measure in TABLE}
     scores = {measure: mean(row) for measure, row in values.items()}
-    gate = comparison.gate.judge(run, subject.chunks.get(run.cell) or dict.fromkeys(subject.document_lengths, 1))
+    verdict = gate.judge(run, subject.chunks.get(run.cell) or dict.fromkeys(subject.document_lengths, 1))
     return {
         "scores": scores,
         "reported": dict(report) if report else scores,
         "zero": int((values["ndcg@10"] == 0).sum()),
-        "graded": gate.model_dump(include=_GATE),
-        "single_gold": [verdict.model_dump(exclude=_LEFT_OUT) for verdict in single_gold_verdicts(comparison, run)],
-        "cause": cause(run, gate),
-        "diagnosis": diagnosis(run, gate),
+        "graded": verdict.model_dump(include=_GATE),
+        "single_gold": [found.model_dump(exclude=_LEFT_OUT) for found in single_gold_verdicts(comparison, run)],
+        "cause": cause(run, verdict),
+        "diagnosis": diagnosis(run, verdict),
     }
 
 

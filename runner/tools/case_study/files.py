@@ -10,7 +10,8 @@ from runner.base.schema import checked
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.plan import CellFile, CollectionFacts
+from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries, newest_version
 from runner.tools.case_study.case_study import Subject

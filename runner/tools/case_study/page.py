@@ -6,13 +6,13 @@ from pathlib import Path
 
 from runner.base.canonical import JSON, json_bytes, refuse_special, write_atomic
 from runner.base.errors import InputError, IntegrityError
+from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.store import disk_errors
-from runner.decide.tiers import p_text
 from runner.tools.case_study.rules import measured, refused_by, tally
 from runner.tools.case_study.zoo_reports import TABLE
+from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
-from runner.tools.symbols import Signs
 
 _OPENING = "<!-- generated:"
 _BLOCK = re.compile(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.canonical import JSON
-from runner.decide.tiers import shown
+from runner.base.figures import shown
 
 _WEAK = 0.05
 """A score that a reader takes for that of a weak engine; below it a table gives a system away by itself."""

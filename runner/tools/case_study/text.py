@@ -6,7 +6,7 @@ from runner.base.canonical import JSON
 from runner.base.given_files import printable
 from runner.tools.case_study.rules import refused_by, tally
 from runner.tools.case_study.zoo_reports import TABLE
-from runner.tools.symbols import Signs
+from runner.tools.console import Signs
 
 _WIDEST = 38
 

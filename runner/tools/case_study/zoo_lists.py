@@ -6,11 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from runner.base.records import Hit, Run
+from runner.base.records import RUN_DEPTH, Hit, Qrels, Run
 from runner.eval_set.trec import WHOLE
-from runner.retrieve.ranking import RUN_DEPTH
 from runner.retrieve.retrieve import fused_ids
-from runner.score.score import DISCOUNTS, Qrels
+from runner.score.score import DISCOUNTS
 from runner.tools.case_study.zoo_vectors import (
     Whole,
     nearest,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.base.records import RUN_DEPTH
 from runner.retrieve.bm25 import okapi_tokens
-from runner.retrieve.ranking import RUN_DEPTH, leading
+from runner.retrieve.ranking import leading
 
 Whole = NDArray[np.float64]
 """Vectors of whole numbers, one row a text; their products are exact in float64, whatever the order of summing."""

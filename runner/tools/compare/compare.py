@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 
 from runner.base.errors import InputError
-from runner.base.records import SCORE_UNIT, Interval
-from runner.retrieve.ranking import Ints
+from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
 from runner.score.power import minimum_detectable_effect

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from runner.base.records import Run, Side
     from runner.embed.encoder import Encoder
-    from runner.eval_set.shapes.results import GateVerdict
+    from runner.eval_set.shapes.tests import GateVerdict
     from runner.tools.grade.sample_bench import Predictor
 
 _DRAWS = 20

@@ -15,10 +15,9 @@ from pydantic import Field
 
 from runner.base.canonical import JSON, digest, json_line, read_json
 from runner.base.errors import InputError
-from runner.base.field_types import Count, Sha256
 from runner.base.git import git_state
 from runner.base.given_files import display, printable
-from runner.base.schema import Strict, checked
+from runner.base.schema import Count, Sha256, Strict, checked
 from runner.tools.folder_lock.folder_files import file_entry, files_below, name_inside
 
 SKIP_PREFIXES = (".fuse_hidden",)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runner.tools.console import Signs
 from runner.tools.grade.bench_file import Bench
 from runner.tools.grade.grade import ALPHA, TAU, grade_bench
 from runner.tools.grade.sample_bench import constant, oracle, popular, predicted, sample_bench, source_prior
-from runner.tools.symbols import Signs
 
 METRIC = "ndcg@5"
 _WIDTH = 37

@@ -12,15 +12,14 @@ import numpy as np
 
 from runner.base.given_files import printable
 from runner.base.progress import say
-from runner.base.records import SCORE_UNIT, Hit, Run
-from runner.eval_set.shapes.results import GateVerdict, NullResult
+from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
+from runner.eval_set.shapes.tests import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.graded_gate import graded_gate
 from runner.gate.single_gold.gate import four_null_gate
 from runner.gate.single_gold.rank_measures import Measure, parse_measure
-from runner.retrieve.ranking import Ints
 from runner.score.bootstrap import mean_intervals
-from runner.score.score import Qrels, single_gold, units
+from runner.score.score import single_gold, units
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 
 ALPHA = 0.05

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.base.figures import p_text
 from runner.base.given_files import printable
-from runner.decide.tiers import p_text
-from runner.tools.symbols import Signs
+from runner.tools.console import Signs
 
 _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}
 

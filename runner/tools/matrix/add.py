@@ -11,14 +11,14 @@ from pydantic import ConfigDict, Field
 
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
-from runner.base.field_types import Sha256
 from runner.base.given_files import display, quoted
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import Strict, checked
+from runner.base.schema import Sha256, Strict, checked
 from runner.base.store import disk_errors
 from runner.embed.packaged_weights import ARCHIVES
 from runner.eval_set.plan import EXTERNAL_CELLS
-from runner.eval_set.shapes.plan import CollectionFacts, ImportedRun, Truncation
+from runner.eval_set.shapes.cell import ImportedRun, Truncation
+from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.version import DRIVER
 from runner.score.comparison import mean
 from runner.tools.matrix.runs import (

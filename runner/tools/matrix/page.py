@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
+from runner.base.figures import p_text
 from runner.base.records import Interval
-from runner.decide.tiers import Side, p_text
+from runner.decide.tiers import Side
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
+from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
 from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix
 from runner.tools.matrix.published import Source
 from runner.tools.matrix.runs import MatrixRun, Measure
-from runner.tools.symbols import Signs
 
 SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
 """The measures that the page has, by their names on it."""

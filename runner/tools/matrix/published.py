@@ -8,10 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.errors import InputError
-from runner.base.field_types import Share
-from runner.base.given_files import display, printable
-from runner.base.plain_yaml import read_yaml
-from runner.base.schema import Strict, checked
+from runner.base.given_files import display, printable, read_yaml
+from runner.base.schema import Share, Strict, checked
 from runner.tools.matrix.runs import Dataset, Measure
 
 _FIELDS = {"schema_version", "sources", "values"}

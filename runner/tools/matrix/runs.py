@@ -13,12 +13,11 @@ from pydantic import Field
 
 from runner.base.canonical import read_json, slug
 from runner.base.errors import InputError, IntegrityError
-from runner.base.field_types import Sha256, Share
 from runner.base.given_files import display, printable
-from runner.base.records import SCORE_UNIT
-from runner.base.schema import Strict, checked
-from runner.eval_set.shapes.plan import CollectionFacts, ImportedRun, Truncation
-from runner.retrieve.ranking import Ints
+from runner.base.records import SCORE_UNIT, Ints
+from runner.base.schema import Sha256, Share, Strict, checked
+from runner.eval_set.shapes.cell import ImportedRun, Truncation
+from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import mean
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from runner.base.given_files import printable
 from runner.eval_set.catalog import EXTERNAL_BASELINE
+from runner.tools.console import Signs
 from runner.tools.matrix.matrix import PLACES, Beside, DatasetMatrix, Matrix
-from runner.tools.symbols import Signs
 
 
 def summary_lines(matrix: Matrix, signs: Signs) -> list[str]:

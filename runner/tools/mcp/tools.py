@@ -24,11 +24,11 @@ from runner.evening.dry_run import describe
 from runner.tools.compare.compare import Compared, Settings, compare
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
 from runner.tools.compare.text import comparison_lines
+from runner.tools.console import Signs
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 from runner.tools.grade.grade import grade_bench
 from runner.tools.mcp.arguments import MAX_DRAWS, CompareArguments, GradeArguments, VersionArguments
-from runner.tools.symbols import Signs
 
 _PROBLEMS_SHOWN = 3
 

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Run
-from runner.retrieve.ranking import RUN_DEPTH
-from runner.score.score import DISCOUNTS, Qrels, ideal_gains
+from runner.base.records import RUN_DEPTH, Qrels, Run
+from runner.score.score import DISCOUNTS, ideal_gains
 
 DRAWS = 1000
 

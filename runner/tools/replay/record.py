@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import EvalError, InputError, IntegrityError
-from runner.base.records import BM25Cell, Document, Run, parse_cell
+from runner.base.records import BM25Cell, Document, Qrels, Run, parse_cell
 from runner.base.schema import checked
 from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
@@ -17,7 +17,7 @@ from runner.eval_set.lock import LOCK_NAME, verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, newest_version
-from runner.score.score import Qrels, qrels
+from runner.score.score import qrels
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from runner.base.progress import say
 from runner.base.records import SCORE_UNIT, BM25Cell, DenseCell, HybridCell, Run, parse_cell
 from runner.base.store import disk_errors, exclusive
 from runner.embed.backends import Backend
-from runner.embed.stored_chunks import chunkers_sha256
+from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.results import CellResult, Difference, NoiseFloor
+from runner.eval_set.shapes.results import CellResult, NoiseFloor
+from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.version import Version, load_cell_file
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import paired_differences

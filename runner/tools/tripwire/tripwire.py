@@ -14,11 +14,9 @@ from pydantic import Field
 
 from runner.base.canonical import read_json
 from runner.base.errors import BackendError, InputError
-from runner.base.field_types import Share
-from runner.base.given_files import display, printable, quoted
-from runner.base.plain_yaml import read_yaml
+from runner.base.given_files import display, printable, quoted, read_yaml
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import Strict, checked
+from runner.base.schema import Share, Strict, checked
 
 DEFAULT_TOLERANCE = 0.02
 DEFAULT_K = 5

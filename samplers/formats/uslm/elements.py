@@ -1,7 +1,8 @@
 """How each element of bill DTD and USLM is written: one function for every kind, and the table that names them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from lxml import etree
 
@@ -36,9 +37,6 @@ from samplers.formats.uslm.names import (
     SECTION_RANK,
 )
 
-if TYPE_CHECKING:
-    from samplers.formats.uslm.walker import Walker
-
 _AFTER_NUMBER = SPACE + LEAD
 _OWN_LINE, _RUN_IN = LINE + LEAD, STOP + SPACE + LEAD
 _RUN_IN_KINDS = frozenset(kind for kind, rank in RANKS.items() if rank > SECTION_RANK) - NOTES
@@ -56,11 +54,31 @@ class Place(NamedTuple):
     n_quotes: int = 0
 
 
-Handler = Callable[["Walker", etree._Element, str, int, Place], None]
+class Walk(Protocol):
+    """What a handler needs of the walk (`walker.Walker`): where it writes, and how it goes on into an element."""
+
+    name: str
+    pieces: list[str]
+    write: Callable[[str], None]
+    dropped: Counter[str]
+    titles: list[tuple[int, int]]
+    aside: list[etree._Element]
+    lead_end: int
+
+    def open(self, kind: str, level: int, separator: str) -> Part:
+        """A part that begins with the next text; whoever opens it writes a PART_END."""
+        ...
+
+    def children(self, element: etree._Element, depth: int, place: Place) -> None:
+        """Write an element's text and children."""
+        ...
+
+
+Handler = Callable[[Walk, etree._Element, str, int, Place], None]
 """Writes an element, given its kind (for one that is dropped, the reason), its depth in the file and its place."""
 
 
-def inline(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def inline(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What runs on."""
     if len(element):
         walker.children(element, depth, place)
@@ -68,7 +86,7 @@ def inline(walker: "Walker", element: etree._Element, kind: str, depth: int, pla
         walker.write(text)
 
 
-def entity(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def entity(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A reference that the file does not declare."""
     walker.write(entity_text(element, walker.name))
 
@@ -78,7 +96,7 @@ def after_heading(kind: str) -> str:
     return _RUN_IN if kind in _RUN_IN_KINDS else _OWN_LINE
 
 
-def level(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A section, a larger or a smaller level; a part unless it is quoted."""
     rank = RANKS[kind]
     inner = max(rank, place.level + 1)
@@ -94,7 +112,7 @@ def level(walker: "Walker", element: etree._Element, kind: str, depth: int, plac
     walker.write(PART_END + separator)
 
 
-def lead(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A level's number or heading, which is noted for its label."""
     write, part = walker.write, place.part
     write(SPACE)
@@ -113,7 +131,7 @@ def lead(walker: "Walker", element: etree._Element, kind: str, depth: int, place
     walker.lead_end = len(walker.pieces)
 
 
-def quote(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(OPENING[which])
@@ -124,7 +142,7 @@ def quote(walker: "Walker", element: etree._Element, kind: str, depth: int, plac
     walker.write(CLOSING[which])
 
 
-def quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Text that goes into another law."""
     if element.get("display-inline") == "yes-display-inline":
         walker.write(GLUE + SPACE + LEAD)
@@ -143,13 +161,13 @@ def quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, pla
     join_tail(walker, element)
 
 
-def join_tail(walker: "Walker", element: etree._Element) -> None:
+def join_tail(walker: Walk, element: etree._Element) -> None:
     """Let the text after an element follow without a gap if it begins with a closing mark."""
     if (element.tail or "").lstrip().startswith(_AFTER_QUOTE):
         walker.write(JOIN)
 
 
-def after_quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What follows a quoted block ("." or "; and") without a gap."""
     walker.write(GLUE)
     if kind == "after-quoted-block":
@@ -158,20 +176,20 @@ def after_quoted(walker: "Walker", element: etree._Element, kind: str, depth: in
     walker.write(LINE)
 
 
-def cell(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A cell of a table."""
     walker.write(TAB)
     inline(walker, element, kind, depth, place._replace(in_row=True))
     walker.write(TAB)
 
 
-def line_break(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def line_break(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """The end of a printed line or page."""
     walker.write(SPACE)
     inline(walker, element, kind, depth, place)
 
 
-def block(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def block(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What begins and ends a line, except in a row."""
     in_row = place.in_row
     walker.write(SPACE if in_row else BLOCK)
@@ -182,20 +200,20 @@ def block(walker: "Walker", element: etree._Element, kind: str, depth: int, plac
     walker.write(SPACE if in_row else LINE)
 
 
-def official_title(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def official_title(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """The official title, which alone is no document."""
     begin = len(walker.pieces)
     block(walker, element, kind, depth, place)
     walker.titles.append((begin, len(walker.pieces)))
 
 
-def set_aside(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def set_aside(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What will be written elsewhere."""
     walker.aside.append(element)
     join_tail(walker, element)
 
 
-def drop(walker: "Walker", element: etree._Element, reason: str, depth: int, place: Place) -> None:
+def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: Place) -> None:
     """What is no text, counted under a reason; an official title inside a form is text all the same."""
     walker.dropped[reason] += n_visible(element)
     name = local_name(element)
@@ -210,7 +228,7 @@ def drop(walker: "Walker", element: etree._Element, reason: str, depth: int, pla
             official_title(walker, title, local_name(title), depth, place)
 
 
-def by_attribute(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Elements whose attributes say what they are."""
     stated = kind, element.get({"ref": "class", "note": "type"}.get(kind, "role"))
     if stated in (("ref", "footnoteRef"), ("note", "footnote")):

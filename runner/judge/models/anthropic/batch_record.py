@@ -10,8 +10,7 @@ from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.field_types import Count, Sha256
-from runner.base.schema import Strict, checked
+from runner.base.schema import Count, Sha256, Strict, checked
 from runner.base.store import disk_errors
 from runner.embed.cost.ledger import Usd
 

@@ -13,13 +13,11 @@ from runner.base.http_client import Patience
 from runner.base.progress import say
 from runner.embed.cost.ledger import BudgetError
 from runner.judge.models.anthropic.batch_record import KeptRecord, intended, records
-from runner.judge.models.anthropic.batch_results import custom_ids, read_results
-from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown
+from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
 from runner.judge.models.anthropic.client import AnthropicClient, tell_of_end
 from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params, with_room
-from runner.judge.models.in_flight import unique
 from runner.judge.models.meter import Hold, JudgeMeter
-from runner.judge.models.requests import Ask, Reply
+from runner.judge.models.requests import Ask, Reply, unique
 
 POLL_SECONDS = 20.0
 FIRST_WAIT = 0.5

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import CONNECT_SECONDS, LONGEST_WAITS, TRIES, Patience
+from runner.base.http_client import CONNECT_SECONDS, LONGEST_WAITS, TRIES, Patience, as_asked, asked_seconds
 from runner.base.progress import say
-from runner.base.retry_after import as_asked, asked_seconds
-from runner.judge.models.in_flight import GaveUp
-from runner.judge.models.judge_url import base_url as checked_url
-from runner.judge.models.secret import ANTHROPIC_KEY, Secret, secret_of
-from runner.judge.models.service import Unreadable, received
+from runner.judge.models.requests import GaveUp
+from runner.judge.models.service import ANTHROPIC_KEY, Secret, Unreadable, received, secret_of
+from runner.judge.models.service import base_url as checked_url
 
 if TYPE_CHECKING:
     import anthropic

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Self
 
 from runner.base.canonical import JSON
 from runner.base.http_client import Patience
+from runner.eval_set.plan import is_same_model
 from runner.judge.models.anthropic.client import AnthropicClient, Busy, Refused, tell_of_end
-from runner.judge.models.anthropic.replies import is_same_model, reply_of, usage_of
-from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, with_room
-from runner.judge.models.in_flight import GaveUp, replies_in_flight
+from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, usage_of, with_room
 from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.requests import Ask, Reply
+from runner.judge.models.requests import Ask, GaveUp, Reply, replies_in_flight
 from runner.judge.models.service import Unreadable
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from runner.base.canonical import JSON
-from runner.decide.tiers import shown
+from runner.base.figures import shown
 
 
 def ranked(rows: Iterable[JSON], cells: Iterable[Mapping[str, JSON]]) -> list[JSON]:

@@ -7,11 +7,15 @@ from itertools import pairwise
 from runner.base.canonical import JSON
 
 WIDTH, HEIGHT = 640, 360
+
 LEFT, RIGHT, TOP, BOTTOM = 48, 584, 16, 308
+
 LABEL_GAP = 14
 
 COLOURS = ("#2a7fc0", "#c8551b", "#2a8f5b", "#b0478f", "#94761a", "#7a6fd0")
+
 DASHES = ("none", "7 3", "2 3")
+
 MARKS = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "M-3.5 -3.5h7v7h-7z",

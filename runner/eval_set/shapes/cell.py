@@ -1,0 +1,114 @@
+"""TODO."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from runner.base.schema import Count, Sha256, Share, Strict
+
+
+class Lengths(Strict):
+    """How many chunks have how many tokens: bin i counts those of i * width + 1 to (i + 1) * width tokens.
+
+    The first bin counts empty chunks too, the last all longer ones. `limit` is where an encoder stops reading, or the
+    size that a chunker keeps to, 0 for none.
+    """
+
+    width: Annotated[int, Field(ge=1)]
+    limit: Count
+    counts: Annotated[list[Count], Field(min_length=1)]
+
+
+class Truncation(Strict):
+    """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
+
+    tokens: Count
+    tokens_p50: Count
+    tokens_p95: Count
+    tokens_max: Count
+    lost: Count
+    share: Share
+    chunks: Count
+    chunks_cut: Count
+    lengths: Lengths
+
+
+class ChunkHealth(Strict):
+    """What a reader should know of a cell's chunks; `runner.embed.chunk_health.chunk_health` defines each figure."""
+
+    count: Count
+    tokens_p50: Count
+    tokens_p95: Count
+    tokens_max: Count
+    empty: Count
+    duplicate_share: Share
+    coverage: Share
+    outside_sections_share: Share
+    boilerplate_share: Share
+    chunks_per_document_max: Count
+    lengths: Lengths
+    degenerate: list[str]
+
+
+class ImportedRun(Strict):
+    """A TREC run file that became a cell, and what was done where it and the collection differ.
+
+    `queries_missing` of the collection score 0; `queries_left_out` and `documents_left_out` (hits of documents that
+    are in the collection but not in the sample) were not scored; `queries_contradicted` have ranks that contradict
+    the scores, by which they were ordered; `ties` are hits whose place the document id decided.
+    """
+
+    file_sha256: Sha256
+    tag: str
+    queries_missing: Count
+    queries_left_out: Count
+    queries_contradicted: Count
+    documents_left_out: Count
+    ties: Count
+
+
+class Provenance(Strict):
+    """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
+
+    `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
+    `imported` in their place.
+    """
+
+    schema_version: Literal[4]
+    cell: str
+    queries_sha256: Sha256
+    corpus_sha256: Sha256
+    run_sha256: Sha256
+    chunk_run_sha256: Sha256 | None
+    chunks: ChunkHealth | None
+    encoder: dict[str, Any] | None
+    probe: dict[str, Any] | None
+    truncation: Truncation | None
+    bm25: dict[str, Any] | None
+    imported: ImportedRun | None = None
+    method: str
+
+
+class BackendRecord(Strict):
+    """Where a cell's vectors were made; results depend on it through the vectors alone.
+
+    `identity` is what the backend says that it fixes (number format, grouping, versions), `served` what its answers
+    said of where they ran.
+    """
+
+    name: Literal["local", "modal", "http"]
+    identity: dict[str, Any]
+    served: dict[str, str]
+
+
+class CellFile(Provenance):
+    """cells/<cell>.json: the provenance, what embedded it, the chunkers' digest, and the chunks of every document.
+
+    `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as float32,
+    8 a posting of BM25; null for an imported run, which counts one chunk a document.
+    """
+
+    backend: BackendRecord | None
+    chunkers_sha256: Sha256 | None
+    index_bytes: Count | None
+    chunks_per_document: dict[str, Count]

@@ -1,0 +1,67 @@
+"""TODO."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.base.schema import Count, Sha256, Sparse, Strict
+from runner.eval_set.shapes.plan import Sample
+
+
+class Quarantined(Strict):
+    """A file that could not be read, and why."""
+
+    file: str
+    reason: str
+
+
+class CorpusHeader(Strict):
+    """The first row of corpus.jsonl: how the sample was drawn and from what."""
+
+    schema_version: Literal[1]
+    source: str
+    reader: str
+    sample: Sample
+    n_read: Count
+    n_documents: Count
+    quarantined: list[Quarantined]
+    archive_sha256: Sha256
+
+
+class CollectionFacts(Strict):
+    """What an external collection held, and the digests of its files.
+
+    `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
+    `queries_unjudged` belong to other splits and were left out.
+    """
+
+    schema_version: Literal[1]
+    name: Annotated[str, Field(min_length=1)]
+    split: str
+    documents: Count
+    empty_documents: Count
+    queries: Count
+    queries_unjudged: Count
+    judged_pairs: Count
+    missing_documents: Count
+    corpus_sha256: Sha256
+    queries_sha256: Sha256
+    qrels_sha256: Sha256
+
+
+class CollectionFile(CollectionFacts):
+    """collection.json: the facts, and the digests of what the collection became, by file name."""
+
+    made: dict[str, Sha256]
+
+
+class CorpusRow(Sparse):
+    """A further row of corpus.jsonl: one sampled document, without its text; `status` is as in the record."""
+
+    doc_id: str
+    url: str
+    sha256: Sha256
+    stratum: str
+    family: str
+    n_chars: Count
+    status: str = ""
