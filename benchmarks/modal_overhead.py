@@ -69,7 +69,7 @@ class Here(InProcessEncoder):
 @contextmanager
 def served() -> Iterator[None]:
     """The stand-in in another process, and this one's environment pointing to it."""
-    command = [sys.executable, "-m", "tests.modal_server", "--executor", "inprocess"]
+    command = [sys.executable, "-m", "tests.support.modal_server", "--executor", "inprocess"]
     objects = ["--object", "Embedder=no_op_encoder:NoOp", "--object", "fetch=no_op_encoder:fetch"]
     path = os.pathsep.join([str(CHECKOUT), str(Path(__file__).parent)])
     with subprocess.Popen(

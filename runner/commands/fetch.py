@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
 from runner.base.progress import say
+from runner.eval_set.catalog import source
 from runner.eval_set.version import CHECKOUT, DRIVER, cache_folder
 from runner.tools.console import answer, command_parser
 
@@ -32,7 +33,7 @@ def fetch(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     from samplers.feeds.fetch import fetch as fetch_source
 
-    report = fetch_source(options.source, options.to, _request(options), say)
+    report = fetch_source(source(options.source).name, options.to, _request(options), say)
     for note in report.notes:
         say(f"note: {note}")
     if options.again:

@@ -13,8 +13,8 @@ from runner.embed.encoder import Batch
 from runner.embed.local_encoder import encoder_for
 from runner.embed.weights import download_mark
 from runner.eval_set import catalog
-from tests.modal_server import ModalServer
 from tests.support.hub_server import HubServer, packaged_minilm
+from tests.support.modal_server import ModalServer
 from tests.support.modal_words import TEXTS, backend
 
 MINILM = catalog.encoder("minilm-l6-v2")

@@ -13,9 +13,8 @@ from grpclib import Status
 from packaging.requirements import Requirement
 
 from runner.eval_set.version import CHECKOUT
-from tests.modal_server import ModalServer, this_container
 from tests.support.hub_server import HubServer
-from tests.support.modal_server import toy
+from tests.support.modal_server import ModalServer, this_container, toy
 from tests.support.modal_server.image import BuildError, environment_of, install, pinned
 from tests.support.modal_server.server import forget_client
 from tests.support.modal_server.toy import CONTAINER_HOME
@@ -343,7 +342,7 @@ def test_an_entry_that_fails_in_a_process_is_told_with_its_own_type(tmp_path):
 
 
 def test_the_server_runs_by_itself_for_clients_elsewhere(tmp_path, monkeypatch):
-    command = [sys.executable, "-m", "tests.modal_server", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.support.modal_server", "--folder", str(tmp_path)]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as process:
         try:
             for _ in range(5):

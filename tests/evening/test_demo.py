@@ -14,8 +14,8 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import CHECKOUT, Workspace, load_corpus, load_queries, open_version
-from tests.modal_server import ModalServer
 from tests.support.hub_server import HubServer, packaged_minilm
+from tests.support.modal_server import ModalServer
 from tests.support.small_set import answers, make_version, write_corpus, write_queries
 
 INPUTS = {

@@ -245,7 +245,7 @@ def test_the_number_of_threads_changes_nothing():
         subprocess.run(
             [sys.executable, "-c", THREADS],
             env=os.environ | {"OMP_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": n, "PYTHONPATH": os.pathsep.join(sys.path)},
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parent,
             capture_output=True,
             check=True,
         ).stdout

@@ -22,8 +22,8 @@ from runner.embed.probe import probed
 from runner.embed.weights import download_mark
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
-from tests.modal_server import ModalServer, this_container
 from tests.support.fake_encoder import WORDS, FakeEncoder
+from tests.support.modal_server import ModalServer, this_container
 
 SPEC = EncoderSpec("words", "planted/words", "0" * 40, 16, 32)
 TEXTS = [" ".join(random.Random(seed).choices(WORDS, k=6 + seed % 27)) + f" {seed}" for seed in range(112)]

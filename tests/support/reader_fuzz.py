@@ -159,7 +159,7 @@ def _said(line: str) -> tuple[str, int, str]:
     """What a child says: which input it is at, that it read it, what it found, or in which line of ours it hung."""
     if said := re.match(r"(at|read|found) (\d+) ?(.*)", line):
         return said[1], int(said[2]), said[3]
-    frame = re.search(r'/(?:samplers|tests)/([\w.]+)", line (\d+)', line)
+    frame = re.search(r'/(?:samplers|tests)/(?:[\w]+/)*([\w.]+)", line (\d+)', line)
     return ("in", 0, f"{frame[1]}:{frame[2]}") if frame else ("", 0, "")
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.modal_server`: serves until it is interrupted, and prints what a client's environment needs."""
+"""`python -m tests.support.modal_server` serves until interrupted, and prints what a client's environment needs."""
 
 import argparse
 import signal
@@ -14,7 +14,7 @@ from tests.support.modal_server.server import ModalServer
 
 def main() -> None:
     """One line `export NAME=VALUE` per variable, then nothing more."""
-    parser = argparse.ArgumentParser(prog="python -m tests.modal_server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.modal_server", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--executor", choices=["container", "inprocess"], default="container")
     parser.add_argument("--object", action="append", default=[], metavar="NAME=MODULE:ATTRIBUTE", help="for inprocess")
