@@ -50,6 +50,10 @@ class Store:
                 shutil.rmtree(folder / PIECES)
         return folder
 
+    def holds(self, stage: str, inputs: JSON) -> bool:
+        """Whether the artefact is complete; its bytes are verified when it is taken."""
+        return (self.folder(stage, inputs) / MANIFEST).exists()
+
     def folder(self, stage: str, inputs: JSON) -> Path:
         """Where the artefact lies, or will."""
         return self.root / stage / digest({"stage": stage, "inputs": inputs})

@@ -23,8 +23,7 @@ from runner.eval_set.version import Version, collection_folder, newest_version
 from runner.tools.console import answer, answer_json
 
 if TYPE_CHECKING:
-    from runner.evening.evening import Evening
-    from runner.evening.external import ExternalEvaluation
+    from runner.evening.session import Session
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -91,7 +90,7 @@ def drive(arguments: Sequence[str]) -> int:
     again, choice = _without_choice(arguments), choice_of(options)
     with backend_from(options, version.work) as backend:
         if options.cells:
-            evening: Evening = Exploration(version, options.corpus_path, choice, again, backend, cells=options.cells)
+            evening: Session = Exploration(version, options.corpus_path, choice, again, backend, cells=options.cells)
         else:
             evening = Evening(
                 version, options.corpus_path, choice, again, backend, judge_options(options), options.live
@@ -116,11 +115,11 @@ def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namesp
     from runner.evening.external import ExternalEvaluation
 
     with backend_from(options, version.work) as backend:
-        evaluation = ExternalEvaluation(version, options.corpus_path, options.trec_run, backend)
+        evaluation = ExternalEvaluation(version, options.corpus_path, backend=backend, trec_runs=options.trec_run)
         return _answer(evaluation, as_json=options.json)
 
 
-def _answer(run: "Evening | ExternalEvaluation", *, as_json: bool) -> int:
+def _answer(run: "Session", *, as_json: bool) -> int:
     """0 once the answer is printed; as JSON, verdicts and what is outstanding are printed before they are raised."""
     if not as_json:
         answer(run.run())

@@ -51,12 +51,14 @@ class CellVectors:
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
 
-    def ahead(self, embeddings: Sequence[Embedding]) -> None:
-        """Ask the backend whether what is outstanding may begin; then embed, each encoder in a thread of its own.
+    def embed(self, embeddings: Sequence[Embedding]) -> None:
+        """Make these vectors, one after the other, or each encoder's in a thread if the backend is concurrent.
 
-        Where a backend is not concurrent nothing is embedded ahead: each cell embeds when its turn comes.
+        A concurrent backend is first asked whether what is outstanding may begin.
         """
         if not self.backend.concurrent:
+            for embedding in dict.fromkeys(embeddings):
+                self.vectors(embedding)
             return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
