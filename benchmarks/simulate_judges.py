@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
@@ -86,7 +86,7 @@ def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qr
 
 
 def significant(row: CellUnderJudge) -> bool:
-    return row.gain >= 0.02 and shown(row.p_adjusted) <= ALPHA and shown(row.p_skew) <= ALPHA
+    return row.gain >= 0.02 and round4(row.p_adjusted) <= ALPHA and round4(row.p_skew) <= ALPHA
 
 
 def labels_of(comparison: Comparison, doubles: Sequence[Double]) -> list[Label]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from runner.base.canonical import file_sha256
-from runner.base.figures import places_allowed, telling
+from runner.base.figures import figure_beside_bar, places_allowed
 from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
@@ -158,4 +158,4 @@ def _listed(rows: Sequence[CellResult]) -> str:
 def _difference(row: CellResult) -> str:
     """With its sign, at the places that its interval allows."""
     assert row.test is not None
-    return telling(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))
+    return figure_beside_bar(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))

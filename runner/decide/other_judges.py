@@ -6,7 +6,7 @@ The judges of a version, and what their disagreement leaves of each cell.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from runner.base.figures import gain_text, p_text, shown
+from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
@@ -50,10 +50,10 @@ def judge_shortfalls(
     """
     found = [f"is not confirmed with the grades of {row.judge}" for row in others if not _holds(cell, row)]
     p = favoured.get(cell)
-    if p is not None and shown(p) <= alpha:
+    if p is not None and round4(p) <= alpha:
         found.append(f"is favoured by its judge (adjusted p {p_text(p)})")
     noisy = next((row for row in noise.cells if row.cell == cell), None) if noise else None
-    if noisy is not None and shown(noisy.interval[0]) <= 0:
+    if noisy is not None and round4(noisy.interval[0]) <= 0:
         low, high = map(gain_text, noisy.interval)
         found.append(f"may owe its gain to the judge's errors ({low} to {high} with the grades of a second judge)")
     return found

@@ -7,7 +7,7 @@ no cell can gain what the rule asks for, "inconclusive" where that is not known.
 
 from collections.abc import Sequence
 
-from runner.base.figures import p_telling, shown, telling, texts, whole_percent
+from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable, queries_to_show, to_confirm
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.plan import Plan
@@ -73,7 +73,7 @@ def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
         )
         return f"{found} {_capitalised(baseline.diagnosis)}".strip(), nothing, _gate_advice(baseline)
     floor = evidence.noise_floor
-    if floor is not None and abs(shown(floor.difference.mean)) >= plan.rule.min_gain:
+    if floor is not None and abs(round4(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
             f"No decision: the baseline embedded once more differs from itself by {_moved(floor, plan)} "
             f"nDCG@10, and {plan.rule.min_gain:g} is all that the rule asks a cell to gain."
@@ -84,7 +84,7 @@ def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
 
 def _moved(floor: NoiseFloor, plan: Plan) -> str:
     again, bar = floor.difference, plan.rule.min_gain
-    return telling(again.mean, bar if again.mean > 0 else -bar, again.low, again.high)
+    return figure_beside_bar(again.mean, bar if again.mean > 0 else -bar, again.low, again.high)
 
 
 def _misbehaviour(control: ControlResult) -> str:
@@ -119,8 +119,8 @@ def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) 
     assert test is not None
     assert test.p_adjusted is not None
     assert guard is not None
-    rule, p = plan.rule, p_telling(test.p_adjusted, plan.significance.alpha)
-    lower = telling(guard.low, -rule.max_recall_loss, guard.low, guard.high)
+    rule, p = plan.rule, p_beside_alpha(test.p_adjusted, plan.significance.alpha)
+    lower = figure_beside_bar(guard.low, -rule.max_recall_loss, guard.low, guard.high)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
@@ -130,7 +130,7 @@ def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) 
         "gate."
     )
     not_shown = [_optimism(evidence, best)]
-    if shown(interval_of(test)[0]) < rule.min_gain:
+    if round4(interval_of(test)[0]) < rule.min_gain:
         not_shown.append(f"That its gain is {rule.min_gain:g} or more: beyond chance is that there is one.")
     if top is not None and not top.confirmed:
         not_shown.append(
@@ -206,7 +206,7 @@ def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
 def _recall_text(row: CellResult, plan: Plan) -> str:
     assert row.guard is not None
     change = row.differences["recall@10"].mean
-    return telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    return figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
 
 
 def _lacks(row: CellResult) -> str:
@@ -219,8 +219,8 @@ def _optimism(evidence: Evidence, row: CellResult) -> str:
     expected = evidence.best_gain_corrected
     if expected is None or len(evidence.cells) < 3 or row != best_of(evidence):
         return ""
-    said = f"{shown(expected) + 0.0:+.2g}"
-    left = f"about {said}" if shown(expected) > 0 else f"nothing ({said})"
+    said = f"{round4(expected) + 0.0:+.2g}"
+    left = f"about {said}" if round4(expected) > 0 else f"nothing ({said})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(evidence.cells) - 1} adds, {left} "
         "is to be expected."
@@ -234,7 +234,7 @@ def _may_gain(row: CellResult, plan: Plan) -> bool:
 
 
 def _reaches_gain(row: CellResult, plan: Plan) -> bool:
-    return row.test is not None and shown(interval_of(row.test)[1]) >= plan.rule.min_gain
+    return row.test is not None and round4(interval_of(row.test)[1]) >= plan.rule.min_gain
 
 
 def _capitalised(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor
@@ -120,7 +120,7 @@ def _gain_holds(plan: Plan, row: CellResult) -> bool:
     test, gain = row.test, row.differences["ndcg@10"].mean
     if test is None or test.p_adjusted is None or test.p_skew is None:
         return False
-    return shown(gain) >= plan.rule.min_gain and shown(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
+    return round4(gain) >= plan.rule.min_gain and round4(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
 
 
 def _target(plan: Plan, evidence: Evidence, row: CellResult) -> float:

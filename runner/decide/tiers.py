@@ -6,7 +6,7 @@ With figures as text for the sentences that say so: no finer than their interval
 from collections.abc import Sequence
 from typing import Literal
 
-from runner.base.figures import p_telling, shown
+from runner.base.figures import p_beside_alpha, round4
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.tests import GuardState, PairedTestResult, Verdict
 
@@ -16,8 +16,8 @@ Side = Literal["above", "below", "not told apart"]
 
 def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
     """A side where the simultaneous interval lies wholly on it, and skewed differences do not explain that."""
-    low, high = map(shown, simultaneous)
-    if shown(p_skew) > alpha or low <= 0 <= high:
+    low, high = map(round4, simultaneous)
+    if round4(p_skew) > alpha or low <= 0 <= high:
         return "not told apart"
     return "above" if low > 0 else "below"
 
@@ -29,7 +29,7 @@ def interval_of(test: PairedTestResult) -> Sequence[float]:
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
     """Whether differences to the baseline make a candidate, by the point estimates alone."""
-    return shown(gain) >= rule.min_gain and shown(recall_change) >= -rule.max_recall_loss
+    return round4(gain) >= rule.min_gain and round4(recall_change) >= -rule.max_recall_loss
 
 
 def shortfalls(
@@ -49,20 +49,20 @@ def shortfalls(
     the preregistered family has no adjusted p and is never confirmed.
     """
     found = []
-    if shown(gain) < rule.min_gain:
+    if round4(gain) < rule.min_gain:
         found.append(f"gains less than {rule.min_gain:g} nDCG@10")
     if p_adjusted is None or p_skew is None:
         found.append("has no p adjusted over the preregistered family")
-    elif shown(p_adjusted) > alpha:
-        found.append(f"may be chance (adjusted p {p_telling(p_adjusted, alpha)})")
-    elif shown(p_skew) > alpha:
-        found.append(f"may be chance, since its differences are skewed (p {p_telling(p_skew, alpha)})")
+    elif round4(p_adjusted) > alpha:
+        found.append(f"may be chance (adjusted p {p_beside_alpha(p_adjusted, alpha)})")
+    elif round4(p_skew) > alpha:
+        found.append(f"may be chance, since its differences are skewed (p {p_beside_alpha(p_skew, alpha)})")
     if guard == "inferior":
         found.append(f"loses more than {rule.max_recall_loss:g} Recall@10")
     elif guard == "inconclusive":
         found.append(f"may lose more than {rule.max_recall_loss:g} Recall@10")
     if gate != "pass":
         found.append(f"does not pass the null gate ({gate})")
-    if shown(judged) < 1:
+    if round4(judged) < 1:
         found.append("has unjudged hits")
     return found

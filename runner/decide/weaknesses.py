@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from runner.base.figures import shown, telling, whole_percent
+from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
@@ -109,9 +109,9 @@ def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[Cel
             continue
         gains = [own - other for own, other in zip(row.scores["ndcg@10"].per_query, baseline, strict=True)]
         without = row.test.left_out[0]
-        if shown(without) < shown(row.differences["ndcg@10"].mean) / 2:
+        if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
             best = queries[gains.index(max(gains))].id
-            left = telling(without, min_gain, *interval_of(row.test))
+            left = figure_beside_bar(without, min_gain, *interval_of(row.test))
             said.append(f"Without query {best} the difference of {row.cell} is {left}.")
     return ["One query carries much of a result. " + " ".join(said)] if said else []
 
@@ -209,7 +209,7 @@ def _pool(cells: Sequence[CellResult]) -> list[str]:
     assert most.pool is not None
     assert most.pool.kin is not None
     interval = interval_of(most.test)
-    now, then = (telling(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
+    now, then = (figure_beside_bar(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
     return [
         f"Differences depend on who fed the pool, for {len(moved)} of {len(cells) - 1} cells: {most.cell} differs from "
         f"the baseline by {now}, and by {then} without the pairs that only "
@@ -222,11 +222,11 @@ def _owed(pool: CellPool) -> bool:
     """Whether leaving out what its like brought turns the difference round, or moves it by more than MOVED."""
     if pool.kin is None:
         return False
-    return shown(pool.difference) * shown(pool.kin.difference) < 0 or _change(pool) > MOVED
+    return round4(pool.difference) * round4(pool.kin.difference) < 0 or _change(pool) > MOVED
 
 
 def _change(pool: CellPool | None) -> float:
-    return abs(shown(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
+    return abs(round4(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

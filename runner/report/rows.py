@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.base.figures import round4
 
 
 def ranked(rows: Iterable[JSON], cells: Iterable[Mapping[str, JSON]]) -> list[JSON]:
@@ -22,7 +22,7 @@ def criterion_5(row: Mapping[str, JSON], rule: Mapping[str, float]) -> str:
         return "is the baseline"
     if row["meets_criterion_5"]:
         return "yes"
-    gain, recall = (shown(row["differences"][measure]["mean"]) for measure in ("ndcg@10", "recall@10"))
+    gain, recall = (round4(row["differences"][measure]["mean"]) for measure in ("ndcg@10", "recall@10"))
     reasons = []
     if gain < rule["min_gain"]:
         reasons.append(f"gains less than {rule['min_gain']:g} nDCG@10")

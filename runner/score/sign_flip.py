@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.eval_set.shapes.tests import GuardState
 from runner.score.bootstrap import holm
@@ -216,9 +216,9 @@ def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) ->
     whole = row.mean <= shift
     as_low = 1 + whole + int((low <= shift).sum()) + int(((high <= shift) | (np.isinf(high) & whole)).sum())
     state: GuardState = "inconclusive"
-    if shown(bounds.low) > -shown(margin):
+    if round4(bounds.low) > -round4(margin):
         state = "non-inferior"
-    elif shown(bounds.high) < -shown(margin):
+    elif round4(bounds.high) < -round4(margin):
         state = "inferior"
     return NonInferiority(state, bounds.low, bounds.high, as_low / (2 * (1 + len(low))))
 

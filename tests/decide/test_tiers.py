@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import rounded
-from runner.base.figures import shown, telling, texts
+from runner.base.figures import figure_beside_bar, round4, texts
 from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
 from tests.support.example_results import BETTER, RULE, row
@@ -98,13 +98,13 @@ def test_every_condition_that_is_missed_is_named():
     ],
 )
 def test_a_figure_has_as_many_places_as_show_its_side_of_zero_and_of_the_bar(value, bar, half, said):
-    assert telling(value, bar, value - half, value + half) == said
+    assert figure_beside_bar(value, bar, value - half, value + half) == said
 
 
 @given(st.floats(-1, 1), st.sampled_from([0.0, 0.02, -0.02]), st.floats(0.0001, 0.5))
 def test_a_figure_never_reads_as_if_it_were_on_the_other_side_of_zero_or_of_the_bar(value, bar, half):
-    read = float(telling(value, bar, value - half, value + half))
-    compared = shown(value)
+    read = float(figure_beside_bar(value, bar, value - half, value + half))
+    compared = round4(value)
     assert (read > bar, read < bar) == (compared > bar, compared < bar)
     assert (read > 0, read < 0) == (compared > 0, compared < 0)
 

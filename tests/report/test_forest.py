@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
-from runner.base.figures import p_telling, shown
+from runner.base.figures import p_beside_alpha, round4
 from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
 from runner.report.results_page.challenger import challenger, told
@@ -512,8 +512,8 @@ def test_a_difference_on_the_page_has_a_true_minus():
 
 @given(st.floats(0.000001, 1))
 def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float):
-    read = p_telling(p, 0.05)
-    assert (float(read.lstrip("<")) > 0.05) == (shown(p) > 0.05)
+    read = p_beside_alpha(p, 0.05)
+    assert (float(read.lstrip("<")) > 0.05) == (round4(p) > 0.05)
 
 
 def test_no_more_queries_are_named_than_a_sentence_holds():
