@@ -11,7 +11,7 @@ from runner.decide.outcome import Sentences, blocked
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable
 from runner.decide.scale.scale import scale_of
-from runner.decide.tiers import Side, interval_of, side_of
+from runner.decide.tiers import interval_of, side_of
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.runs import read_run
@@ -21,6 +21,7 @@ from runner.eval_set.shapes.results import CellResult, LabelFacts, Outcome, Resu
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
+from runner.score.sign_flip import Side
 
 PUBLISHED = "published qrels"
 """Who judged."""

@@ -10,7 +10,7 @@ from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import meets_criterion_5, unmet_criteria
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -34,7 +34,7 @@ def under_other_judges(comparison: Comparison, labels: Iterable[Label]) -> list[
     return [_outcome(comparison, judge, found) for judge, found in ordered]
 
 
-def judge_shortfalls(
+def judge_blockers(
     cell: str,
     noise: NoiseResult | None,
     others: Sequence[JudgeOutcome],
@@ -91,7 +91,7 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
     alpha = plan.significance.alpha
-    short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0, plan.rule, alpha)
+    short_of = unmet_criteria(gain, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0, plan.rule, alpha)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
@@ -103,8 +103,8 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     )
 
 
-Doubts = Callable[[str], list[str]]
-"""What the judges leave of a cell, in words of `tiers.shortfalls`; empty where they uphold it."""
+Blockers = Callable[[str], list[str]]
+"""What the judges leave of a cell, in words of `tiers.unmet_criteria`; empty where they uphold it."""
 
 
 def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
@@ -118,7 +118,7 @@ def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
     )
 
 
-def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
+def blockers(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Blockers:
     """What keeps a cell that is confirmed by its scores from being confirmed, as a function of the cell.
 
     Grades of a model that too few second readings check uphold nothing: else fewer readings would confirm more.
@@ -127,7 +127,7 @@ def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
     unchecked = []
     if any(label.model for label in scored(labels).values()) and (panel.noise is None or panel.noise.unknown):
         unchecked = ["was judged by a model that nobody checked (labels double)"]
-    return lambda cell: unchecked + judge_shortfalls(cell, panel.noise, panel.others, favoured, alpha)
+    return lambda cell: unchecked + judge_blockers(cell, panel.noise, panel.others, favoured, alpha)
 
 
 def _favoured(panel: JudgePanel) -> dict[str, float | None]:

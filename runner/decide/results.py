@@ -9,7 +9,7 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.other_judges import doubts, judge_panel
+from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.passages.passages import with_passages
 from runner.decide.ranked_lists import ranked_lists
@@ -68,7 +68,7 @@ def make_results(
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
     gate = GradedGate.over(comparison)
-    rows = cell_results(comparison, gate, reading, doubts(panel, labels, plan.significance.alpha))
+    rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
     found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in queries]

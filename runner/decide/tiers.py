@@ -4,14 +4,11 @@ With figures as text for the sentences that say so: no finer than their interval
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from runner.base.figures import p_beside_alpha, round4
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.tests import GuardState, PairedTestResult, Verdict
-
-Side = Literal["above", "below", "not told apart"]
-"""Where a cell stands to the baseline, once every cell compared was allowed for."""
+from runner.score.sign_flip import Side
 
 
 def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
@@ -32,7 +29,7 @@ def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
     return round4(gain) >= rule.min_gain and round4(recall_change) >= -rule.max_recall_loss
 
 
-def shortfalls(
+def unmet_criteria(
     gain: float,
     p_adjusted: float | None,
     p_skew: float | None,

@@ -11,7 +11,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import CellPool, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-from runner.judge.agreement.panel import alike
+from runner.judge.agreement.panel import zero_count_bound
 from runner.score.power import minimum_detectable_effect
 
 MOVED = 0.02
@@ -144,7 +144,7 @@ def _agreed(agreement: Agreement, second: SecondJudge) -> str:
 
 
 def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.coefficients.quadratic, alike(agreement, second)
+    kappa, unseen = second.coefficients.quadratic, zero_count_bound(agreement, second)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:

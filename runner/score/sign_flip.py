@@ -11,7 +11,7 @@ statistics of those subset means, and both come from the same numbers.
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from runner.eval_set.shapes.tests import GuardState
 from runner.score.bootstrap import holm
 from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
 from runner.score.power import t_tails
+
+Side = Literal["above", "below", "not told apart"]
+"""Where a cell stands to another, once every cell compared was allowed for."""
 
 EXACT_UP_TO = 20
 """Differences other than 0 whose flips are all counted, whatever the number of draws."""

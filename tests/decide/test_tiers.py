@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import rounded
 from runner.base.figures import figure_beside_bar, round4, texts
-from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls
+from runner.decide.tiers import interval_of, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from tests.support.example_results import BETTER, RULE, row
 
@@ -53,7 +53,7 @@ GOOD = {"gain": 0.05, "p_adjusted": 0.01, "p_skew": 0.02, "guard": "non-inferior
 
 
 def missing(**changes):
-    return shortfalls(**{**GOOD, **changes}, rule=RULE, alpha=0.05)
+    return unmet_criteria(**{**GOOD, **changes}, rule=RULE, alpha=0.05)
 
 
 def test_a_cell_that_meets_every_condition_falls_short_of_nothing():

@@ -4,7 +4,7 @@ import yaml
 
 from runner.decide.outcome import outcome
 from runner.decide.sample_size import Evidence
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
@@ -106,7 +106,9 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
     )
     guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
     is_baseline = cell == BASELINE
-    short_of = [] if is_baseline else shortfalls(gain, test.p_adjusted, test.p_skew, guard, verdict, 1.0, RULE, 0.05)
+    short_of = (
+        [] if is_baseline else unmet_criteria(gain, test.p_adjusted, test.p_skew, guard, verdict, 1.0, RULE, 0.05)
+    )
     return CellResult(
         cell=cell,
         role="baseline" if is_baseline else role,
