@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Side = Literal["query", "document"]
+PromptSide = Literal["query", "document"]
 """Which prompt an encoder applies."""
 
 SCORE_UNIT = 1_000_000_000
