@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.decide.tiers import meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.score.bootstrap import bootstrap_counts, mean_intervals
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
@@ -93,12 +93,9 @@ def confirmed(tests: Sequence[PairedTest], guards: Sequence[NonInferiority], *, 
     """Which cells are, with the null gate and Judged@10 taken as passed; without `skew`, by max-T alone."""
     return [
         not unmet_criteria(
-            test.mean,
-            test.p_adjusted,
-            test.p_skew if skew else test.p_adjusted,
-            guard.state,
-            "pass",
-            1.0,
+            CellFigures(
+                test.mean, 0.0, test.p_adjusted, test.p_skew if skew else test.p_adjusted, guard.state, "pass", 1.0
+            ),
             RULE,
             ALPHA,
         )

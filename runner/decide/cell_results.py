@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.tiers import meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.lists import RecallCurve
@@ -79,15 +79,13 @@ def _row(
     plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
-    short_of = []
+    unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
     if eligible and test is not None and guard is not None:
         judged, alpha = scores["judged@10"].mean, plan.significance.alpha
-        short_of = unmet_criteria(
-            gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha
-        )
-        short_of = short_of or blockers(cell)
+        figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged)
+        unmet = unmet_criteria(figures, plan.rule, alpha) or blockers(cell)
     holes = holes_of(run, qrels)
     return CellResult(
         cell=cell,
@@ -97,8 +95,8 @@ def _row(
         test=test,
         guard=guard,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
-        confirmed=eligible and not short_of,
-        short_of=short_of,
+        confirmed=eligible and not unmet,
+        short_of=unmet,
         gate=gate,
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),

@@ -10,7 +10,7 @@ from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.tiers import meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -90,8 +90,7 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What test and guard say of a cell with the grades that the comparison has."""
     plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
-    alpha = plan.significance.alpha
-    short_of = unmet_criteria(gain, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0, plan.rule, alpha)
+    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
@@ -99,7 +98,7 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
         p_skew=test.p_skew,
         guard=guard.state,
         meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
-        holds=not short_of,
+        holds=not unmet_criteria(figures, plan.rule, plan.significance.alpha),
     )
 
 

@@ -11,9 +11,9 @@ from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
+from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.sample_size import Evidence
 from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
@@ -72,7 +72,8 @@ def make_results(
     found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in queries]
-    evidence = Evidence(
+    inputs = OutcomeInputs(
+        plan=plan,
         cells=rows,
         controls=control_results(comparison, gate),
         noise_floor=_noise_floor(version, comparison),
@@ -95,15 +96,15 @@ def make_results(
         corpus=corpus_facts(version, header, documents),
         labels=label_facts,
         cells=rows,
-        controls=list(evidence.controls),
-        noise_floor=evidence.noise_floor,
+        controls=list(inputs.controls),
+        noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
         slices=slices(comparison),
         scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts),
         previous=None,
-        outcome=outcome(plan, evidence),
+        outcome=outcome(inputs),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
 

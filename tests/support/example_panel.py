@@ -6,9 +6,9 @@ from runner.eval_set.shapes.judges import (
     CellFavour,
     CellUnderJudge,
     Coefficients,
+    Estimate,
     JudgeDrift,
     JudgeOutcome,
-    MeanInterval,
     NoiseResult,
     NoisyCell,
     PoweredCell,
@@ -34,27 +34,27 @@ from runner.eval_set.shapes.versions import (
     DecidedBefore,
     DocumentsKept,
     LabelsKept,
+    MeanInterval,
     MeasureBeside,
     Movement,
     PreviousVersion,
     QueriesKept,
 )
-from runner.eval_set.shapes.versions import MeanInterval as Mean
 
 FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
 MODEL = "judge-model-2-2026"
 CONFUSION = [[200, 20, 1, 0], [15, 60, 8, 0], [2, 7, 40, 6], [0, 1, 5, 35]]
 AGREES = Coefficients(
-    linear=MeanInterval(value=0.7012, low=0.6249, high=0.7751),
-    quadratic=MeanInterval(value=0.8149, low=0.7351, high=0.8849),
-    kappa=MeanInterval(value=0.66, low=0.6, high=0.72),
-    kappa_binary=MeanInterval(value=0.71, low=0.64, high=0.78),
-    pabak=MeanInterval(value=0.87, low=0.81, high=0.92),
-    ac1=MeanInterval(value=0.79, low=None, high=None),
-    ac1_binary=MeanInterval(value=0.91, low=0.86, high=0.95),
-    exact=MeanInterval(value=0.8375, low=0.79, high=0.88),
-    binary=MeanInterval(value=0.935, low=0.9, high=0.96),
-    difference=MeanInterval(value=-0.004, low=-0.061, high=0.052),
+    linear=Estimate(value=0.7012, low=0.6249, high=0.7751),
+    quadratic=Estimate(value=0.8149, low=0.7351, high=0.8849),
+    kappa=Estimate(value=0.66, low=0.6, high=0.72),
+    kappa_binary=Estimate(value=0.71, low=0.64, high=0.78),
+    pabak=Estimate(value=0.87, low=0.81, high=0.92),
+    ac1=Estimate(value=0.79, low=None, high=None),
+    ac1_binary=Estimate(value=0.91, low=0.86, high=0.95),
+    exact=Estimate(value=0.8375, low=0.79, high=0.88),
+    binary=Estimate(value=0.935, low=0.9, high=0.96),
+    difference=Estimate(value=-0.004, low=-0.061, high=0.052),
 )
 TOO_FEW = "so few readings with these differences could not tell a favoured side from chance"
 
@@ -274,7 +274,7 @@ def slices(cells):
 
 def previous(cells):
     """A first version that was decided, with one cell less; two queries were replaced since."""
-    before, now = Mean(mean=0.5, low=0.4, high=0.6), Mean(mean=0.5213, low=0.42, high=0.62)
+    before, now = MeanInterval(mean=0.5, low=0.4, high=0.6), MeanInterval(mean=0.5213, low=0.42, high=0.62)
     moved = Movement(n_queries=28, mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
     beside = {name: MeasureBeside(before=before, now=now, movement=moved) for name in ("ndcg@10", "recall@10")}
     apart = {name: MeasureBeside(before=before, now=now, movement=None) for name in ("ndcg@10", "recall@10")}
