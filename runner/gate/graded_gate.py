@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT, Ints, Qrels, Run
-from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult, Verdict
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
+from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult
 from runner.gate.graded_nulls import (
     generator_for,
     greatest,

@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.eval_set.shapes.tests import GuardState
+from runner.base.records import SCORE_UNIT, GuardState, Interval, Ints
 from runner.score.bootstrap import holm
 from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
 from runner.score.power import t_tails
