@@ -105,7 +105,7 @@ def _bench(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
     from runner.eval_set.trec import read_trec_qrels, read_trec_run
-    from runner.gate.single_gold.rank_measures import parse_measure
+    from runner.gate.single_gold.bench import parse_measure
     from runner.tools.grade.bench_file import read_pool
     from runner.tools.grade.grade import GATE_DEPTH, grade_run
 

@@ -9,12 +9,12 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.other_judges import doubts, judge_panel
+from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
+from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.sample_size import Evidence
 from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
@@ -48,11 +48,12 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     header, documents = load_corpus(version.corpus_path)
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
-    rows = cell_results(comparison, gate, reading, doubts(panel, labels, plan.significance.alpha))
+    rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
     found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in comparison.queries]
-    evidence = Evidence(
+    inputs = OutcomeInputs(
+        plan=plan,
         cells=rows,
         controls=control_results(comparison, gate),
         noise_floor=_noise_floor(version, comparison),
@@ -75,15 +76,15 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         corpus=corpus_facts(version, header, documents),
         labels=label_facts,
         cells=rows,
-        controls=list(evidence.controls),
-        noise_floor=evidence.noise_floor,
+        controls=list(inputs.controls),
+        noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
         slices=slices(comparison),
         scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
-        outcome=outcome(plan, evidence),
+        outcome=outcome(inputs),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
     if kind == "exploration":

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from runner.base.errors import InputError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 
 ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -37,7 +37,7 @@ class EncoderSpec:
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
 
-    def prompt(self, side: Side) -> str:
+    def prompt(self, side: PromptSide) -> str:
         """What stands before every text of a side, "" for nothing."""
         return self.query_prompt if side == "query" else self.document_prompt
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.base.figures import gain_text, p_text, shown
+from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Run
 from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult
 from runner.score.score import DISCOUNTS
@@ -89,12 +89,12 @@ def _most_telling(failed: Sequence[NullResult], alpha: float) -> NullResult:
 
 
 def _is_worse(null: NullResult, alpha: float) -> bool:
-    return shown(null.p) >= 1 - alpha and shown(null.delta) < 0
+    return round4(null.p) >= 1 - alpha and round4(null.delta) < 0
 
 
 def _likely(null: NullResult, alpha: float) -> str:
     worse = _is_worse(null, alpha)
-    how = "better than" if worse else "as well as" if shown(null.p) > alpha else "almost as well as"
+    how = "better than" if worse else "as well as" if round4(null.p) > alpha else "almost as well as"
     likely = _LIKELY_WHERE_WORSE.get(null.name) if worse else None
     return f"{_FOUND[null.name].format(how=how)}: {likely or _LIKELY[null.name]}"
 

@@ -15,9 +15,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.figures import shown
-from runner.base.records import SCORE_UNIT, Ints, Qrels, Run
-from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult, Verdict
+from runner.base.figures import round4
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
+from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult
 from runner.gate.graded_nulls import (
     generator_for,
     greatest,
@@ -150,7 +150,7 @@ class GradedGate:
         """
         own = self.table.own_scores(rankings)
         real = int(own.sum()) / self._whole
-        if shown(real) < self._tau:
+        if round4(real) < self._tau:
             return real, False
         return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
@@ -220,9 +220,9 @@ class GradedGate:
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
         delta = int(own.sum()) / self._whole - spread.mean
         verdict: Verdict = "pass"
-        if shown(p) > self.alpha or (tau is not None and shown(delta) < tau):
+        if round4(p) > self.alpha or (tau is not None and round4(delta) < tau):
             verdict = "fail"
-        if shown(smallest_p) > self.alpha:
+        if round4(smallest_p) > self.alpha:
             verdict = "insufficient"
         return NullResult(
             name=name,

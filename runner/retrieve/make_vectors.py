@@ -9,7 +9,7 @@ from typing import NamedTuple
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
 from runner.base.progress import Dollars, Progress, Report, bars
-from runner.base.records import Chunk, Document, Query, Side, Vectors
+from runner.base.records import Chunk, Document, PromptSide, Query, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
@@ -144,7 +144,7 @@ class CellVectors:
         self,
         wanted: Embedding,
         texts: Sequence[str],
-        side: Side,
+        side: PromptSide,
         name_of: Callable[[int], str],
         report: Report | None = None,
     ) -> Vectors:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.base.records import Run, Side
+from runner.base.records import PromptSide, Run
 from runner.base.store import Store
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
@@ -128,7 +128,7 @@ def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
     }
 
 
-def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
     return np.asarray(embed(store, encoder, texts, side).rows)
 
 

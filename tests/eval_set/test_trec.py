@@ -11,7 +11,7 @@ from ir_measures import RR, R, nDCG
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT, Hit, Run, Span
 from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
-from runner.gate.single_gold.rank_measures import parse_measure
+from runner.gate.single_gold.bench import parse_measure
 from runner.score.score import score
 from runner.tools.grade.grade import graded_values
 

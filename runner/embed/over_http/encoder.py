@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Client, Patience, Unusable
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
@@ -114,7 +114,7 @@ class HttpEncoder:
             },
         }
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text by the catalogued tokenizer, prompt and special tokens included, before truncation."""
         return self._clip.token_counts(self._prompted(texts, side))
 
@@ -195,5 +195,5 @@ class HttpEncoder:
                 self._info = server_info(self.spec, reply, self._where.endpoint, self._client.shown)
             return self._info
 
-    def _prompted(self, texts: Sequence[str], side: Side) -> list[str]:
+    def _prompted(self, texts: Sequence[str], side: PromptSide) -> list[str]:
         return [self.spec.prompt(side) + text for text in texts]

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.base.records import Verdict
 from runner.base.schema import Count, Ends, Sha256, Strict
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
@@ -22,7 +23,6 @@ from runner.eval_set.shapes.tests import (
     MeasureResult,
     PairedTestResult,
     SingleGoldVerdict,
-    Verdict,
 )
 from runner.eval_set.shapes.versions import PreviousVersion
 

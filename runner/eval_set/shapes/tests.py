@@ -4,17 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.base.records import GuardState, Verdict
 from runner.base.schema import Count, Ends, Share, Strict
-
-Verdict = Literal["pass", "fail", "insufficient"]
 
 Null = Literal["permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10"]
 
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
 
 Control = Literal["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
-
-GuardState = Literal["non-inferior", "inconclusive", "inferior"]
 
 
 class MeasureResult(Strict):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.base.figures import round4
 
 _WEAK = 0.05
 """A score that a reader takes for that of a weak engine; below it a table gives a system away by itself."""
@@ -12,7 +12,7 @@ _MANY = 3
 
 def ranked(rows: Sequence[dict[str, JSON]]) -> list[dict[str, JSON]]:
     """The rows as a table of reported scores has them: best nDCG@10 at four places first, equal ones by name."""
-    return sorted(rows, key=lambda row: (-shown(row["reported"]["ndcg@10"]), row["name"]))
+    return sorted(rows, key=lambda row: (-round4(row["reported"]["ndcg@10"]), row["name"]))
 
 
 def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
@@ -25,12 +25,12 @@ def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int
 
 def reported(row: dict[str, JSON]) -> float:
     """The nDCG@10 that a table would show."""
-    return shown(row["reported"]["ndcg@10"])
+    return round4(row["reported"]["ndcg@10"])
 
 
 def measured(row: dict[str, JSON]) -> float:
     """The nDCG@10 over all queries and all judgments."""
-    return shown(row["scores"]["ndcg@10"])
+    return round4(row["scores"]["ndcg@10"])
 
 
 def fails(row: dict[str, JSON]) -> list[str]:
@@ -70,11 +70,11 @@ def _place(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 
 def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
     """That a refused system finds exactly as much as a real engine, so that recall alone cannot tell them apart."""
-    found = shown(row["scores"]["recall@10"])
+    found = round4(row["scores"]["recall@10"])
     twins = [
         other["name"]
         for other in rows
-        if other["kind"] == "engine" and shown(other["scores"]["recall@10"]) == found > 0
+        if other["kind"] == "engine" and round4(other["scores"]["recall@10"]) == found > 0
     ]
     if row["graded"]["verdict"] == "pass" or not twins:
         return ""

@@ -15,11 +15,10 @@ from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
 from runner.score.power import minimum_detectable_effect
-from runner.score.sign_flip import paired_tests
+from runner.score.sign_flip import Side, paired_tests
 from runner.tools.compare.query_scores import QueryScores, shared_queries
 
 Rng = Literal["default", "mulberry32"]
-Side = Literal["above", "below", "not told apart"]
 
 SEEDS: Mapping[Rng, int] = {"default": 2026, "mulberry32": 42}
 """The seed that is taken where none is given."""

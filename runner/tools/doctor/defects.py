@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runner.base.records import Run, Side
+    from runner.base.records import PromptSide, Run
     from runner.embed.encoder import Encoder
     from runner.eval_set.shapes.tests import GateVerdict
     from runner.tools.grade.sample_bench import Predictor
@@ -155,10 +155,10 @@ def _constant_encoder() -> "Encoder":
         def identity(self) -> dict[str, Any]:
             return {"encoder": self.spec.name, "backend": {"name": "planted"}}
 
-        def token_counts(self, texts: Sequence[str], side: "Side") -> "NDArray[np.int64]":
+        def token_counts(self, texts: Sequence[str], side: "PromptSide") -> "NDArray[np.int64]":
             return np.array([len(text.split()) for text in texts], np.int64)
 
-        def encode(self, texts: Sequence[str], side: "Side") -> "NDArray[np.float32]":
+        def encode(self, texts: Sequence[str], side: "PromptSide") -> "NDArray[np.float32]":
             return np.eye(1, self.spec.dim, dtype=np.float32).repeat(len(texts), axis=0)
 
     return ConstantEncoder()

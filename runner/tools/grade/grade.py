@@ -16,8 +16,8 @@ from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
 from runner.eval_set.shapes.tests import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.graded_gate import graded_gate
+from runner.gate.single_gold.bench import Measure, parse_measure
 from runner.gate.single_gold.gate import four_null_gate
-from runner.gate.single_gold.rank_measures import Measure, parse_measure
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import single_gold, units
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench

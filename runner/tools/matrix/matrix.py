@@ -15,11 +15,11 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import Interval, Ints
-from runner.decide.tiers import Side, side_of
+from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.comparison import wins_ties_losses
-from runner.score.sign_flip import PairedTest, paired_tests
+from runner.score.sign_flip import PairedTest, Side, paired_tests
 from runner.tools.matrix.published import Published, Source, Value, load_published
 from runner.tools.matrix.runs import SEED, MatrixRun, Measure, load_runs
 

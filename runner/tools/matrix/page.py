@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from runner.base.figures import p_text
 from runner.base.records import Interval
-from runner.decide.tiers import Side
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
+from runner.score.sign_flip import Side
 from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
 from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix
