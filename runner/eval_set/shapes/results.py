@@ -15,7 +15,6 @@ from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.shapes.tests import (
-    Control,
     Difference,
     GateVerdict,
     GuardResult,
@@ -37,7 +36,7 @@ class ControlResult(Strict):
     `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
     """
 
-    name: Control
+    name: str
     expected: Literal["pass", "fail"]
     mean: float
     draws: Count
