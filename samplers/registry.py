@@ -34,7 +34,7 @@ _ROWS = (
             "an earlier ablation over CRS reports, whose artefacts are not in this repository",
         ),
         note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
-        format="samplers.sources.crs.sample_crs_reports",
+        format="samplers.sources.crs.reader",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ",)),
         feeds=FeedRows(
             {"api": FeedRow("samplers.feeds.congress_gov:draw_reports", ("since", "until"))},
@@ -60,7 +60,7 @@ _ROWS = (
         name="federal_register",
         trigger_order=2,
         structural_chunker="section_aware_fr_v1",
-        format="samplers.sources.federal_register.sample_federal_register",
+        format="samplers.sources.federal_register.reader",
         known_by=KnownBy(
             roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
         ),
@@ -91,7 +91,7 @@ _ROWS = (
         name="bills",
         trigger_order=3,
         structural_chunker="section_aware_bills_v1",
-        format="samplers.sources.bills.sample_bills",
+        format="samplers.sources.bills.reader",
         known_by=KnownBy(
             roots=("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"),
             identifiers=("bill",),
@@ -108,7 +108,7 @@ _ROWS = (
         trigger_order=4,
         structural_chunker="usc_uslm_section_v1",
         citation_heavy=True,
-        format="samplers.sources.sample_us_code",
+        format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
         feeds=FeedRows(
             {"release-point": FeedRow("samplers.feeds.olrc:draw_titles")}, "samplers.feeds.olrc:locate_titles"
@@ -129,7 +129,7 @@ _ROWS = (
         structural_chunker="usc_uslm_section_v1",
         citation_heavy=True,
         reuses="us_code",
-        format="samplers.sources.sample_public_laws",
+        format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
         feeds=FeedRows(
             {"bulk": FeedRow("samplers.feeds.govinfo_bulk:LAWS.draw", ("congress",))},
@@ -150,7 +150,7 @@ _ROWS = (
         name="hearing_transcripts",
         trigger_order=6,
         structural_chunker="speaker_turn_v1",
-        format="samplers.sources.hearings.sample_hearing_transcripts",
+        format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d",)),
         feeds=FeedRows(
             {"api": FeedRow("samplers.feeds.govinfo_api:HEARINGS.draw", ("since", "until", "congress"))},
@@ -174,7 +174,7 @@ _ROWS = (
         trigger_order=7,
         structural_chunker="speaker_turn_v1",
         reuses="hearing_transcripts",
-        format="samplers.sources.congressional_record.sample_congressional_record",
+        format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
         feeds=FeedRows(
             {"api": FeedRow("samplers.feeds.govinfo_api:draw_granules", ("since", "until", "congress"))},
@@ -194,7 +194,7 @@ _ROWS = (
         name="committee_reports",
         trigger_order=8,
         structural_chunker="section_aware_committee_v1",
-        format="samplers.sources.committee_reports.sample_committee_reports",
+        format="samplers.sources.committee_reports.reader",
         known_by=KnownBy(
             lines=(
                 r"\[(?:House|Senate|Conference) Report \d|\[(?:House|Senate) (?:Executive|Exec\.) ",
@@ -219,7 +219,7 @@ _ROWS = (
         trigger_order=9,
         structural_chunker="section_aware_fr_v1",
         reuses="federal_register",
-        format="samplers.sources.cfr.sample_ecfr_and_cfr",
+        format="samplers.sources.cfr.reader",
         known_by=KnownBy(
             roots=("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS", *(f"DIV{n}" for n in range(1, 10))),
             identifiers=("cfr",),
@@ -248,7 +248,7 @@ _ROWS = (
         policy="baseline",
         predicted_best="fixed_token_512_50",
         note="only the products' own summaries are read, not the bodies of the reports",
-        format="samplers.sources.sample_gao_reports",
+        format="samplers.sources.gao_reports",
         known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
         feeds="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
         queries=(
@@ -265,7 +265,7 @@ _ROWS = (
         structural_chunker="recursive_v1",
         policy="baseline",
         note="the baseline until its ingester exists; no real document was ever read here",
-        format="samplers.sources.sample_cbo_cost_estimates",
+        format="samplers.sources.cbo_cost_estimates",
         known_by=KnownBy(
             lines=(r"(?i:CONGRESSIONAL BUDGET OFFICE\s{1,80}COST ESTIMATE)",), pdf_names=("(?i)cbo|cost.?estimate",)
         ),
@@ -284,7 +284,7 @@ _ROWS = (
         structural_chunker="recursive_v1",
         policy="baseline",
         predicted_best="fixed_token_512_50",
-        format="samplers.sources.statements.sample_statements_of_administration_policy",
+        format="samplers.sources.statements.reader",
         known_by=KnownBy(
             lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"\d\d-[A-Za-z]+-\d{3}-\d{4}-\d\d-\d\d_",)
         ),

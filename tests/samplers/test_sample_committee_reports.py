@@ -16,7 +16,7 @@ from samplers.formats.printed.text import read_page
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
 from samplers.sources.committee_reports.cover import Cover, read_cover
-from samplers.sources.committee_reports.sample_committee_reports import EXISTING_LAW, FORMAT
+from samplers.sources.committee_reports.reader import EXISTING_LAW, FORMAT
 from samplers.sources.committee_reports.tables import Tables
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
