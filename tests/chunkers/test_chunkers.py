@@ -176,7 +176,7 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
 
 @pytest.mark.shared
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
-    from samplers.sources.bills.sample_bills import read_bill
+    from samplers.sources.bills.reader import read_bill
 
     paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
     assert len(paths) == 123

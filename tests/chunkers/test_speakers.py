@@ -225,7 +225,7 @@ def test_a_document_without_sections_is_chunked() -> None:
 
 @pytest.mark.shared
 def test_real_hearings_are_chunked_by_turn(shared: Path) -> None:
-    from samplers.sources.hearings.sample_hearing_transcripts import FORMAT
+    from samplers.sources.hearings.reader import FORMAT
 
     for path in sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))[::4]:
         document = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]

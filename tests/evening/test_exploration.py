@@ -80,11 +80,11 @@ def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypa
     first = explore(version, cell, encoders=Counted())
 
     def first_third(document):
-        chunks = registry.CHUNKERS["whole_doc"](document)
+        chunks = registry.chunker("whole_doc")(document)
         return [replace(c, span=replace(c.span, end=c.span.start + len(document.text) // 3)) for c in chunks]
 
     # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
-    monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", first_third)
+    monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", registry.Row(first_third, 512))
     for module in (cell_runs, stored_chunks):
         monkeypatch.setattr(module, "chunkers_sha256", lambda: "0" * 64)
     second = explore(version, cell, encoders=Counted())

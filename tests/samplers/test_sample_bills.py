@@ -10,7 +10,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.registry import source_format
 from samplers.source_format import FileContent
-from samplers.sources.bills.sample_bills import TITLE_LENGTH, length_bucket, read_bill
+from samplers.sources.bills.reader import TITLE_LENGTH, length_bucket, read_bill
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))

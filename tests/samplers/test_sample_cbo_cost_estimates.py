@@ -6,7 +6,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
-from samplers.sources.sample_cbo_cost_estimates import FORMAT
+from samplers.sources.cbo_cost_estimates import FORMAT
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "cbo_cost_estimates"

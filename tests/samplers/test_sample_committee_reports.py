@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chunkers.registry import LIMITS, chunker
+from chunkers.registry import chunker, limit_of
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.printed.text import read_page
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
 from samplers.sources.committee_reports.cover import Cover, read_cover
-from samplers.sources.committee_reports.sample_committee_reports import EXISTING_LAW, FORMAT
+from samplers.sources.committee_reports.reader import EXISTING_LAW, FORMAT
 from samplers.sources.committee_reports.tables import Tables
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
@@ -462,6 +462,6 @@ def test_real_tables_have_a_figure_in_their_rows(shared: Path) -> None:
 def test_real_chunks_hold_every_character_within_the_bound(shared: Path) -> None:
     for _, read in real(shared)[:2]:
         chunks = chunker(CHUNKER)(read)
-        assert max(chunk.n_tokens for chunk in chunks) <= LIMITS[CHUNKER]
+        assert max(chunk.n_tokens for chunk in chunks) <= limit_of(CHUNKER)
         covered = "".join(read.text[chunk.span.start : chunk.span.end] for chunk in chunks)
         assert "".join(covered.split()) == "".join(read.text.split())

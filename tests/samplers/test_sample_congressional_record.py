@@ -13,7 +13,7 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.congressional_record.sample_congressional_record import FORMAT, SHORT, facts
+from samplers.sources.congressional_record.reader import FORMAT, SHORT, facts
 from samplers.sources.congressional_record.speakers import speaker
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "congressional_record").glob("*.htm"))

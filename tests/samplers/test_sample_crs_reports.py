@@ -10,7 +10,7 @@ from runner.base.records import Document
 from samplers.formats.markdown_text import blocks, plain
 from samplers.source_format import FileContent
 from samplers.sources.crs.page import read_page
-from samplers.sources.crs.sample_crs_reports import FORMAT, MARKUP
+from samplers.sources.crs.reader import FORMAT, MARKUP
 
 FIXTURES = Path(__file__).parents[1] / "data" / "crs_reports"
 PRODUCTS = sorted(path for path in FIXTURES.glob("*.md") if not path.name.startswith("119-"))

@@ -14,7 +14,7 @@ from samplers.source_format import FileContent
 from samplers.sources.cfr.body import LABEL_LENGTH
 from samplers.sources.cfr.designators import lead
 from samplers.sources.cfr.paragraphs import Item, places
-from samplers.sources.cfr.sample_ecfr_and_cfr import FORMAT, TITLE_LENGTH
+from samplers.sources.cfr.reader import FORMAT, TITLE_LENGTH
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
 FILES = sorted(FIXTURES.glob("*.xml"))

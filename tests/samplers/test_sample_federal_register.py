@@ -13,7 +13,7 @@ from runner.base.records import Document
 from samplers.corpus.sampling import stratified_sample
 from samplers.source_format import FileContent
 from samplers.sources.federal_register.facts import TITLE_LENGTH
-from samplers.sources.federal_register.sample_federal_register import FORMAT
+from samplers.sources.federal_register.reader import FORMAT
 
 FIXTURES = Path(__file__).parents[1] / "data" / "federal_register"
 FILES = sorted(FIXTURES.glob("*.xml"))

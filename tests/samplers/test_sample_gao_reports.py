@@ -8,7 +8,7 @@ import pytest
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.sample_gao_reports import FORMAT, OTHER_FIELDS, TOPICS
+from samplers.sources.gao_reports import FORMAT, OTHER_FIELDS, TOPICS
 
 FIXTURES = Path(__file__).parents[1] / "data" / "gao_reports"
 SUMMARY = "We looked at lamps. " * 25

@@ -13,7 +13,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.source_format import FileContent
 from samplers.sources.hearings.facts import recased
-from samplers.sources.hearings.sample_hearing_transcripts import FORMAT
+from samplers.sources.hearings.reader import FORMAT
 from samplers.sources.hearings.speakers import speakers
 
 FIXTURES = Path(__file__).parents[1] / "data" / "hearing_transcripts"

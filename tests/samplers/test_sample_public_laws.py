@@ -6,7 +6,7 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.sample_public_laws import FORMAT
+from samplers.sources.public_laws import FORMAT
 from tests.samplers.test_sample_bills import mutations
 from tests.samplers.test_sample_us_code import assert_accounted, n_open_sections
 

@@ -10,7 +10,7 @@ from runner.base.records import Document
 from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
 from samplers.sources.statements.index import read_index
-from samplers.sources.statements.sample_statements_of_administration_policy import ERROR_PAGE, FORMAT
+from samplers.sources.statements.reader import ERROR_PAGE, FORMAT
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "statements_of_administration_policy"

@@ -10,7 +10,7 @@ from runner.base.records import Document
 from samplers.formats.uslm.editions import age
 from samplers.formats.uslm.units import SHORT
 from samplers.source_format import FileContent
-from samplers.sources.sample_us_code import FORMAT, WITHOUT_NOTES
+from samplers.sources.us_code import FORMAT, WITHOUT_NOTES
 from tests.samplers.test_sample_bills import mutations
 
 FIXTURES = Path(__file__).parents[1] / "data" / "us_code"

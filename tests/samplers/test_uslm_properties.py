@@ -13,7 +13,7 @@ from samplers.formats import safe_xml
 from samplers.formats.text_writer import INVISIBLE
 from samplers.formats.uslm.names import NOTES, QUOTED
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.sources.bills.sample_bills import ROOTS
+from samplers.sources.bills.reader import ROOTS
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 LAWS = ROOTS | {"uscDoc", "pLaw"}

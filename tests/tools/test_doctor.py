@@ -140,7 +140,7 @@ SABOTAGE = {
     "a scorer of ones": ("runner.score.score:score", ones, ["measures"]),
     "a probe that accepts everything": ("runner.embed.probe:probe", always({}), ["planted: constant vector"]),
     "a BM25 that ignores its query": ("runner.retrieve.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
-    "a reader without sections": ("samplers.sources.bills.sample_bills:read_bill", without_sections, ["bill reader"]),
+    "a reader without sections": ("samplers.sources.bills.reader:read_bill", without_sections, ["bill reader"]),
     "a chunker that loses text": ("runner.embed.chunk_corpus:chunk_corpus", without_last, ["chunkers"]),
     "a reader that takes half a run": ("runner.eval_set.runs:read_run", cut_short, ["run files"]),
     "a reader that moves queries": ("runner.eval_set.runs:read_run", by_position, ["run files"]),

@@ -43,7 +43,7 @@ class TinySet(NamedTuple):
 @cache
 def tiny_set() -> TinySet:
     """The bills as the reader gives them; each query's own bill has grade 3, the next one of its stratum grade 1."""
-    from samplers.sources.bills.sample_bills import read_bill
+    from samplers.sources.bills.reader import read_bill
 
     documents = tuple(read_bill(_xml(i, title, order), f"bill-{i}.xml") for i, (title, order, _) in enumerate(_BILLS))
     query_ids = [f"q{i:02d}" for i in range(len(_BILLS))]

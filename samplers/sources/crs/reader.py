@@ -12,7 +12,7 @@ from runner.base.records import Document, Section, Span
 from samplers.formats.markdown_text import Block, blocks
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.sample_bills import length_bucket
+from samplers.sources.bills.reader import length_bucket
 from samplers.sources.crs.headings import is_caption, is_heading, is_note
 from samplers.sources.crs.page import Page, read_page
 

@@ -15,7 +15,7 @@ from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import PageText, Paragraph, read_pdf, read_typed
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.sample_bills import length_bucket
+from samplers.sources.bills.reader import length_bucket
 
 LETTERHEAD = "letterhead"
 FURNITURE = "page furniture"

@@ -39,7 +39,7 @@ from samplers.formats.uslm.units import (
 from samplers.formats.uslm.walk import Walk, walked
 from samplers.formats.uslm.walker import Walker, exceptions
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.sample_bills import length_bucket
+from samplers.sources.bills.reader import length_bucket
 
 _DROPS = {**DROPPED, "action": "day of approval"}
 _MOVED = frozenset(("sidenote",))

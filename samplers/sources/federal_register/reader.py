@@ -11,7 +11,7 @@ from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.safe_xml import local_name, parse
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.sample_bills import length_bucket
+from samplers.sources.bills.reader import length_bucket
 from samplers.sources.federal_register.facts import Facts, facts, title_of
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
 
