@@ -4,15 +4,15 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Self
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.http_client import Client, Patience, Service, Unusable
+from runner.base.http_client import Client, Fate, Patience, Service, Unusable
 from runner.judge.models.anthropic.wire import token_count
-from runner.judge.models.meter import Hold, JudgeMeter
-from runner.judge.models.requests import Ask, GaveUp, Reply, Usage, replies_in_flight
-from runner.judge.models.service import JUDGE_KEY, Unreadable, base_url, received
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
+from runner.judge.models.service import JUDGE_KEY, base_url, received
 
 PARALLEL = 4
 TIMEOUT = 180.0
@@ -73,20 +73,16 @@ class OpenAIChat:
         hold = self.meter.reserve([ask])
         try:
             got = self._client.post(self._endpoint, request_body(self.model, ask), MAX_BYTES, stopped)
-            answer = received(self._client.without_key(got.body.decode("utf-8", "replace")))
-        except (Unusable, Unreadable) as error:
-            self._unanswered(error, hold)
+            answer = received(self._client.secret.without(got.body.decode("utf-8", "replace")))
+        except Unusable as error:
+            self.meter.settle(hold, [] if error.fate is Fate.REFUSED else [None])
+            raise
         except BackendError:
             self.meter.release(hold)
             raise
         self.meter.settle(hold, [usage_of(answer)])
         reply = reply_of(ask.key, answer)
         return reply if self._agreed(reply.model) else _another_model(reply)
-
-    def _unanswered(self, error: Exception, hold: Hold) -> NoReturn:
-        is_refusal = isinstance(error, Unusable) and str(error).startswith("HTTP ") and not error.failing
-        self.meter.settle(hold, [] if is_refusal else [None])
-        raise GaveUp(str(error), final=is_refusal) from None
 
     def _agreed(self, model: str) -> bool:
         with self._lock:
