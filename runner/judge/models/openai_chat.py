@@ -3,8 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Self
+from contextlib import ExitStack
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
@@ -31,7 +30,7 @@ _STOPS = {
 }
 
 
-class OpenAIChat:
+class OpenAIChat(ExitStack):
     """The model of a server; `url` is its base, which may end in /v1 or in /chat/completions.
 
     What a request may cost at most is set aside in `meter` before it is sent, once for all its tries. The first
@@ -48,22 +47,16 @@ class OpenAIChat:
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
+        super().__init__()
         self.model = model
         self.meter = meter
+        self.callback(meter.close)
         self._endpoint = endpoint(url)
         self._parallel = parallel
         self._client = Client(timeout, patience or Patience(), JUDGE)
+        self.callback(self._client.close)
         self._lock = threading.Lock()
         self._answering = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
-        self.meter.close()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""

@@ -73,7 +73,7 @@ class LanguageModel(Protocol):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> bool | None: ...
 
 
 IN_A_ROW = 5

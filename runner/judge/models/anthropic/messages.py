@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON
 from runner.base.http_client import Fate, Patience, Unusable
@@ -21,7 +21,7 @@ TIMEOUT = 180.0
 """Seconds that one answer may take."""
 
 
-class AnthropicMessages:
+class AnthropicMessages(ExitStack):
     """The model; what each try may cost is set aside in `meter` before it is sent. Raises as LanguageModel says."""
 
     def __init__(
@@ -34,20 +34,14 @@ class AnthropicMessages:
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
+        super().__init__()
         self.model = model
         self.meter = meter
+        self.callback(meter.close)
         self._parallel = parallel
         self._client = AnthropicClient(base_url, timeout, patience or Patience())
+        self.callback(self._client.close)
         tell_of_end(model)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
-        self.meter.close()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
