@@ -14,12 +14,13 @@ import unicodedata
 from pathlib import Path
 
 from corpus import bills_folder
+from sizes import sized
 
 from chunkers.registry import CHUNKERS
 from chunkers.tokens import count_tokens, encoding
 from runner.base.records import Document
 
-ROUNDS = 9
+ROUNDS = sized(9, 1)
 
 
 def read(folder: Path) -> list[Document]:

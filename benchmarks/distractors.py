@@ -23,7 +23,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from corpus import CHECKOUT
+from corpus import CHECKOUT, SCIFACT
+from sizes import sized
 
 from runner.base.records import RUN_DEPTH, Chunk, Hit, Qrels, Run, Span
 from runner.base.store import Store
@@ -40,10 +41,11 @@ from runner.retrieve.bm25 import bm25_run
 from runner.retrieve.retrieve import RRF_K
 
 SPAN = Span(0, 1)
-SUBSAMPLES = 10
+SUBSAMPLES = sized(10, 2)
+RESAMPLES = sized(10_000, 100)
 BATCH = 30
-SHARES = (0.1, 0.01)
-REFITS = 300
+SHARES = sized((0.1, 0.01), (0.1,))
+REFITS = sized(300, 3)
 
 Texts = dict[str, str]
 Ranker = Callable[[Sequence[str], Sequence[str]], dict[str, list[str]]]
@@ -58,7 +60,7 @@ def scale(
     )
 
 
-def timed(n_cells: int, n_queries: int, n_documents: int = 100_000) -> None:
+def timed(n_cells: int, n_queries: int, n_documents: int = sized(100_000, 1_000)) -> None:
     generator = np.random.default_rng(1)
     query_ids = [f"q{i}" for i in range(n_queries)]
     qrels = {q: {f"r{q}.{j}": 1 for j in range(1 + i % 3)} for i, q in enumerate(query_ids)}
@@ -72,9 +74,9 @@ def timed(n_cells: int, n_queries: int, n_documents: int = 100_000) -> None:
             hits[q] = tuple(Hit(name, 1.0, SPAN) for name in list(dict.fromkeys(names))[:RUN_DEPTH])
         runs[f"cell{c}"] = Run(f"cell{c}", hits)
     started = time.process_time()
-    scale(runs, query_ids, qrels, n_documents, 10_000)
+    scale(runs, query_ids, qrels, n_documents, RESAMPLES)
     print(
-        f"{n_cells} cells x {n_queries:,} queries, 10,000 resamples: {time.process_time() - started:.2f} CPU-s",
+        f"{n_cells} cells x {n_queries:,} queries, {RESAMPLES:,} resamples: {time.process_time() - started:.2f} CPU-s",
         flush=True,
     )
 
@@ -219,19 +221,18 @@ def refitted(one: Run, qrels: Qrels, n_documents: int, factor: float) -> str:
         values, _ = law.expected(places.above[rows], places.before[rows], sizes[rows], factor)
         means.append((values * places.weights[rows] * places.listed[rows]).sum() / len(query_ids))
     low, high = np.quantile(means, [0.025, 0.975])
-    result = scale({"cell": one}, query_ids, qrels, n_documents, 10_000).cells[0].points
+    result = scale({"cell": one}, query_ids, qrels, n_documents, RESAMPLES).cells[0].points
     printed = next(point for point in result if point.factor == factor)
     return f"{factor:g}x refitted [{low:.4f}, {high:.4f}], printed [{printed.low:.4f}, {printed.high:.4f}]"
 
 
 def main() -> None:
-    timed(10, 300)
-    timed(10, 3_000)
-    folder = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared")) / "bench" / "scifact"
-    if not folder.is_dir():
-        print(f"SciFact is not at {folder}: errors were not measured")
+    for n_queries in sized((300, 3_000), (5,)):
+        timed(10, n_queries)
+    if not SCIFACT.is_dir():
+        print(f"NOT MEASURED: SciFact is not at {SCIFACT}; set PSE_SHARED to the folder that has bench/scifact")
         return
-    documents, queries, qrels = read_scifact(folder)
+    documents, queries, qrels = read_scifact(SCIFACT)
     names = list(documents)
     rankers: dict[str, Ranker] = {
         variant: partial(sparse, variant, documents, queries) for variant in ("bm25", "bm25-okapi")
@@ -242,7 +243,7 @@ def main() -> None:
         rankers[f"rrf(bm25,{encoder})"] = fused(rankers["bm25"], rankers[encoder])
     runs = {cell: measured(cell, rank, names, qrels) for cell, rank in rankers.items()}
     print(f"bm25: {'; '.join(refitted(runs['bm25'], qrels, len(names), factor) for factor in (10.0, 100.0))}")
-    result = scale(runs, list(qrels), qrels, len(names), 10_000)
+    result = scale(runs, list(qrels), qrels, len(names), RESAMPLES)
     print("\n".join(result.sentences))
 
 

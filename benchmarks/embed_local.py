@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from corpus import bills_folder
 from numpy.typing import NDArray
+from sizes import sized
 
 from chunkers.registry import chunker
 from runner.base.records import PromptSide
@@ -28,8 +29,8 @@ from runner.embed.probe import probed
 from runner.eval_set.catalog import ENCODERS
 from samplers.corpus.parse import read_corpus
 
-N_CHUNKS = 64
-ROUNDS = 3
+N_CHUNKS = sized(64, 2)
+ROUNDS = sized(3, 1)
 WANTED = {"fixed_token_512_50": 1.05, "section_aware_bills_v1": 1.25}
 WANTED_OVERHEAD = 0.03
 

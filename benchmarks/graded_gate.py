@@ -13,21 +13,22 @@ from typing import TypeVar
 
 import numpy as np
 from falsify_eval import four_null_gate
+from sizes import sized
 
 from runner.base.records import Hit, Run, Span
 from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
 
-N_CELLS = 10
+N_CELLS = sized(10, 2)
 N_JUDGED = 30
-SETTINGS = {"draws": 2_000, "tau": 0.05, "alpha": 0.05, "seed": 2026}
-N_DRAWS_RATIO = 5 * 2_000 // (4 * 50)
+SETTINGS = {"draws": sized(2_000, 20), "tau": 0.05, "alpha": 0.05, "seed": 2026}
+N_DRAWS_RATIO = 5 * SETTINGS["draws"] // (4 * 50)
 
 Result = TypeVar("Result")
 
 
 def main() -> None:
-    for n_queries, n_documents in ((30, 100), (30, 5_000), (300, 5_000)):
+    for n_queries, n_documents in sized(((30, 100), (30, 5_000), (300, 5_000)), ((6, 120),)):
         compare(n_queries, n_documents)
 
 
@@ -51,10 +52,10 @@ def compare(n_queries: int, n_documents: int) -> None:
     )
     their_seconds, theirs = fastest(lambda: [single_gold(run, qrels, documents) for run in runs])
     print(
-        f"graded gate: {n_queries} queries, {n_documents:,} documents, {N_CELLS} cells: 5 nulls x 2,000 draws "
-        f"{gate_seconds:.2f} s ({verdicts.count('pass')} pass), controls {control_seconds:.2f} s "
-        f"({sum(row.behaves for row in rows)} of {len(rows)} behave); falsify-eval, 4 nulls x 50 draws on one right "
-        f"answer a query, no controls, {their_seconds:.2f} s ({theirs.count(True)} pass): ratio "
+        f"graded gate: {n_queries} queries, {n_documents:,} documents, {N_CELLS} cells: 5 nulls x "
+        f"{SETTINGS['draws']:,} draws {gate_seconds:.2f} s ({verdicts.count('pass')} pass), controls "
+        f"{control_seconds:.2f} s ({sum(row.behaves for row in rows)} of {len(rows)} behave); falsify-eval, 4 nulls x "
+        f"50 draws on one right answer a query, no controls, {their_seconds:.2f} s ({theirs.count(True)} pass): ratio "
         f"{their_seconds / gate_seconds:.1f}x for {N_DRAWS_RATIO} times the draws, "
         f"{their_seconds / (gate_seconds + control_seconds):.1f}x with the controls"
     )

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from sizes import sized
 
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import DRAWS, two_level
@@ -23,6 +24,7 @@ from runner.decide.other_judges import under_other_judges
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan, read_twice
 
 BUDGET = 5.0
+N_DRAWS = sized(DRAWS, 50)
 
 
 def report(name: str, call: Callable[[], object], allowed: float) -> None:
@@ -40,15 +42,15 @@ def report(name: str, call: Callable[[], object], allowed: float) -> None:
 
 def main() -> None:
     rng = np.random.default_rng(np.random.PCG64(1))
-    comparison = evening(1, n_docs=400, settings=plan(draws=100_000))
+    comparison = evening(1, n_docs=400, settings=plan(draws=sized(100_000, 200)))
     for row in comparison.qrels.values():
         row.update({f"x{i:03}": int(rng.random() < 0.1) for i in range(150 - len(row))})
     second = off_by_one(comparison.qrels, rng)
     pairs = [(query_id, doc_id) for query_id, row in comparison.qrels.items() for doc_id in row]
     for share in (0.1, 1.0):
         doubles = read_twice(comparison.qrels, second, share, rng)
-        size = f"{DRAWS:,} draws x 10 cells x 25 queries, {len(pairs):,} pairs, {len(doubles):,} read twice"
-        report(f"two-level bootstrap, {size}", partial(two_level, comparison, doubles, seed=1), BUDGET)
+        size = f"{N_DRAWS:,} draws x 10 cells x 25 queries, {len(pairs):,} pairs, {len(doubles):,} read twice"
+        report(f"two-level bootstrap, {size}", partial(two_level, comparison, doubles, seed=1, draws=N_DRAWS), BUDGET)
     labels = labels_of(comparison.qrels, pairs[::10], people=second)
     report("decision under another judge, 100,000 draws", lambda: under_other_judges(comparison, labels), BUDGET)
     report("prediction-powered differences, 10,000 resamples", lambda: powered(comparison, labels), BUDGET)

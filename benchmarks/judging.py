@@ -24,6 +24,8 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the small version belongs to the tests
 
+from sizes import sized
+
 from runner.base.canonical import jsonl_bytes, sha256, write_atomic
 from runner.base.records import Document, Hit, Query, Run, Span
 from runner.eval_set.batches import batch_files, read_batch
@@ -37,7 +39,7 @@ from runner.judge.second_reading import export_doubles
 from tests.support.example_results import PLAN
 from tests.support.small_set import make_version
 
-N_QUERIES, N_DOCUMENTS, N_CELLS = 25, 300, 10
+N_QUERIES, N_DOCUMENTS, N_CELLS = sized((25, 300, 10), (3, 12, 3))
 SENTENCE = "The office shall publish each finding within thirty days and pay the cost from the fund. "
 
 
@@ -45,7 +47,9 @@ def begin(folder: Path) -> tuple[Version, dict[str, Query], dict[str, Document]]
     """A version with queries and a manifest, without a corpus archive: nothing here reads it."""
     version = make_version(folder)
     version.folder.mkdir(parents=True, exist_ok=True)
-    queries = {f"q{n:02d}": Query(f"q{n:02d}", f"which finding is number {n}?", "topic", "hand") for n in range(25)}
+    queries = {
+        f"q{n:02d}": Query(f"q{n:02d}", f"which finding is number {n}?", "topic", "hand") for n in range(N_QUERIES)
+    }
     text = SENTENCE * 70
     documents = {f"d{n:03d}": Document(f"d{n:03d}", text, f"Act {n}", "s", "", "") for n in range(N_DOCUMENTS)}
     rows = [{"id": q.query_id, "text": q.text, "kind": q.kind, "origin": q.origin} for q in queries.values()]

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from no_op_encoder import n_tokens, rows
 from numpy.typing import NDArray
+from sizes import sized
 
 from runner.base.records import PromptSide
 from runner.base.store import Store
@@ -33,13 +34,13 @@ from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.encoder import ModalEncoder
 from runner.eval_set.version import CHECKOUT
 
-N_TEXTS = 10_000
+N_TEXTS = sized(10_000, 256)
 CHARACTERS = 1000
 BATCH = 128
 OWN_GROUPING = ModalEncoder.grouping
 WANTED_MS, WANTED_MB = 3.0, 500
-ENCODERS = ("minilm-l6-v2", "arctic-l-v2.0")
-ROUNDS = 3
+ENCODERS = sized(("minilm-l6-v2", "arctic-l-v2.0"), ("minilm-l6-v2",))
+ROUNDS = sized(3, 1)
 
 
 class Here(InProcessEncoder):
@@ -124,7 +125,7 @@ def measure(name: str, request_texts: int) -> None:
 def main() -> None:
     # One process each, or the peak memory of one would hide that of the next.
     spawn = multiprocessing.get_context("spawn")
-    for name, request_texts in product(ENCODERS, (0, BATCH)):
+    for name, request_texts in product(ENCODERS, sized((0, BATCH), (0,))):
         process = spawn.Process(target=measure, args=(name, request_texts))
         process.start()
         process.join()

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sizes import sized
 
 from runner.gate.single_gold.gate import four_null_gate
 
-N_QUERIES, N_POOL, TRIALS, DEPTH = 5_000, 100_000, 50, 10
-ROUNDS = 2
-OWN_RUNS = 5  # in each round, since theirs takes a hundred times as long
+N_QUERIES, N_POOL, TRIALS, DEPTH = *sized((5_000, 100_000, 50), (50, 200, 5)), 10
+ROUNDS = sized(2, 1)
+OWN_RUNS = sized(5, 1)  # in each round, since theirs takes a hundred times as long
 
 Bench = tuple[list[list[str]], list[str], list[int]]
 

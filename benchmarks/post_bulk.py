@@ -20,6 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sizes import sized
 
 from runner.base.records import RUN_DEPTH, Chunk, Document, Span
 from runner.substrate.checks import Expected, check_substrate
@@ -31,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the builder belo
 
 from tests.support.substrate_builder import MODEL, Build, build, unit_rows
 
-N_DOCUMENTS, CHUNKS_EACH, DIM, N_QUERIES = 20_000, 5, 384, 25
-SAMPLE = 750
+N_DOCUMENTS, CHUNKS_EACH, DIM, N_QUERIES = sized((20_000, 5, 384, 25), (100, 5, 384, 3))
+SAMPLE = sized(750, 20)
 CHUNK_WORDS = 60
 VECTORS_SEED = 2
 

@@ -23,6 +23,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from sizes import sized
+
 from runner.report.results_page.render import page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # results and browser belong to the tests
@@ -33,7 +35,7 @@ from tests.support.browser import executable
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-REPEATS = 5
+REPEATS = sized(5, 1)
 MOST_SECONDS, MOST_MB, MOST_MS = 1.0, 300, 500
 
 
@@ -51,10 +53,13 @@ class Size(NamedTuple):
         return f"{self.queries} queries x {self.cells} cells x depth {self.depth}, {texts}"
 
 
-SIZES = (
-    Size(25, 10, 30, passages=False, most_bytes=1_500_000),
-    Size(25, 10, 30, passages=True, most_bytes=8_000_000),
-    Size(200, 20, 10, passages=False, most_bytes=8_000_000),  # as results.json cuts the lists of so many
+SIZES = sized(
+    (
+        Size(25, 10, 30, passages=False, most_bytes=1_500_000),
+        Size(25, 10, 30, passages=True, most_bytes=8_000_000),
+        Size(200, 20, 10, passages=False, most_bytes=8_000_000),  # as results.json cuts the lists of so many
+    ),
+    (Size(4, 3, 5, passages=True, most_bytes=1_500_000),),
 )
 
 

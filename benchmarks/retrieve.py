@@ -20,14 +20,18 @@ from pathlib import Path
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+from sizes import sized
 
 from runner.base.records import RUN_DEPTH, Chunk, Span
 from runner.retrieve.ranking import chunk_table
 from runner.retrieve.retrieve import DenseArm, dense_run
 
 N_QUERIES = 25
-SHAPES = ((20_000, 384, 5), (100_000, 384, 5), (100_000, 1024, 20), (1_000_000, 384, 1), (1_000_000, 384, 5))
-ROUNDS = 5
+SHAPES = sized(
+    ((20_000, 384, 5), (100_000, 384, 5), (100_000, 1024, 20), (1_000_000, 384, 1), (1_000_000, 384, 5)),
+    ((2_000, 16, 5),),
+)
+ROUNDS = sized(5, 1)
 WANTED = 1.3
 WANTED_MB = 300
 BLOCK = 10_000

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from datasketch import MinHash, MinHashLSH
+from sizes import sized
 
 from runner.base.records import Document
 from samplers.corpus.near_duplicates import N_SLOTS, SHINGLE, THRESHOLD, members, near_duplicates
 from samplers.corpus.parse import read_corpus
 from samplers.corpus.sampling import stratified_sample
 
-N_BILLS, N_DOCUMENTS, N_PEER = 10_000, 20_000, 2_000
+N_BILLS, N_DOCUMENTS, N_PEER = sized((10_000, 20_000, 2_000), (20, 40, 20))
 WORDS = [f"word{n}" for n in range(30_000)]
 
 

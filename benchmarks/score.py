@@ -14,11 +14,12 @@ from typing import TypeVar
 import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
+from sizes import sized
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
 from runner.score.score import score
 
-N_DOCUMENTS = 100_000
+N_DOCUMENTS = sized(100_000, 1_000)
 N_JUDGED = 8
 RELEVANT = 2
 MEASURES = {
@@ -69,7 +70,7 @@ def fastest(work: Callable[[], Result]) -> tuple[float, Result]:
 
 
 def main() -> None:
-    for n_queries, depth in ((25, 100), (3_000, 100)):
+    for n_queries, depth in sized(((25, 100), (3_000, 100)), ((5, 120),)):
         compare(n_queries, depth)
 
 

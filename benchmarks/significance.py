@@ -16,13 +16,15 @@ from collections.abc import Callable
 
 import falsify_eval
 import numpy as np
+from sizes import sized
 
 from runner.base.records import SCORE_UNIT
 from runner.score import bootstrap as significance
 from runner.score.sign_flip import non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
-ROUNDS = 3
+ROUNDS = sized(3, 1)
+N_LONG, N_DRAWS, N_RESAMPLES = sized((5_000, 100_000, 10_000), (50, 1_000, 100))
 
 
 def seconds(call: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -57,41 +59,43 @@ def matrix(cells: int, queries: int) -> np.ndarray:
 
 
 def main() -> None:
-    a, b = np.random.default_rng(1).random((2, 5000))
-    compare("bootstrap_ci, n=5,000", lambda: significance.bootstrap_ci(a), lambda: falsify_eval.bootstrap_ci(a))
+    a, b = np.random.default_rng(1).random((2, N_LONG))
+    compare(f"bootstrap_ci, n={N_LONG:,}", lambda: significance.bootstrap_ci(a), lambda: falsify_eval.bootstrap_ci(a))
     compare(
-        "bootstrap_diff_ci, n=5,000",
+        f"bootstrap_diff_ci, n={N_LONG:,}",
         lambda: significance.bootstrap_diff_ci(a, b),
         lambda: falsify_eval.bootstrap_diff_ci(a, b),
     )
     compare(
-        "paired_permutation_p, n=5,000",
+        f"paired_permutation_p, n={N_LONG:,}",
         lambda: significance.paired_permutation_p(a, b),
         lambda: falsify_eval.paired_permutation_p(a, b),
     )
-    scores = np.abs(matrix(20, 25))
+    scores = np.abs(matrix(sized(20, 2), 25))
     floats = scores / SCORE_UNIT
     compare(
-        "10,000 paired resamples, 20 cells x 25 queries",
+        f"10,000 paired resamples, {len(scores)} cells x 25 queries",
         lambda: significance.paired_intervals(scores, 0, seed=1),
         lambda: [falsify_eval.bootstrap_diff_ci(row, floats[0]) for row in floats],
     )
     small = matrix(10, 25)
     compare(
-        "100,000 sign flips, 10 cells x 25 queries (ours with inversion and max-T)",
-        lambda: paired_tests(small, draws=100_000, alpha=0.05, seed=1),
-        lambda: [falsify_eval.paired_permutation_p(r, 0 * r, n_resamples=100_000) for r in small / SCORE_UNIT],
+        f"{N_DRAWS:,} sign flips, 10 cells x 25 queries (ours with inversion and max-T)",
+        lambda: paired_tests(small, draws=N_DRAWS, alpha=0.05, seed=1),
+        lambda: [falsify_eval.paired_permutation_p(r, 0 * r, n_resamples=N_DRAWS) for r in small / SCORE_UNIT],
     )
-    large = matrix(10, 5000)
+    large = matrix(10, N_LONG)
     for name, call in {
-        "recall guard, 10 cells x 25 queries": lambda: non_inferiority(small, 0.02, draws=100_000, alpha=0.05, seed=1),
-        "false-alarm figure, 100,000 draws, 10 cells x 25 queries": lambda: false_alarm_probability(
-            small, small, min_gain=0.02, max_recall_loss=0.02, draws=100_000, seed=1
+        "recall guard, 10 cells x 25 queries": lambda: non_inferiority(small, 0.02, draws=N_DRAWS, alpha=0.05, seed=1),
+        f"false-alarm figure, {N_DRAWS:,} draws, 10 cells x 25 queries": lambda: false_alarm_probability(
+            small, small, min_gain=0.02, max_recall_loss=0.02, draws=N_DRAWS, seed=1
         ),
-        "winner's curse, 10,000 resamples, 10 cells x 25 queries": lambda: corrected_gain(
-            small, resamples=10_000, seed=1
+        f"winner's curse, {N_RESAMPLES:,} resamples, 10 cells x 25 queries": lambda: corrected_gain(
+            small, resamples=N_RESAMPLES, seed=1
         ),
-        "100,000 sign flips, 10 cells x 5,000 queries": lambda: paired_tests(large, draws=100_000, alpha=0.05, seed=1),
+        f"{N_DRAWS:,} sign flips, 10 cells x {N_LONG:,} queries": lambda: paired_tests(
+            large, draws=N_DRAWS, alpha=0.05, seed=1
+        ),
     }.items():
         print(f"{name}: ours {1000 * seconds(call, 1):.1f} ms and {megabytes(call):.0f} MB, falsify-eval has no such")
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sizes import sized
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
@@ -220,9 +221,9 @@ def print_winners(runs: int) -> None:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 1)
     print_decisions(runs)
-    print_winners(runs // 2)
+    print_winners((runs + 1) // 2)
 
 
 if __name__ == "__main__":

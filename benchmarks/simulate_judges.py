@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sizes import sized
 
 from runner.base.figures import round4
 from runner.base.records import Qrels
@@ -181,7 +182,7 @@ def powered_row(kind: str, n_read: int, seed: int) -> PoweredCell:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(400, 1)
     print_decisions(runs)
     print_powered(runs)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sizes import sized
 
 from runner.base.canonical import JSON
 from runner.base.records import PromptSide, Vectors
@@ -26,7 +27,7 @@ from runner.embed.encoder import InProcessEncoder
 from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import EncoderSpec
 
-N_ROWS = 1_000_000
+N_ROWS = sized(1_000_000, 2_000)
 DIM = 1024
 TEXTS_A_BATCH = 128
 N_READ = 1000

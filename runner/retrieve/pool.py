@@ -1,4 +1,4 @@
-"""TODO."""
+"""The pool: every document that some run has within the depth, and what of it no judge has graded."""
 
 from collections.abc import Iterable
 

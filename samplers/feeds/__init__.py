@@ -1,0 +1,6 @@
+"""Documents from their official publishers.
+
+In: a source's name, a number and a seed, or a manifest. Out: files in a folder, each recorded once it is whole, with
+the draw kept beside them.
+It must not parse a document. It reaches only the hosts in `endpoints`, slowly, and never prints a key.
+"""

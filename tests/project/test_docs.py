@@ -1,4 +1,4 @@
-"""The documents are held to the code, and every committed eval set to the schemas that the documents print."""
+"""The documents are held to the code, and every committed eval set to the schemas of docs/schemas."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from runner.commands import main as cli
-from runner.commands.print_schemas import SCHEMAS, with_schemas
+from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from runner.eval_set.version import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -45,32 +45,37 @@ def flags(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
 
 
-def printed_schemas() -> dict[str, dict[str, object]]:
-    blocks = re.findall(r"<!-- schema: (.+?) -->\n```json\n(.+?)\n```", ARCHITECTURE, re.DOTALL)
-    return {name: json.loads(schema) for name, schema in blocks}
+def schema(name: str) -> dict[str, object]:
+    return json.loads((FOLDER / f"{name}.json").read_bytes())
 
 
-def test_the_printed_schemas_are_those_of_the_code() -> None:
-    assert list(printed_schemas()) == list(SCHEMAS)
-    assert with_schemas(ARCHITECTURE) == ARCHITECTURE, "run: .venv/bin/python -m runner.commands.print_schemas"
+def test_the_schemas_in_docs_are_those_of_the_code() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(SCHEMAS)
+    for name in SCHEMAS:
+        written = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+        assert written == schema_text(name), "run: .venv/bin/python -m runner.commands.write_schemas"
 
 
-def test_every_printed_schema_is_a_json_schema() -> None:
-    for schema in printed_schemas().values():
-        jsonschema.Draft202012Validator.check_schema(schema)
+def test_the_architecture_links_to_every_schema() -> None:
+    assert re.findall(r"\]\(schemas/(.+?)\.json\)", ARCHITECTURE) == list(SCHEMAS)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_a_json_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
 
 
 def rows_of(path: Path) -> Iterator[tuple[str, object]]:
     """The schema's name and the value of everything that a file of an eval set holds."""
-    name = "cells/<cell>.json" if path.parent.name == "cells" else path.name
+    name = "cell" if path.parent.name == "cells" else path.stem
     if path.suffix == ".yaml":
         yield name, yaml.safe_load(path.read_bytes())
     elif path.suffix == ".json":
         yield name, json.loads(path.read_bytes())
     elif path.suffix == ".jsonl":
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1]):
-            row = {"corpus.jsonl": "first row" if number == 0 else "further rows"}.get(name, "each row")
-            yield f"{name}, {row}", json.loads(line)
+            corpus = "corpus-header" if number == 0 else "corpus-row"
+            yield {"corpus": corpus, "labels": "label"}[name], json.loads(line)
 
 
 def eval_set_files() -> list[Path]:
@@ -78,8 +83,8 @@ def eval_set_files() -> list[Path]:
     return [path for path in versions if path.suffix in (".yaml", ".json", ".jsonl")]
 
 
-def test_every_committed_eval_set_keeps_to_the_printed_schemas() -> None:
-    validators = {name: jsonschema.Draft202012Validator(schema) for name, schema in printed_schemas().items()}
+def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
+    validators = {name: jsonschema.Draft202012Validator(schema(name)) for name in SCHEMAS}
     files = eval_set_files()
     assert {path.name for path in files} >= {"queries.yaml"}
     for path in files:
@@ -89,8 +94,7 @@ def test_every_committed_eval_set_keeps_to_the_printed_schemas() -> None:
 
 
 def test_a_value_that_breaks_its_schema_is_told() -> None:
-    label = printed_schemas()["labels.jsonl, each row"]
-    validator = jsonschema.Draft202012Validator(label)
+    validator = jsonschema.Draft202012Validator(schema("label"))
     good = {
         "query_id": "q01",
         "doc_id": "d",

@@ -1,7 +1,6 @@
 """The shape of what people and the stages before scoring write: an unknown field or a missing value is an error.
 
-docs/eval-architecture.md prints them all, and a test holds committed files to them. result_schemas.py and
-decision_schemas.py have the rest.
+docs/schemas has them as JSON Schema, and a test holds committed files to them.
 """
 
 from typing import Annotated, Literal

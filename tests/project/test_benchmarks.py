@@ -1,0 +1,64 @@
+"""Every benchmark runs to its end at its smallest size."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.eval_set.version import CHECKOUT
+from tests.support.small_collection import write_collection
+
+FOLDER = CHECKOUT / "benchmarks"
+SHARED_PARTS = {"corpus.py", "no_op_encoder.py", "run.py", "sizes.py"}
+BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
+EMBEDS = {"distractors.py", "embed_local.py"}
+READS_PROC = {"read_sources.py", "retrieve.py", "vectors_on_disk.py"}
+
+
+def run(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """A benchmark at its smallest size, beside a small collection in SciFact's place and an empty cache."""
+    small = {"PSE_BENCH_SMALL": "1", "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(tmp_path)}
+    folders = {"PSE_SHARED": str(tmp_path / "shared"), "PER_SOURCE_EVAL_CACHE": str(tmp_path / "cache")}
+    write_collection(tmp_path / "shared" / "bench" / "scifact")
+    return subprocess.run(
+        [sys.executable, str(FOLDER / command[0]), *command[1:]],
+        cwd=tmp_path,
+        env=os.environ | small | folders,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def parameters() -> list[object]:
+    """The command of each benchmark; the simulation of agreement.py is a second one of that file."""
+    commands = [(name,) for name in BENCHMARKS] + [("agreement.py", "--simulate", "1")]
+    linux = pytest.mark.skipif(sys.platform != "linux", reason="it reads peak memory from /proc")
+    marks = [[pytest.mark.model] * (c[0] in EMBEDS) + [linux] * (c[0] in READS_PROC) for c in commands]
+    return [pytest.param(c, marks=m, id=" ".join(c)) for c, m in zip(commands, marks, strict=True)]
+
+
+@pytest.mark.parametrize("command", parameters())
+def test_a_benchmark_runs_to_its_end(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = run(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_a_benchmark_without_its_collection_ends_well_and_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "external.py")]
+    environment = os.environ | {"PSE_BENCH_SMALL": "1", "PSE_SHARED": str(tmp_path), "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "NOT MEASURED" in done.stdout
+
+
+def test_make_bench_names_only_files_that_are_there() -> None:
+    sys.path.insert(0, str(FOLDER))
+    try:
+        from run import NOT_BENCHMARKS
+    finally:
+        sys.path.remove(str(FOLDER))
+    assert {name for name in NOT_BENCHMARKS if not (FOLDER / name).is_file()} == set()
