@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.commands.backend_choice import choose_backend
-from runner.commands.flags.backend import add_backend_flags, check_backend_flags
+from runner.commands.flags.backend import add_backend_flags, check_backend_flags, choose_backend
 from runner.tools.console import answer_json, command_parser, show, signs_for
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def _redirected(folder: Path) -> Path | None:
         return None
     if not stat.S_ISREG(written.st_mode):
         return None
-    from runner.tools.folder_lock.folder_files import files_below
+    from runner.tools.folder_lock.folder_lock import files_below
 
     below = (folder / name for name in files_below(folder))
     return next((path for path in below if os.path.samestat(path.lstat(), written)), None)

@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, NegativeVerdict, Outstanding
 from runner.base.progress import say
 from runner.commands.flags.backend import backend_from, remote_options
-from runner.commands.flags.driver import OF_A_DECISION, check_driver_flags, check_signature, choice_of, driver_parser
+from runner.commands.flags.driver import (
+    OF_A_DECISION,
+    change_version,
+    check_driver_flags,
+    check_signature,
+    choice_of,
+    driver_parser,
+)
 from runner.commands.flags.judge import judge_options
-from runner.commands.flags.version import change_version
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
 from runner.tools.console import answer, answer_json
@@ -196,7 +202,7 @@ SUBCOMMANDS: dict[str, str] = {
     "replay": "runner.commands.replay",
     "smoke": "runner.commands.smoke",
     "doctor": "runner.commands.doctor",
-    "quickstart": "runner.commands.quickstart",
+    "quickstart": "runner.commands.grade",
     "mcp": "runner.commands.mcp",
 }
 """The module whose function of the subcommand's name is imported when it is called."""

@@ -30,8 +30,7 @@ def _page(options: argparse.Namespace) -> int:
     from runner.base.store import disk_errors
     from runner.tools.console import show, signs_for
     from runner.tools.matrix.matrix import make_matrix
-    from runner.tools.matrix.page import matrix_page
-    from runner.tools.matrix.text import as_data, summary_lines
+    from runner.tools.matrix.page import as_data, matrix_page, summary_lines
 
     path = options.docs / "matrix.md"
     refuse_special(path)

@@ -12,8 +12,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
-from runner.commands.backend_choice import choose_backend
-from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags
+from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
 from runner.tools.console import Signs, answer_json, command_parser, show, signs_for

@@ -10,11 +10,10 @@ import numpy as np
 
 from runner.base.given_files import printable
 from runner.base.records import Document
-from runner.substrate.chunks import Cut, chunks_finding
 from runner.substrate.database import Substrate
 from runner.substrate.findings import Finding
 from runner.substrate.full_text import fts_findings
-from runner.substrate.texts import Coverage, coverage, outside_finding, read_texts, text_findings
+from runner.substrate.texts import Coverage, Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
 from runner.substrate.vectors import (
     Embed,
     Model,

@@ -20,13 +20,12 @@ from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Encoder
 from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.version import load_queries
-from runner.substrate.beside_record import arm_results, counterparts, quantisation
 from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.chunks import Cut
 from runner.substrate.database import Substrate
-from runner.substrate.record import Decided, documents, record
+from runner.substrate.record import Decided, arm_results, counterparts, documents, quantisation, record
 from runner.substrate.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
 from runner.substrate.shapes import CoverageResult, FindingResult, ModelFacts, PostBulk, SubstrateFacts
+from runner.substrate.texts import Cut
 from runner.substrate.verdict import compared_findings, limits
 
 

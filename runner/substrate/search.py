@@ -12,8 +12,7 @@ from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
 from runner.retrieve.retrieve import fused_ids
 from runner.substrate.database import Substrate
-from runner.substrate.ranking import Ranking
-from runner.substrate.searches import MOST_NEAREST, Indexes, indexes
+from runner.substrate.searches import MOST_NEAREST, Indexes, Ranking, indexes
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"

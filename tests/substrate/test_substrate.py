@@ -16,12 +16,11 @@ from runner.base.errors import InputError
 from runner.base.records import Chunk, Document, Span
 from runner.substrate import database
 from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.chunks import Cut, Stored, others
 from runner.substrate.database import document_ids, open_substrate
 from runner.substrate.findings import Finding
 from runner.substrate.full_text import tokenizer_finding
 from runner.substrate.search import Search, index_recall, search_runs
-from runner.substrate.texts import Texts, coverage
+from runner.substrate.texts import Cut, Stored, Texts, coverage, others
 from tests.support import substrate_builder
 from tests.support.substrate_builder import (
     FAULTS,

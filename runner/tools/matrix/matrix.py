@@ -20,8 +20,7 @@ from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.comparison import wins_ties_losses
 from runner.score.sign_flip import PairedTest, paired_tests
-from runner.tools.matrix.published import Published, Source, Value, load_published
-from runner.tools.matrix.runs import SEED, MatrixRun, Measure, load_runs
+from runner.tools.matrix.runs import SEED, MatrixRun, Measure, Published, Source, Value, load_published, load_runs
 
 TESTED: Measure = "ndcg@10"
 """The measure that is tested and averaged."""
