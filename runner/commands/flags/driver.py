@@ -48,19 +48,12 @@ def change_version(version: Version, options: argparse.Namespace, *, today: str)
     return 0
 
 
-EPILOG = """\
-exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
-from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: queries, labels,
-render, verify (a version, or any folder), status, fetch, lock, grade, compare, tripwire, matrix, case-study, replay,
-smoke, doctor, quickstart, mcp.
-"""
-
 _SIGNED = "--choose, --adopt-baseline, --abandon and --new-version"
 
 
-def driver_parser() -> argparse.ArgumentParser:
+def driver_parser(epilog: str) -> argparse.ArgumentParser:
     """The parser of the driver's flags."""
-    parser = version_parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
+    parser = version_parser("", "Chooses the embedding model and chunker of one legislative source.", epilog)
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), collection, or database")
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
