@@ -1,6 +1,6 @@
 """The installation examined end to end: every part does its work, every planted defect is caught."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -126,3 +126,12 @@ _WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("planted: flipped byte", "locked a folder and changed a byte of it", defects.flipped_byte_is_found),
     ("planted: fallen queries", "held a BM25 that ignores its query against a snapshot", defects.fallen_queries_fire),
 )
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many checks passed, or which failed."""
+    named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
+    if named["failed"]:
+        return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
+    skipped = f", skipped: {', '.join(named['skipped'])}" if named["skipped"] else ""
+    return f"{len(named['ok'])} checks passed{skipped}"

@@ -5,17 +5,21 @@ the page.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from runner.base.canonical import refuse_special, write_atomic
+from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import p_text
-from runner.base.given_files import printable
+from runner.base.given_files import display, printable
 from runner.base.records import Interval
+from runner.base.store import disk_errors
 from runner.decide.tiers import Side
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
 from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
-from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix
+from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
 
 SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
@@ -79,6 +83,24 @@ def matrix_page(matrix: Matrix) -> bytes:
         blocks += _dataset(dataset)
     blocks += [_everywhere(matrix), _use(matrix)]
     return "\n".join(blocks).encode()
+
+
+def write_matrix(path: Path, *, check: bool) -> Matrix:
+    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, compared.
+
+    An InputError if there is no page to check, an IntegrityError if it is another.
+    """
+    refuse_special(path)
+    found = make_matrix(path.with_suffix(""))
+    content = matrix_page(found)
+    if not check:
+        with disk_errors(path):
+            write_atomic(path, content)
+    elif not path.exists():
+        raise InputError(f"{display(path)} does not exist. Write it: matrix.")
+    elif path.read_bytes() != content:
+        raise IntegrityError(f"{display(path)} is not what its runs and published values make. Write it again: matrix.")
+    return found
 
 
 def _dataset(dataset: DatasetMatrix) -> Iterator[str]:

@@ -6,6 +6,7 @@ means and intervals again, so that an edited one is found.
 """
 
 import math
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,3 +235,15 @@ def _row_name(row: object, number: int) -> str:
     fields = [row.get(field) for field in ("dataset", "system", "measure")] if isinstance(row, dict) else []
     about = ", ".join(field for field in fields if isinstance(field, str))
     return f"row {number}" + (f" ({printable(about)})" if about else "")
+
+
+def check_place(runs: Path) -> None:
+    """Check that the folder is one or may become one; an InputError for a file, a link in a circle, too long a name."""
+    try:
+        problem = "" if stat.S_ISDIR(runs.stat().st_mode) else "Not a directory"
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problem = str(error.strerror)
+    if problem:
+        raise InputError(f"{display(runs)} cannot be used ({problem}). Give with --docs the folder that holds matrix/.")
