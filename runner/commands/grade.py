@@ -27,7 +27,7 @@ exit codes: 0 the gate is passed, 1 it is not (fail or insufficient), 2 usage or
 
 
 def grade(arguments: Sequence[str]) -> int:
-    """0 where the gate is passed, else 1."""
+    """0 if the gate is passed, else 1."""
     options = _options(arguments)
     from runner.tools.grade.text import bench_lines, run_lines, verdict_line
 
@@ -77,7 +77,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _problem(options: argparse.Namespace) -> str:
-    """What is wrong with a combination of flags, "" where nothing is."""
+    """What is wrong with a combination of flags, "" if nothing is."""
     files = [options.input, options.run, options.qrels, options.pool]
     graded = [options.input, options.run, options.demo]
     checks = {

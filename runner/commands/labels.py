@@ -56,7 +56,7 @@ def _is_given(options: argparse.Namespace, flag: str) -> bool:
 
 def _import(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from runner.base.schema import is_date
-    from runner.tools.labels import import_answers
+    from runner.tools.labels import import_files
 
     if not options.files:
         parser.error("labels import needs a FILE")
@@ -64,7 +64,7 @@ def _import(version: Version, options: argparse.Namespace, parser: argparse.Argu
     if not is_date(judged_on):
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
     given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
-    added = import_answers(version, options.files, **given)
+    added = import_files(version, options.files, **given)
     answer(f"{version.name}: {added} labels added")
     return 0
 

@@ -37,9 +37,9 @@ _NOTHING = (
 
 
 def replay(arguments: Sequence[str]) -> int:
-    """0 where every cell of every version holds; of several failures the largest code.
+    """0 if every cell of every version holds; of several failures the largest code.
 
-    With --all no failure ends the command, only Ctrl-C does; an InputError where there is nothing to replay.
+    With --all no failure ends the command, only Ctrl-C does; an InputError if there is nothing to replay.
     """
     parser, options = _options(arguments)
     if options.all == bool(options.source):

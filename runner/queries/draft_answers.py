@@ -168,7 +168,7 @@ def sifted(answers: Sequence[Answered], documents: Mapping[str, Document]) -> Si
 
 
 def broken_rules(row: DraftRow, answer: DraftAnswer, document: Document) -> list[str]:
-    """What is wrong with a draft, in words; none where it may be used."""
+    """What is wrong with a draft, in words; none if it may be used."""
     text = answer.query.strip()
     if not text:
         return ["has neither a query nor, in its note, why there is none"]
@@ -208,7 +208,7 @@ def _broken_by_kind(row: DraftRow, text: str, document: Document) -> list[str]:
 
 
 def reply_answer(reply: Reply) -> DraftAnswer:
-    """What a model wrote as an answer; an InputError where it wrote something else or nothing."""
+    """What a model wrote as an answer; an InputError if it wrote something else or nothing."""
     if reply.problem:
         raise InputError(reply.problem)
     value = parsed(reply.text, "the reply", "One JSON object was asked for.")

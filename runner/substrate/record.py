@@ -121,7 +121,7 @@ def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> In
 class Decided:
     """A version with what its record says.
 
-    `encoder` and `chunker` made what the substrate should hold: the chosen cell's or, where that has no encoder
+    `encoder` and `chunker` made what the substrate should hold: the chosen cell's or, if that has no encoder
     (`of_baseline`), the baseline's.
     """
 
@@ -134,7 +134,7 @@ class Decided:
 
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
-    """The version's recorded and locked decision with its encoder; an InputError where nothing is decided yet."""
+    """The version's recorded and locked decision with its encoder; an InputError if nothing is decided yet."""
     path, results_path = version.record / "decision.json", version.record / "results.json"
     if not path.exists() or not (version.record / LOCK_NAME).exists():
         raise InputError(

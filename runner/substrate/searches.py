@@ -48,7 +48,7 @@ class Places:
     def of(self, ids: Sequence[int]) -> dict[int, Place]:
         """The place of each chunk, by chunk_id; none for a row of an index whose chunk is gone.
 
-        A document outside the eval set keeps the substrate's id. An InputError where a chunk has no place.
+        A document outside the eval set keeps the substrate's id. An InputError if a chunk has no place.
         """
         rows = self.substrate.rows(
             "SELECT chunk_id, document_id, chunk_index, char_start, char_end FROM {chunks} "

@@ -10,17 +10,8 @@ from typing import NamedTuple
 from runner.base.given_files import printable
 from runner.base.records import Chunk, Document
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import EXAMPLES, Finding, finding
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of the manifest's documents the substrate's chunks hold; characters are those that are not space."""
-
-    documents: int
-    with_chunks: int
-    characters: int
-    covered: int
+from runner.substrate.findings import EXAMPLES, finding, note
+from runner.substrate.shapes import CoverageResult, FindingResult
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ def read_texts(substrate: Substrate, documents: Sequence[Document]) -> Texts:
     return texts
 
 
-def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[Coverage, dict[str, str]]:
+def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[CoverageResult, dict[str, str]]:
     """The coverage over all documents, and by id an example for each that has no chunk or misses characters."""
     lacking: dict[str, str] = {}
     characters, covered = 0, 0
@@ -67,10 +58,12 @@ def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[Coverage, dic
         elif missing:
             lacking[document.doc_id] = f"{document.doc_id}: {missing:,} of {all_of_it:,} characters in no chunk"
     with_chunks = sum(1 for document in documents if texts.spans.get(document.doc_id))
-    return Coverage(len(documents), with_chunks, characters, covered), lacking
+    n_documents = len(documents)
+    found = CoverageResult(documents=n_documents, with_chunks=with_chunks, characters=characters, covered=covered)
+    return found, lacking
 
 
-def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[Document]) -> Iterator[Finding]:
+def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[Document]) -> Iterator[FindingResult]:
     """Whether the documents are there whole, and as they were archived."""
     yield finding(
         "missing chunks",
@@ -88,7 +81,7 @@ def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[
     )
 
 
-def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> Finding:
+def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> FindingResult:
     """A note of the documents that the substrate holds beside the manifest's."""
     ids = substrate.ids_of([document.doc_id for document in documents])
     (of,) = next(substrate.rows("SELECT count(DISTINCT document_id) FROM {chunks}"))
@@ -96,14 +89,8 @@ def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> Find
     bindings = (json_array(ids.values()),)
     (count,) = next(substrate.rows(f"SELECT count(DISTINCT document_id) {outside}", bindings))
     few = substrate.rows(f"SELECT DISTINCT document_id {outside} ORDER BY 1 LIMIT {EXAMPLES}", bindings)
-    return Finding(
-        "documents not in the manifest",
-        fault=False,
-        count=count,
-        of=of,
-        sentence=f"{count:,} of {of:,} documents of the substrate are not in the manifest; they were not sampled.",
-        examples=tuple(str(document_id) for (document_id,) in few),
-    )
+    sentence = f"{count:,} of {of:,} documents of the substrate are not in the manifest; they were not sampled."
+    return note("documents not in the manifest", count, of, sentence, [str(document_id) for (document_id,) in few])
 
 
 def _gaps(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
@@ -167,7 +154,7 @@ def others(expected: Iterable[Chunk], stored: Iterable[Stored]) -> Others:
 
 def chunks_finding(
     substrate: Substrate, documents: Sequence[Document], cut: Cut, *, left_out: Collection[str]
-) -> Finding:
+) -> FindingResult:
     """Whether the documents' chunks are those of the cut, by start, end and context; NULL is no context.
 
     `left_out` are documents whose chunks differ of necessity, since they are amended or not there whole.

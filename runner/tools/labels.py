@@ -17,7 +17,7 @@ from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
 
 
-def import_answers(
+def import_files(
     version: Version, paths: Sequence[Path], *, judge: str, model: str, judged_on: str, unbatched: bool
 ) -> int:
     """How many labels the files added, each file reported on stderr."""

@@ -22,7 +22,7 @@ def add_version_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def check_version_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing for flags that go together; the parser's error, exit 2, for others."""
+    """Check the flags of a change of version; a usage error for those that do not go together."""
     if options.abandon and not (options.reason.strip() and options.by.strip()):
         parser.error("--abandon needs --reason TEXT and --by NAME: abandoned.json names who gave up, and why")
     others = (
@@ -75,7 +75,7 @@ def driver_parser(epilog: str) -> argparse.ArgumentParser:
 
 
 def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing where the flags go together; else the parser's usage error."""
+    """Check the driver's flags; a usage error for those that do not go together."""
     if options.cells and (options.choose is not None or options.dry_run):
         parser.error("--cells explores; it goes with neither --choose nor --dry-run")
     if options.dry_run and options.choose is not None:
@@ -138,7 +138,7 @@ def choice_of(options: argparse.Namespace) -> "Choice | None":
 
 
 def check_signature(options: argparse.Namespace) -> None:
-    """Nothing for a name and a reason on one line of printable characters, as a page and a terminal show them."""
+    """Check that name and reason are one line of printable characters, as a page and a terminal show them."""
     for flag, text in (("--by", options.by), ("--reason", options.reason)):
         if not text.isprintable():
             raise InputError(f"{flag}: {text!r} has a line break or a control character; write it on one line.")

@@ -35,7 +35,7 @@ def write_study(study: dict[str, JSON], page: Path) -> list[Path]:
 
 
 def check_page(page: Path, *, written: bool) -> None:
-    """Nothing for a page that a study's blocks can stand in; a `written` one has its figures beside it.
+    """Check that a study's blocks can stand in the page and, if it was `written`, that its figures are beside it.
 
     InputError for one that cannot be read, is no text, has a block that is unknown or does not end, or has none.
     """

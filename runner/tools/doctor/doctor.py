@@ -37,7 +37,7 @@ class Outcome:
 
 
 def examine(checks: Iterable[Check], *, quick: bool) -> Iterator[Outcome]:
-    """The outcome of each check as it is made, slow ones skipped where `quick`; no check ends the others."""
+    """The outcome of each check as it is made, slow ones skipped if `quick`; no check ends the others."""
     for check in checks:
         yield _outcome(check, quick=quick)
 

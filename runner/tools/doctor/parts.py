@@ -72,7 +72,7 @@ def tiny_set() -> TinySet:
 
 
 def reads_bills() -> str:
-    """That a bill's number, title, text and sections are read from its XML."""
+    """Check that a bill's number, title, text and sections are read from its XML."""
     document = tiny_set().documents[0]
     expected = ("BILLS-41hr101ih", "H.R. 101 (41st, introduced in House): Night Ferry Act", "41/house/introduced/short")
     if (document.doc_id, document.title, document.stratum) != expected:
@@ -84,7 +84,7 @@ def reads_bills() -> str:
 
 
 def chunks_documents() -> str:
-    """That every chunker covers every character that is not white space, within its documents."""
+    """Check that every chunker covers every character that is not white space, within its documents."""
     from chunkers.registry import CHUNKERS, limit_of
     from runner.embed.chunk_corpus import chunk_corpus
     from runner.embed.chunk_health import chunk_health
@@ -100,7 +100,7 @@ def chunks_documents() -> str:
 
 
 def retrieves() -> str:
-    """That both variants of BM25 rank each query's bill first."""
+    """Check that both variants of BM25 rank each query's bill first."""
     from runner.retrieve.bm25 import BM25_VARIANTS
 
     tiny = tiny_set()
@@ -115,7 +115,7 @@ def retrieves() -> str:
 
 
 def scores_known_values() -> str:
-    """That a ranking worked out by hand has the measures worked out by hand."""
+    """Check that a ranking worked out by hand has the measures worked out by hand."""
     from runner.base.records import Hit, Run, Span
     from runner.score.score import score
 
@@ -130,7 +130,7 @@ def scores_known_values() -> str:
 
 
 def round_trips_runs() -> str:
-    """That a run that was written is read back equal, and a line that is cut short is refused."""
+    """Check that a written run is read back equal, and that a line cut short is refused."""
     from runner.base.errors import InputError
     from runner.eval_set.runs import read_run, run_bytes
 
@@ -192,7 +192,7 @@ class Skipped(Exception):
 
 
 def python_version(checkout: Path) -> str:
-    """The version, where it is one that pyproject.toml asks for."""
+    """The version of Python if it is one that pyproject.toml asks for."""
     wanted = _project(checkout)["requires-python"]
     least = tuple(int(part) for part in re.findall(r"\d+", wanted))
     found = platform.python_version()
@@ -230,7 +230,7 @@ def writable_folders(folders: Sequence[Path]) -> str:
 
 
 def store_round_trip() -> str:
-    """That an artefact is built once, found again, and built anew after its bytes changed."""
+    """Check that an artefact is built once, found again, and built anew after its bytes changed."""
     from runner.base.store import Store
 
     built = []
@@ -253,7 +253,7 @@ def store_round_trip() -> str:
 
 
 def offline_tokens() -> str:
-    """That the packaged table of cl100k_base is the pinned one, and counts a known text as it should."""
+    """Check that the packaged table of cl100k_base is the pinned one, and counts a known text as it should."""
     from chunkers.tokens import ranks_path, read_ranks, tokenize
 
     ranks = read_ranks(ranks_path())

@@ -76,7 +76,7 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def name_inside(folder: Path, path: Path) -> str:
-    """The POSIX path of a file relative to the folder that it lies in, however deep, or "" where it lies elsewhere."""
+    """The POSIX path of a file relative to the folder that it lies in, however deep, or "" if it lies elsewhere."""
     place = path.parent.resolve() / path.name
     root = folder.resolve()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else ""
@@ -169,8 +169,8 @@ def lock_state(
 
     Every file counts unless `tracked_extensions` (".json", compared with a name's last suffix) says otherwise; what
     is named ".git" never does. `lock_file` is where the lock will lie: inside the folder, it does not lock itself. A
-    symbolic link is locked by its text. Raises InputError where a file cannot be read, changes meanwhile, has a name
-    that is not UTF-8 or is no file (a pipe, a socket), and where no file counts; ValueError or TypeError on a wrong
+    symbolic link is locked by its text. Raises InputError if a file cannot be read, changes meanwhile, has a name
+    that is not UTF-8 or is no file (a pipe, a socket), and if no file counts; ValueError or TypeError on a wrong
     argument.
     """
     folder = Path(artifact_dir)
@@ -210,7 +210,7 @@ def verify_state(
     own unless others are given; a lock of falsify-eval has none, its defaults apply (it followed symbolic links,
     which show as changed here). The lock's own file is never extra. `git_drift` ("old -> new") counts against
     `matches` with `strict_git` alone, since committing a lock moves the commit. The rest of the answer is what the
-    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError where `lock` is no lock of a
+    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError if `lock` is no lock of a
     folder, locks nothing or names a path outside of the folder, and where a locked file cannot be read.
     """
     folder = Path(artifact_dir)

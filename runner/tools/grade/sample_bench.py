@@ -66,9 +66,9 @@ def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
 
 
 def write_quickstart(folder: Path) -> list[Path]:
-    """`bench.jsonl` and `pool.txt` with the sample bench in `folder`, which is made where it is missing.
+    """`bench.jsonl` and `pool.txt` with the sample bench in `folder`, which is made if it is missing.
 
-    InputError where either file is there already, naming every one that is: nothing is overwritten.
+    InputError if either file is there already, naming every one that is: nothing is overwritten.
     """
     bench, pool = sample_bench()
     columns = zip(bench.retrieved, bench.gold, bench.rel, strata_of(bench), strict=True)
@@ -140,7 +140,7 @@ CHEATERS: Mapping[str, Predictor] = {
 
 
 def strata_of(bench: Bench) -> list[str]:
-    """The stratum of each query, one and the same where the bench names none."""
+    """The stratum of each query, one and the same if the bench names none."""
     return bench.strata or [""] * len(bench.gold)
 
 

@@ -95,10 +95,10 @@ class MatrixRun(Strict):
 
 
 def load_runs(folder: Path) -> dict[str, list[MatrixRun]]:
-    """The runs of every dataset, datasets and cells by name; empty where there is no folder.
+    """The runs of every dataset, datasets and cells by name; empty if there is no folder.
 
-    InputError for a file that is no run or lies in another dataset's place, and where runs of a dataset differ in
-    their collection or queries. IntegrityError where means or intervals are not those of the scores.
+    InputError for a file that is no run or lies in another dataset's place, and if runs of a dataset differ in
+    their collection or queries. IntegrityError if means or intervals are not those of the scores.
     """
     datasets: dict[str, list[MatrixRun]] = {}
     for path, run in run_files(folder):
@@ -138,7 +138,7 @@ def run_files(folder: Path) -> list[tuple[Path, MatrixRun]]:
 
 
 def other_ground(run: MatrixRun, other: MatrixRun) -> str:
-    """What keeps two runs of a dataset from being compared, "" where nothing does; a folder's name does not."""
+    """What keeps two runs of a dataset from being compared, "" if nothing does; a folder's name does not."""
     here = run.collection.model_dump(exclude={"name"}) | {"relevant_grade": run.relevant_grade}
     there = other.collection.model_dump(exclude={"name"}) | {"relevant_grade": other.relevant_grade}
     found = [f"{field} {here[field]} here, {there[field]} there" for field in here if here[field] != there[field]]
