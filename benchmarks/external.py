@@ -41,7 +41,7 @@ from runner.eval_set.version import cache_folder, newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
-from runner.tools.matrix.published import load_published
+from runner.tools.matrix.runs import load_published
 
 N_QUERIES, DEPTH, N_DOCUMENTS = sized((3_000, 1_000, 100_000), (5, 120, 1_000))
 BM25 = ("bm25 x whole_doc", "bm25-plain x whole_doc")

@@ -37,7 +37,7 @@ class FileRow:
 
 
 def read_files(paths: Sequence[Path]) -> list[FileRow]:
-    """The queries of all files in order; an InputError where one does not keep to the schema.
+    """The queries of all files in order; an InputError if one does not keep to the schema.
 
     An id that an earlier file has too comes with the name of its own file before it.
     """
@@ -198,7 +198,7 @@ def _spread(source: str, rows: Sequence[FileRow]) -> list[Finding]:
 
 
 def refuse_errors(findings: Iterable[Finding], what: str) -> None:
-    """Nothing without an error among the findings; else an InputError that names them all."""
+    """Check that no finding is an error; an InputError names those that are."""
     if errors := [finding.message for finding in findings if finding.severity == "error"]:
         lines = "\n".join(f"  - {message}" for message in errors)
         raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")

@@ -39,7 +39,7 @@ def reading_folder(version: Version) -> Path:
 
 
 def need_sampled(version: Version, given: Path) -> None:
-    """Nothing where a corpus was sampled; else an Outstanding with the command that samples the given one."""
+    """Check that a corpus was sampled; an Outstanding names the command that samples the given one."""
     if not version.corpus_path.exists():
         raise Outstanding(
             f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
@@ -59,7 +59,7 @@ def queries_wanted(version: Version, documents: Sequence[Document], seed: int, a
 
 
 def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:
-    """The documents of the pack in reading order; an InputError where every document has a status."""
+    """The documents of the pack in reading order; an InputError if every document has a status."""
     from samplers.corpus.sampling import reading_pack
 
     pack = reading_pack(documents, PACK_SIZE, seed)

@@ -18,7 +18,7 @@ def compared_findings(arms: Sequence[ArmResult], quantisation: Quantisation, pla
 
 
 def _quantisation_loss(found: Quantisation) -> FindingResult:
-    """A fault where the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
+    """A fault if the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
     short = [recall for recall in found.recall if round4(recall.mean) < recall.floor]
     shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in found.recall)
     floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in found.recall)
@@ -37,7 +37,7 @@ def _quantisation_loss(found: Quantisation) -> FindingResult:
 
 
 def _score_loss(arms: Sequence[ArmResult], plan: Plan) -> FindingResult:
-    """A fault where a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
+    """A fault if a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
 
     Full text and fusion are not held to this: FTS5 ranks chunks by its own words, which is another method.
     """

@@ -276,7 +276,7 @@ DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
 
 def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
     assert cli.main(["grad", "--demo"]) == 2
-    assert "'grad' is no subcommand. There are: queries, labels, render, verify, lock, grade" in capsys.readouterr().err
+    assert f"'grad' is no subcommand. There are: {', '.join(cli.SUBCOMMANDS)};" in capsys.readouterr().err
 
 
 def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):

@@ -297,7 +297,7 @@ def _doctor(tmp_path, monkeypatch, capsys):
     def call(backend, *arguments):
         places = []
         monkeypatch.setattr(
-            "runner.commands.parity.backend_from", lambda options, folder: places.append(folder) or backend
+            "runner.commands.doctor.backend_from", lambda options, folder: places.append(folder) or backend
         )
         try:
             code = cli.main(["doctor", *arguments, "--ascii"])

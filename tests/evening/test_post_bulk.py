@@ -34,8 +34,8 @@ from runner.evening.post_bulk import post_bulk
 from runner.judge.answers import import_answers
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
-from runner.substrate.beside_record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
 from runner.substrate.measure import search_substrate
+from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings

@@ -9,11 +9,11 @@ from runner.base.errors import InputError
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.models.requests import Reply
-from runner.queries.citations import cites
 from runner.queries.draft_answers import (
     Answered,
     DraftAnswer,
     broken_rules,
+    cites,
     file_answers,
     quotations,
     reply_answer,

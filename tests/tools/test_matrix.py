@@ -32,8 +32,7 @@ from runner.tools.matrix import add as matrix_add
 from runner.tools.matrix.add import add_runs, runs_of
 from runner.tools.matrix.matrix import _tested, agreement, make_matrix
 from runner.tools.matrix.page import matrix_page
-from runner.tools.matrix.published import Value, load_published
-from runner.tools.matrix.runs import MEASURES
+from runner.tools.matrix.runs import MEASURES, Value, load_published
 
 GOLDEN = Path(__file__).parents[1] / "data" / "matrix_page.txt"
 

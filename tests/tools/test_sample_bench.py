@@ -11,12 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
-from runner.commands.quickstart import quickstart
+from runner.commands.grade import quickstart
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.console import ASCII, Signs
 from runner.tools.grade.bench_file import read_bench, read_pool
-from runner.tools.grade.demo_story import mira_story
-from runner.tools.grade.sample_bench import CHEATERS, DEPTH, oracle, popular, predicted, sample_bench, write_quickstart
+from runner.tools.grade.sample_bench import (
+    CHEATERS,
+    DEPTH,
+    mira_story,
+    oracle,
+    popular,
+    predicted,
+    sample_bench,
+    write_quickstart,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -69,7 +69,7 @@ def _place(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 
 
 def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
-    """That a refused system finds exactly as much as a real engine, so that recall alone cannot tell them apart."""
+    """A clause if a refused system finds exactly as much as a real engine, so that recall cannot tell them apart."""
     found = round4(row["scores"]["recall@10"])
     twins = [
         other["name"]
@@ -82,7 +82,7 @@ def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 
 
 def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
-    """That a system which passes scores nothing on most queries, and on more of them than any real engine."""
+    """A clause if a system that passes scores 0 on most queries, and on more than any real engine."""
     engines = [other["zero"] for other in rows if other["kind"] == "engine"]
     if row["graded"]["verdict"] == "pass" and row["zero"] > max(n_queries // 2, *engines):
         return f"{row['zero']} of {n_queries} queries score 0"
@@ -90,7 +90,7 @@ def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int
 
 
 def _four(row: dict[str, JSON]) -> str:
-    """That nulls A to D, which look for the answer alone, have nothing against what the graded gate refuses."""
+    """A clause if nulls A to D, which look for the answer alone, pass what the graded gate refuses."""
     passed = row["single_gold"] and all(found["verdict"] == "pass" for found in row["single_gold"])
     return "nulls A to D pass it" if passed and row["graded"]["verdict"] != "pass" else ""
 

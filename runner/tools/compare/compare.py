@@ -21,7 +21,7 @@ from runner.tools.compare.query_scores import QueryScores, shared_queries
 Rng = Literal["default", "mulberry32"]
 
 SEEDS: Mapping[Rng, int] = {"default": 2026, "mulberry32": 42}
-"""The seed that is taken where none is given."""
+"""The seed that is taken if none is given."""
 
 ALPHA = 0.05
 """Error that a 95 % interval allows."""
@@ -139,7 +139,7 @@ class Compared:
 def compare(run: QueryScores, other: QueryScores | None = None, settings: Settings | None = None) -> Compared:
     """The run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
 
-    Raises InputError where settings are out of bounds, and where the two runs answered other queries: an id that only
+    Raises InputError if settings are out of bounds, and if the two runs answered other queries: an id that only
     one of them has (unless `allow_unmatched`), none shared, another dataset, another text under the same id.
     """
     chosen = settings or Settings()

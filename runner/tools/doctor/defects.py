@@ -104,7 +104,7 @@ def constant_encoder_is_refused() -> str:
 
 
 def flipped_byte_is_found() -> str:
-    """That a lock over a folder holds, and no longer holds once one byte of one file changed."""
+    """Check that a lock over a folder holds, and no longer does once one byte of one file changed."""
     from runner.tools.folder_lock.folder_lock import lock_state, verify_state
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -78,8 +78,8 @@ class Replay:
 def replay(version: Version, backend: Backend) -> Replay:
     """Every cell of a version's results made again on the backend and scored with the labels of then.
 
-    InputError where there are no results to hold, or the documents are not here, or the catalogue has moved on; an
-    IntegrityError where the record is not what was locked. What a failing backend finished is kept for the next try.
+    InputError if there are no results to hold, or the documents are not here, or the catalogue has moved on; an
+    IntegrityError if the record is not what was locked. What a failing backend finished is kept for the next try.
     A replay that is refused creates nothing.
     """
     check_encoders(recorded(version).results, backend)

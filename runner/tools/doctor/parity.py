@@ -1,46 +1,30 @@
-"""`doctor --parity`: the vectors of a backend held against those of this machine, encoder by encoder."""
+"""The vectors of a backend held against those of this machine, encoder by encoder, and whether a backend works at all.
 
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+What is imported in a function is slow to import, and not needed for the help of `doctor` and `smoke`.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
-from runner.commands.flags.backend import backend_from
 from runner.eval_set.version import CHECKOUT, cache_folder
-from runner.tools.console import Signs, answer_json, show, signs_for
+from runner.tools.console import Signs
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
+    from runner.embed.modal.backend import ModalBackend
     from runner.embed.parity.compare import Parity
+    from runner.eval_set.catalog import EncoderSpec
 
 TEXTS = 32
 
 
-def check_parity(options: argparse.Namespace) -> int:
-    """0 where every encoder passed, else 1; a backend that does not answer at all is a BackendError."""
-    today = datetime.now(UTC).date().isoformat()
-    names = list(dict.fromkeys(options.encoder or _encoders_here(options.parity)))
-    _need_weights(names)  # before anything is started that costs money
-    found: list[Parity] = []
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
-    # What it spends is counted for the day, and in no version's ledger.
-    with backend_from(options, CHECKOUT / ".work" / "parity" / today) as backend:
-        for result in compared(backend, names, today):
-            found.append(result)
-            if not options.json:
-                show(_lines(result, signs), signs)
-    if options.json:
-        rows = [{**row.model_dump(), "passed": row.passed, "sha256": row.sha256} for row in found]
-        answer_json({"ok": all(row.passed for row in found), "parity": rows})
-    return 0 if all(row.passed for row in found) else 1
-
-
 def compared(backend: "Backend", names: Sequence[str], today: str) -> "Iterator[Parity]":
-    """One comparison an encoder, each kept in the checkout's cache when it is made."""
+    """One comparison per encoder, each kept in the checkout's cache when it is made."""
     from runner.base.store import Store
     from runner.embed.backends import Work
     from runner.embed.local_encoder import encoder_for
@@ -58,7 +42,7 @@ def compared(backend: "Backend", names: Sequence[str], today: str) -> "Iterator[
         yield found
 
 
-def _encoders_here(backend: str) -> list[str]:
+def encoders_here(backend: str) -> list[str]:
     """Every encoder whose weights lie on this machine; a server serves one model, so that must be named."""
     from runner.embed.weights import is_here
     from runner.eval_set.catalog import ENCODERS
@@ -68,8 +52,8 @@ def _encoders_here(backend: str) -> list[str]:
     return [spec.name for spec in ENCODERS.values() if not spec.excluded and is_here(spec)]
 
 
-def _need_weights(names: Sequence[str]) -> None:
-    """Nothing where this machine has the weights to compare with; else a BackendError says how to get them."""
+def need_weights(names: Sequence[str]) -> None:
+    """Check that this machine has the weights to compare with; a BackendError says how to get them."""
     from runner.embed.weights import is_here, verified_folder
     from runner.eval_set import catalog
 
@@ -88,7 +72,8 @@ def _need_weights(names: Sequence[str]) -> None:
             ) from error
 
 
-def _lines(found: "Parity", signs: Signs) -> list[str]:
+def parity_lines(found: "Parity", signs: Signs) -> list[str]:
+    """One comparison on a terminal; a failed one with the checks that failed and what to do next."""
     where = found.served.get("device") or "an unnamed device"
     number_format = found.served.get("dtype") or found.remote.get("dtype") or "number format not said"
     sign = signs.ok if found.passed else signs.no
@@ -100,3 +85,40 @@ def _lines(found: "Parity", signs: Signs) -> list[str]:
     failed = [f"    {check.name}: {printable(check.said, LONGEST_LINE)}" for check in found.checks if not check.passed]
     next_step = "    next: embed nothing there until this passes; compare the server's model, prompts and limits"
     return [printable(f"{head}: other vectors than here", LONGEST_LINE), *failed, next_step]
+
+
+def embedded(backend: "ModalBackend", name: str) -> Mapping[str, str]:
+    """Where the answers say that they ran, after the engine took them: the probe, and every check of rows."""
+    from runner.base.store import Store
+    from runner.embed.backends import Work
+    from runner.embed.embed_chunks import embed
+    from runner.embed.parity.compare import n_tokens
+    from runner.embed.parity.texts import parity_texts
+
+    encoder = backend.encoder(name)
+    backend.prepare([Work(name, TEXTS, n_tokens(encoder))])
+    texts = parity_texts(lambda some: encoder.token_counts(some, "document").tolist(), encoder.spec.max_tokens)
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch))
+        embed(store, encoder, [row.text for row in texts.queries], "query")
+        return embed(store, encoder, [row.text for row in texts.documents], "document").facts
+
+
+def came_back(spec: "EncoderSpec", served: Mapping[str, str], backend: "ModalBackend") -> list[str]:
+    """What came back from Modal, where it ran and what it cost."""
+    meter = backend.meter
+    return [
+        f"{TEXTS} texts came back as rows of {spec.dim}.",
+        "where: " + ", ".join(f"{name} {value}" for name, value in sorted(served.items())),
+        f"seconds of containers: {sum(row.container_seconds for row in meter.rows()):.1f}",
+        f"cost: ${meter.spent():.4f} by list price ({meter.price_source}); what Modal bills is in its report from the "
+        f"next full hour on (modal billing report --for today -r h -t run; {backend.service.run_id})",
+    ]
+
+
+def parity_line(found: "Parity | None") -> str:
+    """Whether the vectors are those of this machine; that nobody checked if there is no comparison."""
+    if found is None:
+        return "parity: not checked, the encoder's weights are not on this machine"
+    verdict = "the same vectors as here" if found.passed else "NOT the vectors of this machine"
+    return f"parity: {verdict}, smallest cosine {found.cosine_min:.6f}"
