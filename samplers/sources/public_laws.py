@@ -54,6 +54,7 @@ _SIGNS = {
     "chapter": "ch",
     "subchapter": "sch",
     "article": "art",
+    "section": "s",
 }
 """How USLM's identifiers shorten the names of larger parts."""
 _NUMBER = re.compile(r"\d\w*(?:[-–.]\w+)*")

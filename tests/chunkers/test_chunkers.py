@@ -22,6 +22,7 @@ from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import CHECKOUT
+from tests.support.corpora import real_files
 
 DATA = Path(__file__).parents[1] / "data" / "chunkers"
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
@@ -178,9 +179,7 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
     from samplers.sources.bills.reader import read_bill
 
-    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
-    assert len(paths) == 123
-    for path in paths:
+    for path in real_files(shared, "bills"):
         source = read_bill(path.read_bytes(), path.name)
         for name in CHUNKERS:
             check(source, name, chunker(name)(source))

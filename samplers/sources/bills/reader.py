@@ -107,9 +107,10 @@ class Measure(NamedTuple):
 def read_bill(data: bytes, name: str) -> Document:
     """The document in one bill file; DocumentError where it cannot be read.
 
-    `doc_id` is what the document says of itself (the citable key, then the catalogue title, then the form); `name`
-    fills what it leaves open and wins nowhere. A name that is the id and a suffix ("BILLS-116s1000is-draft") keeps
-    the suffix, so that two renderings of one version stay apart. A document that states nothing has its name as id.
+    `doc_id` is what the document says of itself: the citable key, then the form, then the catalogue title, which may
+    name an earlier Congress. `name` fills what is left open and wins nowhere. A name that is the id and a suffix
+    ("BILLS-116s1000is-draft") keeps the suffix, so that two renderings of one version stay apart. A document that
+    states nothing has its name as id.
     """
     return _document(walk(data, name, ROOTS), name)
 
@@ -159,7 +160,7 @@ def length_bucket(n_chars: int) -> str:
 def _measure(facts: Mapping[str, tuple[str, ...]], stem: str) -> Measure:
     """Each part from the first source that states it; the name counts only if it is the same bill's."""
     stated = Measure()
-    for source in (*_from_keys(facts), *_from_title(facts), *_from_form(facts)):
+    for source in (*_from_keys(facts), *_from_form(facts), *_from_title(facts)):
         stated = Measure(*(known or new for known, new in zip(stated, source, strict=True)))
     match = _KEY.match(stem)
     named = Measure(*(match[part] or "" for part in Measure._fields)) if match else Measure()

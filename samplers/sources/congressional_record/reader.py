@@ -26,11 +26,13 @@ LENGTH_BUCKETS = ((2_000, "short"), (10_000, "medium"), (50_000, "long"))
 
 TITLE_LENGTH = 200
 
+_LINES = r"(?:(?:\[[^\]\n]{1,80}\]|From the Congressional Record [^\n]{0,120}|\[From [^\n]{0,80}\])\n){0,6}"
 _HEADER = re.compile(
     r"\n*\[Congressional Record (?:\(Bound Edition\), )?Volume (?P<volume>\d{1,4})(?: \(\d{4}\))?, "
     r"(?:Number|Part) \d{1,4}(?: \([A-Z][a-z]{5,8}, (?P<day>[A-Z][a-z]{2,8} \d{1,2}, \d{4})\))?\]\n"
-    r"(?P<rest>(?:(?:\[[^\]\n]{1,80}\]|From the Congressional Record [^\n]{0,120}|\[From [^\n]{0,80}\])\n){0,6})"
+    rf"(?P<rest>{_LINES}(?:\n+\[Congressional Record: [^\]\n]{{1,60}}\]\n{_LINES})?)"
 )
+"""A page of the 1990s may have the header of GPO Access below the one that it was given later."""
 _SECTION = re.compile(r"\[(House|Senate|Extensions of Remarks|Daily Digest)\]")
 _PAGES = re.compile(r"\[Pages? ([A-Z]{0,2}\d{1,6})")
 _STEM = re.compile(r"CREC-(?P<date>\d{4}-\d\d-\d\d)-pt\d{1,2}-Pg[\w.-]{1,40}")
