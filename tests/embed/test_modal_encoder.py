@@ -37,7 +37,6 @@ from runner.eval_set import catalog
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from tests.embed.test_estimate import session
 from tests.support.hub_server import HubServer, packaged_minilm
-from tests.support.modal_server.toy import CONTAINER_HOME
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     SPEC,
     TEXTS,
@@ -50,6 +49,9 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
 )
 
 MINILM = catalog.encoder("minilm-l6-v2")
+CONTAINER_HOME = "/root"
+"""Where Modal puts the files that a client adds."""
+
 LOCALLY = pytest.mark.filterwarnings("ignore:The Embedder.embed function is executing locally")
 
 
