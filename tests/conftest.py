@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,15 @@ _LOOPBACK = ("127.", "localhost", "::1")
 _Result = TypeVar("_Result")
 
 # Examples are drawn anew on every local run; in CI they are the same, so that a change is judged by itself alone.
-settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+# `make test-all` takes the profile "all"; a test that states a number of its own keeps it in both.
+for _name, _examples in (("all", 100), ("suite", 25)):
+    settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("suite")
+
+# A shell's background job and nohup ignore these, and a child inherits that; of a handler it inherits the default.
+for _ending in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(_ending) is signal.SIG_IGN:
+        signal.signal(_ending, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -445,6 +445,7 @@ def test_smoke_starts_nothing_that_its_ceiling_does_not_hold(monkeypatch, tmp_pa
     assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_minilm_in_half_precision_is_close_to_float32_and_six_tokens_less_are_noticed():
     spec = catalog.encoder("minilm-l6-v2")

@@ -151,6 +151,7 @@ def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
     assert "results.html" in tampered.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(local, tmp_path):
     """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in."""

@@ -345,6 +345,7 @@ def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsy
 # The server as a process.
 
 
+@pytest.mark.slow
 def test_a_real_client_is_told_of_errors_gives_up_a_call_and_has_four_at_once_answered(decided):
     async def check(client: Client) -> None:
         await client.session.send_ping()
