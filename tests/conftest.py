@@ -15,6 +15,7 @@ from runner.base.errors import EvalError
 from runner.commands import main as cli
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, Version
 from tests.support.evening_process import run
+from tests.support.small_collection import CELLS, evaluate, external_version, write_collection
 from tests.support.small_set import begin, make_version
 
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -102,6 +103,14 @@ def decided_evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Corpus, version and cache of an evening that ended in a locked decision; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("decided-evening")
     run(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def evaluated_collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small public collection in `collection`, evaluated with BM25 alone; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("evaluated-collection")
+    evaluate(external_version(folder, cells=CELLS[:1]), write_collection(folder / "collection"))
     return folder
 
 

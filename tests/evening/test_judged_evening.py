@@ -121,7 +121,7 @@ def replace_date(label):
     return label.model_copy(update={"judged_on": ""})
 
 
-@pytest.mark.parametrize("how", ["messages", "batches"])
+@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
 def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
     version, server = opened
     said = hired(version, corpus, server, how=how).run()
