@@ -1,7 +1,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
@@ -42,13 +42,11 @@ def section(start: int, end: int, label: str = "x") -> Section:
 
 
 @given(cells)
-@settings(deadline=None)
 def test_a_cell_is_what_its_string_parses_to(cell: Cell):
     assert parse_cell(str(cell)) == cell
 
 
 @given(st.text(max_size=40))
-@settings(deadline=None)
 def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
     with contextlib.suppress(InputError):
         assert str(parse_cell(text)) == text.strip()

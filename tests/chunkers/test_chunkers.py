@@ -167,7 +167,7 @@ def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules)
 
 @pytest.mark.parametrize("name", CHUNKERS)
 @given(source=documents())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_invariants_hold_for_nested_documents(name: str, source: Document) -> None:
     chunks = chunker(name)(source)
     check(source, name, chunks)
@@ -206,7 +206,6 @@ def test_fixtures_satisfy_the_invariants(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
 @given(words=st.lists(st.sampled_from(["mend ", "the ", "Keeper's ", "123456 ", "\n"]), min_size=1, max_size=30))
-@settings(max_examples=25, deadline=None)
 def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, words: list[str]) -> None:
     source = document("Begin " + "".join(words) * 120)
     chunks = chunker(name)(source)

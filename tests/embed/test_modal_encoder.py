@@ -12,7 +12,7 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError, NegativeVerdict
@@ -126,7 +126,6 @@ def test_without_a_gpu_forward_batches_are_the_local_ones_and_an_answer_stays_be
     st.sampled_from(["minilm-l6-v2", "arctic-l-v2.0"]),
     st.sampled_from(["forward", "reversed"]),
 )
-@settings(max_examples=30)
 def test_no_request_to_a_gpu_has_more_texts_than_an_answer_should(tmp_path_factory, lengths, name, order):
     encoder = driver(tmp_path_factory.getbasetemp(), gpu="L4").encoder(name)
     grouping, counts = encoder.grouping, np.array(lengths)

@@ -17,22 +17,10 @@ from runner.commands import main as cli
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_queries
 from tests.conftest import called
-from tests.support.small_collection import (
-    CELLS,
-    documents,
-    evaluate,
-    external_version,
-    qrels,
-    write_collection,
-)
+from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
 
-TREC_NAMES = {
-    "ndcg@10": "ndcg_cut_10",
-    "recall@10": "recall_10",
-    "recall@100": "recall_100",
-    "mrr": "recip_rank",
-}
+TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "mrr": "recip_rank"}
 
 
 def results_of(version) -> Results:

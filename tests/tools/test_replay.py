@@ -128,41 +128,27 @@ def test_rounding_of_half_precision_holds_and_its_figures_are_given(good):
     assert (sparse.allowed, sparse.allowed_change) == (0, 0)
 
 
-class Spoiled(There):
-    """Passes the probe and reads other texts otherwise."""
+def spoiled(read):
+    """Encoders that pass the probe and read other texts otherwise."""
 
-    def _row(self, text):
-        is_probe = text in _TOPICS or "The agency may issue rules" in text
-        return super()._row(text if is_probe else self.read(text))
+    class Spoiled(There):
+        def _row(self, text):
+            is_probe = text in _TOPICS or "The agency may issue rules" in text
+            return super()._row(text if is_probe else read(text))
 
-
-class OtherWeights(Spoiled):
-    """A third of the words point elsewhere."""
-
-    @staticmethod
-    def read(text):
-        return " ".join(word[::-1] if len(word) % 3 == 0 else word for word in text.split())
+    return Spoiled
 
 
-class Short(Spoiled):
-    """Reads twelve words of a text."""
-
-    @staticmethod
-    def read(text):
-        return " ".join(text.split()[:12])
-
-
-class Prompted(Spoiled):
-    """Puts an instruction before every text."""
-
-    @staticmethod
-    def read(text):
-        return f"represent river harbor school for searching {text}"
+SPOILED = {
+    "other weights": lambda text: " ".join(word[::-1] if len(word) % 3 == 0 else word for word in text.split()),
+    "another limit": lambda text: " ".join(text.split()[:12]),
+    "a prompt": lambda text: f"represent river harbor school for searching {text}",
+}
 
 
-@pytest.mark.parametrize("kind", [OtherWeights, Short, Prompted])
-def test_other_weights_limits_and_prompts_do_not_hold(version, kind):
-    found = replay(version, Remote(kind))
+@pytest.mark.parametrize("read", SPOILED.values(), ids=SPOILED)
+def test_other_weights_limits_and_prompts_do_not_hold(version, read):
+    found = replay(version, Remote(spoiled(read)))
     dense = cells(found)[BASELINE]
     assert not found.holds
     assert not dense.holds
