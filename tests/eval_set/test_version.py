@@ -236,13 +236,6 @@ def test_a_preregistration_is_written_once_and_stays_as_it_is(version):
     assert (version.preregistration_path.read_bytes(), version.preregistration_path.stat().st_mtime_ns) == before
 
 
-def test_too_few_queries_are_not_preregistered(version):
-    edit_queries(version, query_rows()[:24])
-    with pytest.raises(InputError, match="criterion 1: 24 queries; at least 25 are needed"):
-        preregister(version)
-    assert not version.preregistration_path.exists()
-
-
 @pytest.mark.parametrize("rehearsal", [False, True])
 def test_a_plan_that_breaks_a_criterion_is_not_preregistered(version, rehearsal):
     edit_plan(version, rehearsal=rehearsal, pool_depth=3)
