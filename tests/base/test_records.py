@@ -59,20 +59,10 @@ def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "minilm-l6-v2",
-        "minilm-l6-v2 x",
-        "x whole_doc",
-        "minilm-l6-v2 X whole_doc",
-        "minilm-l6-v2xwhole_doc",
-        "MiniLM x whole_doc",
-        "bm25> x whole_doc",
-        "bm24>minilm-l6-v2 x whole_doc",
-        "rrf(minilm-l6-v2,bm25) x whole_doc",
-        "rrf(bm25, minilm-l6-v2) x whole_doc",
-        "rrf(bm25,minilm-l6-v2 x whole_doc",
-        "../secrets x whole_doc",
-        "minilm-l6-v2 x ../whole_doc",
+        *("", "minilm-l6-v2", "minilm-l6-v2 x", "x whole_doc", "minilm-l6-v2 X whole_doc", "minilm-l6-v2xwhole_doc"),
+        *("MiniLM x whole_doc", "bm25> x whole_doc", "bm24>minilm-l6-v2 x whole_doc"),
+        *("rrf(minilm-l6-v2,bm25) x whole_doc", "rrf(bm25, minilm-l6-v2) x whole_doc"),
+        *("rrf(bm25,minilm-l6-v2 x whole_doc", "../secrets x whole_doc", "minilm-l6-v2 x ../whole_doc"),
     ],
 )
 def test_what_is_no_cell_is_refused(text: str):

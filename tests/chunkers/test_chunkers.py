@@ -73,31 +73,14 @@ class Builder:
 
 KINDS = st.sampled_from(
     [
-        "division",
-        "title",
-        "section",
-        "section",
-        "section",
-        "subsection",
-        "paragraph",
-        "appropriations-small",
-        "preamble",
+        *("division", "title", "section", "section", "section", "subsection", "paragraph"),
+        *("appropriations-small", "preamble"),
     ]
 )
 WORDS = st.sampled_from(
     [
-        "The Keeper shall mend it. ",
-        "ropes; ",
-        "café ",
-        "漢字",
-        "퀠",
-        "😀 ",
-        "\n",
-        "\n\n",
-        "x",
-        "<|endoftext|>",
-        " ",
-        "Sec. 4 ",
+        *("The Keeper shall mend it. ", "ropes; ", "café ", "漢字", "퀠", "😀 ", "\n", "\n\n", "x", "<|endoftext|>"),
+        *(" ", "Sec. 4 "),
     ]
 )
 STRETCHES = st.lists(st.tuples(WORDS, st.sampled_from([0, 1, 3, 40, 150, 700])), max_size=3).map(

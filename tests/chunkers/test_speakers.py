@@ -75,10 +75,7 @@ def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
     chunks = speaker_turn_v1(document)
     check(document, chunks)
     assert [chunk.context for chunk in chunks] == [
-        "Hearing: Quays",
-        "Hearing: Quays > Mr. Pike",
-        "Hearing: Quays > Ms. Fenn",
-        "Hearing: Quays > Mr. Pike",
+        *("Hearing: Quays", "Hearing: Quays > Mr. Pike", "Hearing: Quays > Ms. Fenn", "Hearing: Quays > Mr. Pike"),
     ]
     turns = [section.span for section in document.sections if section.kind == "turn"]
     assert [chunk.span for chunk in chunks[1:]] == turns

@@ -43,10 +43,7 @@ def test_every_source_has_a_reader_and_a_structural_chunker():
 def test_a_public_collection_is_compared_with_bm25_and_belongs_to_no_bulk_order():
     (beir,) = EXTERNAL
     assert (beir.name, beir.baseline, beir.reader, beir.trigger_order) == (
-        "beir",
-        "bm25 x whole_doc",
-        EXTERNAL_READER,
-        0,
+        *("beir", "bm25 x whole_doc", EXTERNAL_READER, 0),
     )
 
 

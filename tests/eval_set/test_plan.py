@@ -57,13 +57,9 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         baseline="minilm-l6-v2 x fixed_token_1024_100",
         pool_depth=5,
         cells=[
-            "minilm-l6-v2 x fixed_token_512_50",
-            "minilm-l6-v2 x fixed_token_512_50",
-            "minilm x fixed_token_256_25",
-            "minilm-l6-v2 x fixed_token_256",
-            "arctic-m-v2.0 x whole_doc",
-            "nonsense",
-            " minilm-l6-v2 x recursive_v1",
+            *("minilm-l6-v2 x fixed_token_512_50", "minilm-l6-v2 x fixed_token_512_50"),
+            *("minilm x fixed_token_256_25", "minilm-l6-v2 x fixed_token_256", "arctic-m-v2.0 x whole_doc"),
+            *("nonsense", " minilm-l6-v2 x recursive_v1"),
         ],
     )
     found = problems(path)

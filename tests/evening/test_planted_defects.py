@@ -96,12 +96,7 @@ def test_without_a_defect_every_cell_and_every_control_behaves(healthy):
     assert [row["cell"] for row in found["cells"] if row["diagnosis"] or row["gate"]["verdict"] != "pass"] == []
     assert all(control["behaves"] for control in found["controls"])
     assert [control["name"] for control in found["controls"]] == [
-        "oracle",
-        "constant",
-        "popularity",
-        "random",
-        "marginal-matched",
-        "source-prior",
+        *("oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"),
     ]
 
 
