@@ -74,31 +74,14 @@ class Builder:
 
 KINDS = st.sampled_from(
     [
-        "division",
-        "title",
-        "section",
-        "section",
-        "section",
-        "subsection",
-        "paragraph",
-        "appropriations-small",
-        "preamble",
+        *("division", "title", "section", "section", "section", "subsection", "paragraph"),
+        *("appropriations-small", "preamble"),
     ]
 )
 WORDS = st.sampled_from(
     [
-        "The Keeper shall mend it. ",
-        "ropes; ",
-        "café ",
-        "漢字",
-        "퀠",
-        "😀 ",
-        "\n",
-        "\n\n",
-        "x",
-        "<|endoftext|>",
-        " ",
-        "Sec. 4 ",
+        *("The Keeper shall mend it. ", "ropes; ", "café ", "漢字", "퀠", "😀 ", "\n", "\n\n", "x", "<|endoftext|>"),
+        *(" ", "Sec. 4 "),
     ]
 )
 STRETCHES = st.lists(st.tuples(WORDS, st.sampled_from([0, 1, 3, 40, 150, 700])), max_size=3).map(
@@ -168,7 +151,7 @@ def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules)
 
 @pytest.mark.parametrize("name", CHUNKERS)
 @given(source=documents())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_invariants_hold_for_nested_documents(name: str, source: Document) -> None:
     chunks = chunker(name)(source)
     check(source, name, chunks)
@@ -205,7 +188,6 @@ def test_fixtures_satisfy_the_invariants(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
 @given(words=st.lists(st.sampled_from(["mend ", "the ", "Keeper's ", "123456 ", "\n"]), min_size=1, max_size=30))
-@settings(max_examples=25, deadline=None)
 def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, words: list[str]) -> None:
     source = document("Begin " + "".join(words) * 120)
     chunks = chunker(name)(source)

@@ -66,10 +66,7 @@ def test_no_two_sources_are_known_by_the_same_mark_and_each_marks_files_for_a_re
 def test_a_public_collection_is_compared_with_bm25_and_belongs_to_no_bulk_order():
     (beir,) = EXTERNAL
     assert (beir.name, beir.baseline, beir.reader, beir.trigger_order) == (
-        "beir",
-        "bm25 x whole_doc",
-        EXTERNAL_READER,
-        0,
+        *("beir", "bm25 x whole_doc", EXTERNAL_READER, 0),
     )
 
 

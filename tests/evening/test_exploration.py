@@ -17,16 +17,11 @@ from tests.support.small_set import SmallEncoder, make_version
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 
 
-@pytest.fixture(name="decided", scope="module")
-def _decided(decided_evening):
-    return decided_evening
-
-
 @pytest.fixture(name="version")
-def _version(decided, tmp_path):
+def _version(decided_evening, tmp_path):
     """A decided version in a fresh checkout: its archive is there, its cache is not."""
     version = make_version(tmp_path)
-    shutil.copytree(make_version(decided).folder.parent, version.folder.parent)
+    shutil.copytree(make_version(decided_evening).folder.parent, version.folder.parent)
     return version
 
 

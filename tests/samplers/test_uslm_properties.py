@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -106,7 +106,6 @@ def trees(draw: st.DrawFn, depth: int = 0) -> etree._Element:
     return element
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(trees(), min_size=1, max_size=3), WORDS)
 def test_any_tree_gives_all_its_text_once_with_exact_sections(bodies: list[etree._Element], title: str) -> None:
     root = etree.Element("bill")

@@ -582,7 +582,7 @@ def test_text_that_is_not_utf8_is_refused(own):
         checks(own)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(healthy, tmp_path, data):
     content = bytearray(healthy.read_bytes())

@@ -153,16 +153,8 @@ SABOTAGE = {
         always(Diff(ok=False, regressions=("mrr dropped",), fallen=("q00",))),
         ["planted: fallen queries"],
     ),
-    "a lock that always holds": (
-        f"{FOLDER_LOCK}:verify_state",
-        matching,
-        ["planted: flipped byte"],
-    ),
-    "a lock that never holds": (
-        f"{FOLDER_LOCK}:verify_state",
-        differing,
-        ["planted: flipped byte"],
-    ),
+    "a lock that always holds": (f"{FOLDER_LOCK}:verify_state", matching, ["planted: flipped byte"]),
+    "a lock that never holds": (f"{FOLDER_LOCK}:verify_state", differing, ["planted: flipped byte"]),
     "a store that verifies nothing": ("runner.base.store:_trouble", always(""), ["store"]),
     "a store that forgets": ("runner.base.store:_is_complete", always(False), ["store"]),
     "a tokenizer of words": (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import falsify_eval.lock as falsify
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import digest, json_bytes
@@ -114,7 +114,6 @@ FILES = st.dictionaries(
 
 
 @given(FILES, FILES)
-@settings(max_examples=25)
 def test_a_folder_matches_its_lock_exactly_where_no_counted_file_differs(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("property")
     fill(folder, before)
@@ -139,7 +138,6 @@ def test_a_folder_matches_its_lock_exactly_where_no_counted_file_differs(tmp_pat
 
 
 @given(FILES, FILES)
-@settings(max_examples=25)
 def test_a_lock_of_falsify_eval_is_verified_as_that_tool_does(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("falsify")
     fill(folder, before)

@@ -149,11 +149,7 @@ def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
     lists = predicted(bench, pool, CHEATERS["source-prior"]).retrieved
     by_stratum = dict(zip(bench.strata, lists, strict=True))
     assert by_stratum["schools"] == [
-        "hr201-school-lunch",
-        "hr202-reading-rooms",
-        "hr203-chalk-dust",
-        "hr204-bell-times",
-        "hr205-swim-lessons",
+        *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
     ]
     assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
 
