@@ -37,8 +37,7 @@ _ROWS = (
         format="samplers.sources.crs.reader",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ",)),
         feeds=FeedRows(
-            {"api": FeedRow("samplers.feeds.congress_gov:draw_reports", ("since", "until"))},
-            "samplers.feeds.congress_gov:locate_reports",
+            {"api": FeedRow("congress_gov:draw_reports", ("since", "until"))}, "congress_gov:locate_reports"
         ),
         queries=(
             Kind("topic", 7, "background on a policy question", "options for paying for harbor dredging"),
@@ -66,10 +65,10 @@ _ROWS = (
         ),
         feeds=FeedRows(
             {
-                "documents": FeedRow("samplers.feeds.federal_register:draw_documents", ("since", "until")),
-                "issues": FeedRow("samplers.feeds.govinfo_bulk:ISSUES.draw", ("since", "until")),
+                "documents": FeedRow("federal_register:draw_documents", ("since", "until")),
+                "issues": FeedRow("govinfo_bulk:ISSUES.draw", ("since", "until")),
             },
-            "samplers.feeds.federal_register:locate_documents",
+            "federal_register:locate_documents",
         ),
         queries=(
             Kind("topic", 4, "rules on a subject", "proposed limits on noise from delivery drones"),
@@ -97,10 +96,7 @@ _ROWS = (
             identifiers=("bill",),
             lines=("^- Origin chamber: ",),
         ),
-        feeds=FeedRows(
-            {"bulk": FeedRow("samplers.feeds.govinfo_bulk:BILLS.draw", ("congress",))},
-            "samplers.feeds.govinfo_content:locate_bills",
-        ),
+        feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))}, "govinfo_content:locate_bills"),
         queries=_OF_BILLS,
     ),
     SourceSpec(
@@ -110,9 +106,7 @@ _ROWS = (
         citation_heavy=True,
         format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
-        feeds=FeedRows(
-            {"release-point": FeedRow("samplers.feeds.olrc:draw_titles")}, "samplers.feeds.olrc:locate_titles"
-        ),
+        feeds=FeedRows({"release-point": FeedRow("olrc:draw_titles")}, "olrc:locate_titles"),
         queries=(
             Kind("citation", 7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
             Kind("definition", 3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
@@ -131,10 +125,7 @@ _ROWS = (
         reuses="us_code",
         format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
-        feeds=FeedRows(
-            {"bulk": FeedRow("samplers.feeds.govinfo_bulk:LAWS.draw", ("congress",))},
-            "samplers.feeds.govinfo_content:locate_laws",
-        ),
+        feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:LAWS.draw", ("congress",))}, "govinfo_content:locate_laws"),
         queries=(
             Kind("citation", 7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
             Kind(
@@ -153,8 +144,8 @@ _ROWS = (
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d",)),
         feeds=FeedRows(
-            {"api": FeedRow("samplers.feeds.govinfo_api:HEARINGS.draw", ("since", "until", "congress"))},
-            "samplers.feeds.govinfo_content:locate_prints",
+            {"api": FeedRow("govinfo_api:HEARINGS.draw", ("since", "until", "congress"))},
+            "govinfo_content:locate_prints",
         ),
         queries=(
             Kind("attribution", 6, "what a witness or member said", "what the pilots' witness said of night work"),
@@ -177,8 +168,8 @@ _ROWS = (
         format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
         feeds=FeedRows(
-            {"api": FeedRow("samplers.feeds.govinfo_api:draw_granules", ("since", "until", "congress"))},
-            "samplers.feeds.govinfo_content:locate_granules",
+            {"api": FeedRow("govinfo_api:draw_granules", ("since", "until", "congress"))},
+            "govinfo_content:locate_granules",
         ),
         queries=(
             Kind(
@@ -202,8 +193,8 @@ _ROWS = (
             )
         ),
         feeds=FeedRows(
-            {"api": FeedRow("samplers.feeds.govinfo_api:REPORTS.draw", ("since", "until", "congress"))},
-            "samplers.feeds.govinfo_content:locate_prints",
+            {"api": FeedRow("govinfo_api:REPORTS.draw", ("since", "until", "congress"))},
+            "govinfo_content:locate_prints",
         ),
         queries=(
             Kind("authority", 5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
@@ -226,11 +217,11 @@ _ROWS = (
         ),
         feeds=FeedRows(
             {
-                "parts": FeedRow("samplers.feeds.ecfr:draw_parts", ("until",)),
-                "annual": FeedRow("samplers.feeds.govinfo_bulk:draw_volumes", ("since", "until")),
-                "titles": FeedRow("samplers.feeds.govinfo_bulk:TITLES.draw"),
+                "parts": FeedRow("ecfr:draw_parts", ("until",)),
+                "annual": FeedRow("govinfo_bulk:draw_volumes", ("since", "until")),
+                "titles": FeedRow("govinfo_bulk:TITLES.draw"),
             },
-            "samplers.feeds.annual_cfr:locate_sections",
+            "annual_cfr:locate_sections",
         ),
         queries=(
             Kind("citation", 6, "a section or part", "99 CFR 123.45(a)"),

@@ -25,14 +25,17 @@ class KnownBy(NamedTuple):
 
 
 class FeedRow(NamedTuple):
-    """The function that draws, as "module:name"; `takes` are the flags that narrow it, of since, until and congress."""
+    """The function that draws, as "module:name" in samplers.feeds, and the flags that narrow it.
+
+    The flags are some of since, until and congress.
+    """
 
     draw: str
     takes: tuple[str, ...] = ()
 
 
 class FeedRows(NamedTuple):
-    """A source's feeds by name, the first one the default, and the function that finds its documents again."""
+    """A source's feeds by name, the first one the default, and the function, named alike, that finds its documents."""
 
     feeds: Mapping[str, FeedRow]
     locate: str

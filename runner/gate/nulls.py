@@ -117,14 +117,6 @@ def _random(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
     return Drawn(totals, 0.0 if of.table.ideal.any() else 1.0)
 
 
-def _most_retrieved(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
-    return most_retrieved(rankings)
-
-
-def _longest(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
-    return greatest(of.lengths)
-
-
 def _shuffled(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
     """The run's own ten in random order."""
     stream = "shuffled top 10"
@@ -178,14 +170,14 @@ NULLS = (
     ),
     Null(
         "most retrieved",
-        _most_retrieved,
+        lambda of, rankings, chunks: most_retrieved(rankings),
         "giving every query the documents retrieved most often does {how} the run",
         "a few documents crowd out the others whatever is asked",
         controls={"constant": _constant, "popularity": _popularity},
     ),
     Null(
         "length sorted",
-        _longest,
+        lambda of, rankings, chunks: greatest(of.lengths),
         "giving every query the longest documents does {how} the run",
         "what is relevant may be so by its length alone",
     ),

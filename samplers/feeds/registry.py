@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import Any
 
 from runner.base.errors import InputError
 from samplers.feeds.client import Client
@@ -32,8 +33,7 @@ def source_feeds(source: str) -> SourceFeeds:
     if isinstance(rows, str):
         raise InputError(f"{source} has no feed: {rows}. Give --corpus-path the folder.")
     return SourceFeeds(
-        {name: Feed(resolve_name(row.draw), frozenset(row.takes)) for name, row in rows.feeds.items()},
-        resolve_name(rows.locate),
+        {name: Feed(_named(row.draw), frozenset(row.takes)) for name, row in rows.feeds.items()}, _named(rows.locate)
     )
 
 
@@ -48,3 +48,7 @@ def feed_of(source: str, request: FetchRequest) -> tuple[str, Feed]:
         taken = ", ".join(f"--{flag}" for flag in sorted(feeds[name].takes)) or "no such flag"
         raise InputError(f"The feed {name} of {source} cannot be narrowed by --{unused[0]}; it takes {taken}.")
     return name, feeds[name]
+
+
+def _named(name: str) -> Any:  # noqa: ANN401  # what the row names
+    return resolve_name(f"samplers.feeds.{name}")
