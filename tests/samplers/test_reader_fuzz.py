@@ -10,7 +10,7 @@ from tests.support.reader_goldens import DATA
 from tests.support.reader_mutations import GENERAL, OF_MARKUP, json_values, mutated
 
 PLANTED = "tests.support.planted_reader"
-N = 150
+N = 400
 LARGEST = 150_000
 """Bytes that an input is cut to here; the search over real files takes whole ones."""
 
