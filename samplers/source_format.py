@@ -22,7 +22,7 @@ class FileContent:
 
     `left_out` counts characters that are not white space by reason, `skipped` whole documents that are outside the
     source's scope ("notices"), whose characters are in `left_out` too. `supplied` counts characters of the texts that
-    stand in no file (marks that a stylesheet would print) or that are repeated. Where the file is NFC already:
+    stand in no file (marks that a stylesheet would print) or that are repeated. Counted in NFC,
     characters of the file = those of the texts - supplied + left out.
     """
 

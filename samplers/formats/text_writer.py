@@ -2,6 +2,7 @@
 
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -117,7 +118,7 @@ class TextWriter:
     def finish(self) -> tuple[str, list[Part]]:
         """The text in NFC and the parts that hold any of it, in text order."""
         parts = [part for part in self.parts if part.start >= 0]
-        return _nfc("".join(self._pieces), parts), parts
+        return in_nfc("".join(self._pieces), parts), parts
 
     def _flush(self) -> None:
         if self.length:
@@ -141,18 +142,18 @@ class TextWriter:
         self.length += len(piece)
 
 
-def _nfc(text: str, parts: list[Part]) -> str:
-    """The text in NFC; the parts' offsets are moved to it.
+def in_nfc(text: str, parts: Sequence[Part]) -> str:
+    """The text in NFC; the offsets of the parts that hold any of it are moved to it.
 
     Every offset lies beside white space or a supplied mark, with which nothing composes, so normalising between
     the offsets gives the same characters as normalising the whole.
     """
     if unicodedata.is_normalized("NFC", text):
         return text
-    cuts = sorted({0, len(text), *(offset for part in parts for offset in (part.start, part.end))})
+    written = [part for part in parts if part.start >= 0]
+    cuts = sorted({0, len(text), *(offset for part in written for offset in (part.start, part.end))})
     pieces = [unicodedata.normalize("NFC", text[start:end]) for start, end in pairwise(cuts)]
-    moved = [0, *accumulate(len(piece) for piece in pieces)]
-    for part in parts:
-        part.start = moved[bisect_left(cuts, part.start)]
-        part.end = moved[bisect_left(cuts, part.end)]
+    moved = [0, *accumulate(map(len, pieces))]
+    for part in written:
+        part.start, part.end = moved[bisect_left(cuts, part.start)], moved[bisect_left(cuts, part.end)]
     return "".join(pieces)

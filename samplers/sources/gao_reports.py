@@ -8,7 +8,7 @@ from typing import Any
 from runner.base.canonical import without_repeats
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.text_writer import TextWriter
+from samplers.formats.text_writer import TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
 
 OTHER_FIELDS = "the record's other fields"
@@ -95,7 +95,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 def _visible(text: str) -> int:
     # Two escapes make one character of the upper planes.
-    return len("".join(text.split()).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return visible(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Document:

@@ -1,7 +1,8 @@
 """Sections of public and private laws (GPO's USLM) as documents.
 
 A document is a section of a law; the title, subtitle or other parts that it stands in are its outermost sections, each
-over the whole document, so that every chunk carries their headings. What a part says outside of its sections (accounts
+over the whole document, so that every chunk carries their headings. So does the section that enacts a title of the
+Code, whose own sections are documents like any other. What a part says outside of its sections (accounts
 of an appropriations act, a preamble) is a document of its own. Sidenotes, which stand in mid-sentence in the file, are
 moved to the end of their section (kind "sidenotes"), since they carry its classification in the U.S. Code; words that
 their narrow column breaks are mended. Page marks are left out.

@@ -128,6 +128,7 @@ def test_a_mark_that_is_not_on_a_line_by_itself_stays() -> None:
             [f"{FULL_LINE} and he returns at dawn.", "Mr. B. Yes."],
         ),
         (("    Mr. A. Yes.", "    Mr. B. No."), ["Mr. A. Yes.", "Mr. B. No."]),
+        ((f"     {FULL_LINE}", "    Mr. B. No."), [FULL_LINE, "Mr. B. No."]),
         ((f"     {FULL_LINE}", "and so on.", f"    {FULL_LINE}"), [f"{FULL_LINE} and so on.", FULL_LINE]),
         (("Hon. Agnes Tidewell,", "Harbor House."), ["Hon. Agnes Tidewell,", "Harbor House."]),
         (

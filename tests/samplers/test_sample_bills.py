@@ -1,6 +1,4 @@
-import random
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from runner.base.records import Document
 from samplers.registry import source_format
 from samplers.source_format import FileContent
 from samplers.sources.bills.reader import TITLE_LENGTH, length_bucket, read_bill
-from tests.support.corpora import assert_accounted, real_files
+from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
@@ -143,47 +141,6 @@ def test_length_buckets_have_exclusive_upper_ends() -> None:
     assert [length_bucket(size) for size in sizes] == buckets
 
 
-TAGS = [b"section", b"text", b"quoted-block", b"enum", b"header", b"title", b"form", b"toc", b"quote", b"content"]
-
-
-def mutated(data: bytes, seed: int) -> bytes:
-    """A file truncated, with bytes flipped, a slice removed or repeated, or a tag's name changed throughout."""
-    rng = random.Random(seed)
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(data)) if data else 0
-        choice = rng.randrange(6)
-        if choice == 0:
-            data = data[:at]
-        elif choice == 1:
-            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
-        elif choice == 2:
-            data = data[:at] + data[at + rng.randrange(60) :]
-        elif choice == 3:
-            data = data[: at + 40] + data[at:]
-        else:
-            old, new = rng.sample(TAGS, 2)
-            for form in (b"<%s>", b"</%s>", b"<%s "):
-                data = data.replace(form % old, form % new)
-    return data
-
-
-def mutations(paths: list[Path], n: int) -> Iterator[bytes]:
-    files = [path.read_bytes() for path in paths]
-    for seed in range(n):
-        yield mutated(files[seed % len(files)], seed)
-
-
-def test_a_damaged_file_is_a_document_or_a_document_error() -> None:
-    reasons = []
-    for data in mutations(BILLS, 1200):
-        try:
-            read_bill(data, "damaged.xml")
-        except DocumentError as error:
-            reasons.append(error.reason)
-    assert 100 < len(reasons) < 1000
-    assert all(0 < len(reason) <= 80 for reason in reasons)
-
-
 def markdown(name: str) -> FileContent:
     return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
 
@@ -239,11 +196,6 @@ def test_a_version_without_source_is_known_by_heading_title_and_congress() -> No
     (document,) = markdown("119sres9008.md").documents
     assert document.doc_id == "BILLS-119sres9008is"
     assert document.stratum == "119/senate/introduced/short/Agriculture and Food"
-
-
-@pytest.mark.parametrize("name", ["119hr9007.md", "119sres9008.md", "119hconres9009.md"])
-def test_every_character_of_markdown_is_text_or_left_out_for_a_reason(name: str) -> None:
-    assert_accounted(markdown(name), (FIXTURES / name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -326,7 +278,6 @@ def test_every_version_in_real_markdown_is_a_document_with_its_sections(shared: 
     for path in real_files(shared, "bills_119_markdown"):
         data = path.read_bytes()
         content = source_format("bills").read(data, path.name, frozenset())
-        assert_accounted(content, data.decode())
         full_text = data.decode().partition("\n## Full Bill Text\n")[2]
         sections = [s for document in content.documents for s in document.sections if s.kind == "section"]
         n_resolved = len(re.findall(r"\nThat,? (?=[^\n])", full_text))

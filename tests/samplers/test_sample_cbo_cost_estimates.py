@@ -4,10 +4,8 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
 from samplers.sources.cbo_cost_estimates import FORMAT
-from tests.support.corpora import assert_accounted
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "cbo_cost_estimates"
@@ -145,17 +143,3 @@ def test_letterhead_and_references_to_explanations_are_no_text() -> None:
 def test_a_file_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
         read(data)
-
-
-def test_every_visible_character_is_text_or_accounted_for() -> None:
-    for path in sorted(FIXTURES.glob("*.[tp][xd][tf]")):
-        data = path.read_bytes()
-        try:
-            content = read(data, path.name)
-        except DocumentError:
-            continue
-        if path.suffix == ".pdf":
-            whole = "".join(line.text for page in pdf_pages(data, path.name) for line in page)
-        else:
-            whole = data.decode()
-        assert_accounted(content, whole)

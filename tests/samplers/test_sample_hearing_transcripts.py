@@ -1,7 +1,5 @@
 """Claims about the reader of hearings: turns, statements, questions for the record, and what is left out."""
 
-import html
-import random
 import re
 from collections import Counter
 from functools import cache
@@ -15,12 +13,10 @@ from samplers.source_format import FileContent
 from samplers.sources.hearings.facts import recased
 from samplers.sources.hearings.reader import FORMAT
 from samplers.sources.hearings.speakers import speakers
-from tests.support.corpora import assert_accounted, real_files
+from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "hearing_transcripts"
-NAMES = ["110hhrg90001", "111shrg90002", "109hhrg90003", "111shrg90004", "108shrg90005", "113jhrg90006"]
 
-MARKUP = re.compile(r"</?(?:html|head|title|body|pre|a|sup|inf)\b[^<>]*>", re.I)
 PLAUSIBLE = re.compile(
     r"(?:The [A-Z][a-z]+(?: [A-Z][a-z]+)*|[A-Z][\w'’.-]*\.?(?: (?:de la |de |du |van |von )?[A-Z][\w'’.-]+){1,4}"
     r"(?:,? (?:Jr|Sr|II|III)\.?)?)(?:(?:,| and) [A-Z][\w.]+ [A-Z][\w'’-]+)*(?: of [A-Z]\w+(?: [A-Z]\w+)?)?"
@@ -44,11 +40,6 @@ def words(document: Document, section: Section) -> str:
 
 def of_kind(document: Document, *kinds: str) -> list[tuple[str, str]]:
     return [(one.label, words(document, one)) for one in document.sections if one.kind in kinds]
-
-
-def check_account(data: bytes, content: FileContent) -> None:
-    assert_accounted(content, html.unescape(MARKUP.sub("", data.decode("utf-8", errors="replace"))))
-    assert all(n > 0 for n in content.left_out.values())
 
 
 def hearing(*lines: str, header: str = "[House Hearing, 110 Congress]") -> bytes:
@@ -311,12 +302,6 @@ def test_exhibits_without_speech_keep_their_contents_and_say_so() -> None:
     assert "I. Letters\t1" in of_kind(document, "contents")[0][1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_visible_character_of_a_fixture_is_accounted_for(name: str) -> None:
-    data = (FIXTURES / f"CHRG-{name}.htm").read_bytes()
-    check_account(data, read(data, f"CHRG-{name}.htm"))
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -349,24 +334,6 @@ def test_a_file_that_is_no_hearing_is_refused(data: bytes, reason: str) -> None:
 def test_hostile_pages_are_read_or_refused(unit: str) -> None:
     data = hearing(unit * (120_000 // len(unit)), "    The Chairman. Yes.", "[Whereupon, we adjourned.]", unit * 999)
     assert len(read(data).documents) == 1
-
-
-def test_mutated_hearings_are_documents_or_named_errors() -> None:
-    rng = random.Random(5)
-    originals = [(FIXTURES / f"CHRG-{name}.htm").read_bytes() for name in NAMES]
-    for _ in range(300):
-        data = bytearray(rng.choice(originals))
-        for _ in range(rng.randrange(1, 30)):
-            at = rng.randrange(len(data))
-            data[at : at + rng.randrange(4)] = rng.choice(
-                [b"", b"\xff", b"<", b"\n", b"\n\n    ", b"&#0;", b"[", b"    Mr. X. "]
-            )
-        data = data[: rng.randrange(1, len(data))] if rng.random() < 0.3 else data
-        try:
-            content = read(bytes(data))
-        except DocumentError:
-            continue
-        assert len(content.documents) == 1
 
 
 @pytest.fixture(scope="module")
@@ -444,9 +411,3 @@ def test_real_turns_end_in_no_heading_and_real_sections_are_no_mere_mark(real: l
         assert not [end for end in ends if len(end) > 20 and end.isupper()]
         assert not re.search(r"\bdeg\.|^[-_]$|^A P P", document.text, re.M)
         assert all(words(document, one).strip("-_ \n") for one in document.sections)
-
-
-@pytest.mark.shared
-def test_every_visible_character_of_a_real_hearing_is_accounted_for(real: list[tuple[bytes, FileContent]]) -> None:
-    for data, content in real:
-        check_account(data, content)

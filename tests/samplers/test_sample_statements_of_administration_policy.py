@@ -7,11 +7,10 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
 from samplers.sources.statements.index import read_index
 from samplers.sources.statements.reader import ERROR_PAGE, FORMAT
-from tests.support.corpora import assert_accounted, real_files
+from tests.support.corpora import real_files
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "statements_of_administration_policy"
@@ -162,19 +161,6 @@ def test_an_error_page_in_place_of_a_statement_is_counted_and_no_document(pack: 
     assert content.left_out == {ERROR_PAGE: len("<html><title>404PageNotFound</title></html>")}
 
 
-def check_account(path: Path) -> tuple[Document, FileContent]:
-    data = path.read_bytes()
-    content = read(data, path.name)
-    (document,) = content.documents
-    assert_accounted(content, "".join(line.text for page in pdf_pages(data, path.name) for line in page))
-    return document, content
-
-
-def test_every_visible_character_is_text_or_accounted_for() -> None:
-    for part in ("_hr9001", "_hr1004", "_sjr12", "_s77", "_hr6119sa"):
-        check_account(next(FIXTURES.glob(f"*{part}.pdf")))
-
-
 @pytest.mark.shared
 def test_every_real_statement_reads(shared: Path) -> None:
     left_out: Counter[str] = Counter()
@@ -183,7 +169,7 @@ def test_every_real_statement_reads(shared: Path) -> None:
         if not (content := read(path.read_bytes(), path.name)).documents:
             assert content.skipped == {ERROR_PAGE: 1}, path.name
             continue
-        document, content = check_account(path)
+        (document,) = content.documents
         left_out.update(content.left_out)
         documents.append(document)
         date, _, _ = path.stem.split("-", 3)[3].partition("_")

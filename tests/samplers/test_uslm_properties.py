@@ -42,12 +42,18 @@ def assert_accounted(data: bytes, walked: Walk) -> None:
 
 
 def n_sections(data: bytes) -> int:
-    """Section elements of a file that are neither quoted nor struck nor in a note, counted without the walker."""
+    """Section elements neither quoted nor struck nor in a note, of more than contents, counted without the walker."""
+
+    has_words = etree.XPath("boolean(.//text()[normalize-space()][not(ancestor::*[local-name() = 'toc'])])")
 
     def counts(element: etree._Element) -> bool:
         chain = [element, *element.iterancestors()]
         names = {safe_xml.local_name(ancestor) for ancestor in chain[1:]}
-        return not names & (QUOTED | NOTES) and all(ancestor.get("changed") != "deleted" for ancestor in chain)
+        return (
+            has_words(element)
+            and not names & (QUOTED | NOTES)
+            and all(ancestor.get("changed") != "deleted" for ancestor in chain)
+        )
 
     root = safe_xml.parse(data, "x")
     return sum(safe_xml.local_name(element) == "section" and counts(element) for element in root.iter())

@@ -1,10 +1,17 @@
 """The real files of the shared corpora, and the account that every reader owes of a file."""
 
 import csv
+import html
+import re
 import unicodedata
 from pathlib import Path
 
+from lxml import etree
+
+from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
+
+_TAG = re.compile(r"</?(?:html|head|title|body|pre|a|sup|inf)\b[^<>]*>", re.I)
 
 
 def real_files(shared: Path, folder: str, pattern: str = "*") -> list[Path]:
@@ -30,3 +37,16 @@ def assert_accounted(read: FileContent, words: str) -> None:
     """Check that the words of a file are its documents' texts without what was supplied, and what was left out."""
     in_texts = sum(n_visible(document.text) for document in read.documents)
     assert n_visible(words) == in_texts - read.supplied + sum(read.left_out.values())
+
+
+def words_of(data: bytes, suffix: str) -> str:
+    """All words of a file of that kind, by another way than a reader's."""
+    if suffix == ".xml":
+        return str(etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True)).xpath("string()"))
+    if suffix == ".pdf":
+        return "".join(line.text for page in pdf_pages(data, "x.pdf") for line in page)
+    text = data.decode("utf-8", "replace")
+    if suffix == ".json":
+        text = re.sub(r"\\u(....)", lambda found: chr(int(found[1], 16)), text)
+        return text.replace("\\n", "\n").replace('\\"', '"')
+    return html.unescape(_TAG.sub("", text)) if suffix == ".htm" else text

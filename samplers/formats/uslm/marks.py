@@ -8,14 +8,11 @@ word to word, reading 123 bills took 1.8 times as long.
 """
 
 import re
-import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
 
-from samplers.formats.text_writer import INVISIBLE, Part
+from samplers.formats.text_writer import INVISIBLE, Part, in_nfc
 
 PART_START = "\x01\x02"
 """A part begins with the next text."""
@@ -83,7 +80,7 @@ def resolve(pieces: Iterable[str], parts: Sequence[Part] = ()) -> Resolved:
     del text  # a copy of a text with dashes takes one and a half times the bytes of its file
     supplied = sum(stretch.count(stand_in) for stretch in stretches for stand_in in _SUPPLIED)
     text = _placed(stretches, parts) if parts else _without_places(" ".join(stretches))
-    return Resolved(_nfc(text, parts), supplied, n_invisible)
+    return Resolved(in_nfc(text, parts), supplied, n_invisible)
 
 
 def _stretches(text: str) -> Iterator[str]:
@@ -239,21 +236,3 @@ def _without_places(text: str) -> str:
     for place in (_STARTED, _ENDED, _EMPTY):
         text = text.replace(place, "")
     return _with_supplied(text)
-
-
-def _nfc(text: str, parts: Sequence[Part]) -> str:
-    """The text in NFC; the parts' offsets are moved to it.
-
-    Every offset lies beside white space or a supplied mark, with which nothing composes, so normalising between
-    the offsets gives the same characters as normalising the whole.
-    """
-    if unicodedata.is_normalized("NFC", text):
-        return text
-    cuts = sorted({0, len(text), *(offset for part in parts if part.start >= 0 for offset in (part.start, part.end))})
-    pieces = [unicodedata.normalize("NFC", text[start:end]) for start, end in pairwise(cuts)]
-    moved = [0, *accumulate(map(len, pieces))]
-    for part in parts:
-        if part.start >= 0:
-            part.start = moved[bisect_left(cuts, part.start)]
-            part.end = moved[bisect_left(cuts, part.end)]
-    return "".join(pieces)

@@ -38,7 +38,7 @@ class Walk:
     """What a file holds: text in NFC, its sections, its facts and an account of what was left out.
 
     `facts` is described at `facts.facts`. `dropped` counts characters that are not white space by reason;
-    `supplied` those of the text that stand in no file. Where the text was NFC already:
+    `supplied` those of the text that stand in no file. Counted in NFC,
     characters of the file = dropped + characters of the text - supplied.
     """
 

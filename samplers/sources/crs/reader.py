@@ -57,7 +57,7 @@ def _decoded(data: bytes, name: str) -> str:
     if b"\0" in data:
         raise DocumentError(name, "binary data, not markdown")
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return unicodedata.normalize("NFC", data.decode("utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise DocumentError(name, f"not UTF-8 (byte {error.start + 1})") from error
 
