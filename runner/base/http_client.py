@@ -4,6 +4,7 @@
 through `patiently` alone.
 """
 
+import json
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from runner import __version__
+from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import printable
 
@@ -202,13 +204,13 @@ def plain_address(url: str, flag: str, variable: str) -> Place:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        host = ""
-    if not host or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
+        host, port = "", None
+    if not host or port == 0 or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
         raise InputError(f"{flag} is no address. Give one such as http://localhost:8080/v1 or https://host/path.")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise InputError(
             f"{flag} holds a user, a password or a query, which may be a key. Give scheme, host, port and path alone; "
-            f"a key comes from the environment, as {variable}."
+            f"a key comes from the environment{variable and f', as {variable}'}."
         )
     place = f"[{host}]" if ":" in host else host
     return Place(f"{parts.scheme}://{place}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
@@ -228,8 +230,8 @@ def exchange(
     url: str,
     *,
     longest: int,
-    seconds: float,
     shown: Callable[[str, int], str],
+    seconds: float = float("inf"),
     content: bytes = b"",
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
@@ -277,6 +279,23 @@ def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | 
     if is_wanted and length > longest:
         raise Unusable(f"the answer has more than {longest:,} bytes")
     return bytes(body)
+
+
+def parsed(body: bytes | str) -> JSON:
+    """What a body holds; Unusable for what is not JSON, NaN and Infinity included."""
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        page = " but a page of HTML or XML" if body.lstrip()[:1] in (b"<", "<") else ""
+        raise Unusable(f"the answer is not JSON{page}{f': {error}' if isinstance(error, _NoNumber) else ''}") from error
+
+
+class _NoNumber(ValueError):
+    pass
+
+
+def _refuse_constant(constant: str) -> JSON:
+    raise _NoNumber(f"it holds {constant}")
 
 
 class Service(NamedTuple):

@@ -156,7 +156,6 @@ class Client(ExitStack):
                 "GET",
                 self.endpoints.sent(url),
                 longest=limit,
-                seconds=LONGEST_ANSWER,
                 shown=shown,
                 headers=_headers(kind, key),
                 extensions={"trace": self._watchdog.saw},

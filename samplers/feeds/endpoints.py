@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.base.http_client import Secret, without_keys
+from runner.base.http_client import Secret, plain_address, without_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +135,11 @@ def _mirror(name: str, origin: str) -> str:
     # What is given may hold a password, so nothing of it is shown, not even what should have been a name.
     if name not in ENDPOINTS:
         raise InputError(f"--endpoint NAME=URL: there is no endpoint of this name. Endpoints: {', '.join(ENDPOINTS)}.")
-    try:
-        parts = urlsplit(origin)
-        plain = parts.hostname is not None and parts.port != 0 and not (parts.query or parts.fragment)
-        plain = plain and "@" not in parts.netloc
-    except ValueError:
-        plain = False
-    if not plain or parts.scheme not in ("http", "https") or parts.path not in ("", "/"):
+    place = plain_address(origin, f"--endpoint {name}", ENDPOINTS[name].key)
+    if place.path:
         raise InputError(
-            f"--endpoint {name}: the address is not of the form https://HOST or http://HOST:PORT, without a user, a "
-            "path or a query."
+            f"--endpoint {name}: the address is of the form https://HOST or http://HOST:PORT, without a path."
         )
-    if ENDPOINTS[name].key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    if ENDPOINTS[name].key and place.origin.startswith("http:") and place.host not in _LOOPBACK:
         raise InputError(f"--endpoint {name}: a key is sent to it, so it must be https.")
-    return f"{parts.scheme}://{parts.netloc.lower()}"
+    return place.origin

@@ -11,7 +11,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Client, Patience
 from runner.embed.over_http.dialects import ENCODER, KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
-from tests.support.embedding_server import Reply, Server, as_json, served, tei_info, toy_rows
+from tests.support.embedding_server import Server, tei_info, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
     batches,
@@ -19,9 +19,10 @@ from tests.support.http_bench import (
     opened,
     planted_server,  # noqa: F401  # a fixture
 )
+from tests.support.loopback import Wire, as_json, served
 
 KEY = "pse-planted-KEY/0123456789"
-OVERLOAD = Reply(b'{"error": "Model is overloaded"}', 429)
+OVERLOAD = Wire(b'{"error": "Model is overloaded"}', 429)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ OVERLOAD = Reply(b'{"error": "Model is overloaded"}', 429)
 )
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_asked_again_after_the_wait_that_it_names(server, status, header, seconds):
-    server.faults = [Reply(b"busy", status, headers=(("Retry-After", header),))]
+    server.faults = [Wire(b"busy", status, headers=(("Retry-After", header),))]
     slept = []
     with opened(server, slept=slept) as encoder:
         assert one_answer(encoder).rows is not None
@@ -38,7 +39,7 @@ def test_a_busy_server_is_asked_again_after_the_wait_that_it_names(server, statu
 
 @pytest.mark.parametrize("header", ["", "soon", "-1", "nan", "Sun, 99 Nov 2026 12:00:30 GMT"])
 def test_without_a_usable_retry_after_the_waits_grow(server, header):
-    server.faults = [Reply(b"", 503, headers=(("Retry-After", header),) if header else ())] * 3
+    server.faults = [Wire(b"", 503, headers=(("Retry-After", header),) if header else ())] * 3
     slept = []
     with opened(server, slept=slept) as encoder:
         assert one_answer(encoder).rows is not None
@@ -63,7 +64,7 @@ def test_no_request_waits_more_than_two_minutes_in_all(server, waits):
 
 
 def test_answers_under_way_are_given_before_a_failed_session_ends(server):
-    server.faults = [None, None, Reply(b"no", 401)]
+    server.faults = [None, None, Wire(b"no", 401)]
     given = []
     with opened(server) as encoder:
         coming = encoder.embed(batches())
@@ -78,13 +79,13 @@ def test_a_request_that_waits_does_not_hold_up_the_end_of_a_session(server):
 
     def busy(server, request):
         both.wait(30)
-        return Reply(b"busy", 503, headers=(("Retry-After", "100"),))
+        return Wire(b"busy", 503, headers=(("Retry-After", "100"),))
 
     def refused(server, request):
         both.wait(30)
-        return Reply(b"no", 401)
+        return Wire(b"no", 401)
 
-    server.faults = [busy, refused, *[Reply(b"busy", 503, headers=(("Retry-After", "9"),))] * 9]
+    server.faults = [busy, refused, *[Wire(b"busy", 503, headers=(("Retry-After", "9"),))] * 9]
     with HttpBackend(server.url, connections=2) as backend, pytest.raises(BackendError, match="401"):
         list(backend.encoder("minilm-l6-v2").embed(batches()))
     assert len(server.log) <= 3
@@ -100,7 +101,7 @@ def test_a_connection_reset_in_mid_answer_is_asked_again(server, cut):
 
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again(server):
     hold = threading.Event()
-    server.faults = [Reply(b"[]", hold=hold)]
+    server.faults = [Wire(b"[]", hold=hold)]
     with opened(server, timeout=0.2) as encoder:
         answer = one_answer(encoder)
     hold.set()
@@ -108,9 +109,7 @@ def test_an_answer_that_does_not_come_in_time_is_asked_for_again(server):
     assert len(server.log) == 2
 
 
-@pytest.mark.parametrize(
-    "fault", [Reply(b"boom", 500), Reply(b'{"error": "inference failed"}', 424), Reply(b"[]", cut=1)]
-)
+@pytest.mark.parametrize("fault", [Wire(b"boom", 500), Wire(b'{"error": "inference failed"}', 424), Wire(b"[]", cut=1)])
 def test_a_text_on_which_the_server_breaks_is_the_error_of_its_batch_alone(server, fault):
     server.poison = {TEXTS[12]: fault}
     with opened(server) as encoder:
@@ -146,7 +145,7 @@ def test_the_key_is_sent_as_a_bearer_and_shows_nowhere(server, monkeypatch, capl
     server.model = f"echo {KEY.lower()}"
     server.info = tei_info(version=KEY)
     escaped = json.dumps({"error": f"you sent Bearer {KEY}"}).replace("/", "\\/").encode()
-    server.faults = [None, Reply(escaped, 400), *[Reply(escaped, 503)] * 5]
+    server.faults = [None, Wire(escaped, 400), *[Wire(escaped, 503)] * 5]
     seen = []
     with opened(server) as encoder:
         answers = [one_answer(encoder), one_answer(encoder)]
@@ -189,7 +188,7 @@ def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else(server, mo
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with served(Server()) as other:
         target = f"{other.url}/v1/embeddings?key={KEY}"
-        server.faults = [Reply(b"", status, headers=(("Location", target),))]
+        server.faults = [Wire(b"", status, headers=(("Location", target),))]
         with opened(server) as encoder, pytest.raises(BackendError, match="Redirects are not followed") as caught:
             one_answer(encoder)
         assert not other.log
@@ -200,7 +199,7 @@ def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else(server, mo
 @pytest.mark.parametrize("status", [307, 401, 402, 404, 429])
 def test_a_key_in_the_path_of_an_address_is_not_shown(server, monkeypatch, status):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    server.faults = [Reply(b"no", status)] * 5
+    server.faults = [Wire(b"no", status)] * 5
     client = Client(5.0, Patience(lambda seconds: None), ENCODER)
     try:
         with pytest.raises(BackendError, match=r"/\[key\]/v1: HTTP") as caught:

@@ -9,7 +9,7 @@ from runner.base.errors import BackendError, InputError
 from runner.embed.over_http.dialects import KEY_VARIABLE, address
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.probe import probe
-from tests.support.embedding_server import DIM, MINILM, Reply, as_json, tei_info, toy_rows
+from tests.support.embedding_server import DIM, MINILM, tei_info, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
     APIS,
@@ -20,6 +20,7 @@ from tests.support.http_bench import (
     planted_server,  # noqa: F401  # a fixture
     rows_of,
 )
+from tests.support.loopback import Wire, as_json
 
 
 def _data_of(change):
@@ -33,8 +34,8 @@ def _data_of(change):
 
 def _with_constant(constant):
     def fault(server, request):
-        body = server.answer(request, [["MARK", *row[1:]] for row in toy_rows(request.texts).tolist()]).body
-        return Reply(body.replace(b'"MARK"', constant))
+        body = server.with_rows(request, [["MARK", *row[1:]] for row in toy_rows(request.texts).tolist()]).body
+        return Wire(body.replace(b'"MARK"', constant))
 
     return fault
 
@@ -48,15 +49,15 @@ BAD_ANSWERS = [
     (APIS, rows_of(lambda rows: [None, *rows[1:]]), "differ in length, or are none"),
     (APIS, rows_of(lambda rows: [["a"] * DIM] * 4), "no rows of numbers"),
     (APIS, rows_of(lambda rows: [[0.0] * DIM, *rows[1:]]), "1 of 4 vectors are all zeros"),
-    (APIS, _with_constant(b"NaN"), "holds NaN"),
-    (APIS, _with_constant(b"-Infinity"), "holds -Infinity"),
+    (APIS, _with_constant(b"NaN"), "not JSON: it holds NaN"),
+    (APIS, _with_constant(b"-Infinity"), "not JSON: it holds -Infinity"),
     (APIS, _with_constant(b"1e999"), "4 of 4 vectors are not finite"),
     (APIS, _with_constant(b"null"), "no rows of numbers"),
-    (APIS, Reply(b"embeddings, probably"), "not JSON"),
-    (APIS, Reply(b"<html><body>Sign in</body></html>", type="text/html"), "page of HTML"),
-    (APIS, Reply(b"[" * 100_000), "not JSON"),
-    (APIS, Reply(b'"text"'), "answer"),
-    (APIS, Reply(b" " * 3_000_000), "more than 1,098,304 bytes"),
+    (APIS, Wire(b"embeddings, probably"), "not JSON"),
+    (APIS, Wire(b"<html><body>Sign in</body></html>", type="text/html"), "page of HTML"),
+    (APIS, Wire(b"[" * 100_000), "not JSON"),
+    (APIS, Wire(b'"text"'), "answer"),
+    (APIS, Wire(b" " * 3_000_000), "more than 1,098,304 bytes"),
     (["openai"], as_json({"data": None}), 'no list "data"'),
     (["openai"], _data_of(lambda data: [data[0], *data[:-1]]), "two vectors have the index 0"),
     (["openai"], _data_of(lambda data: [{"embedding": d["embedding"]} for d in data]), "no index"),
@@ -213,7 +214,7 @@ def test_tei_with_a_folder_or_other_letters_in_its_models_name_is_taken(server, 
         assert one_answer(encoder).rows is not None
 
 
-@pytest.mark.parametrize("info", [Reply(b"<html>", 200), Reply(b"[]"), Reply(b"no", 403), as_json({"model_id": 3})])
+@pytest.mark.parametrize("info", [Wire(b"<html>", 200), Wire(b"[]"), Wire(b"no", 403), as_json({"model_id": 3})])
 def test_a_page_that_is_not_teis_says_nothing(server, info):
     server.info = info
     with opened(server) as encoder:

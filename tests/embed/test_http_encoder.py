@@ -12,7 +12,7 @@ from runner.embed.encoder import Grouping, catalogue_facts, checked_encode
 from runner.embed.local_encoder import encoder_for
 from runner.embed.over_http.encoder import HttpBackend, HttpEncoder
 from runner.embed.probe import probe
-from tests.support.embedding_server import MINILM, Reply, as_json, tokenizer, toy_rows
+from tests.support.embedding_server import MINILM, tokenizer, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
     APIS,
@@ -23,6 +23,7 @@ from tests.support.http_bench import (
     planted_server,  # noqa: F401  # a fixture
     rows_of,
 )
+from tests.support.loopback import Wire, as_json
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -153,7 +154,7 @@ def test_an_encoder_that_is_no_model_of_a_server_is_refused(server):
         backend.encoder("minilm-static-384")
 
 
-OVERLOAD = Reply(b'{"error": "Model is overloaded"}', 429)
+OVERLOAD = Wire(b'{"error": "Model is overloaded"}', 429)
 
 
 def engine(server, store):
@@ -163,7 +164,7 @@ def engine(server, store):
 
 def test_the_engine_gets_the_rows_of_a_server_that_fails_now_and_then(server, tmp_path):
     cuts = [lambda server, request: dataclasses.replace(server.right(request), cut=9)] * 3
-    server.faults = [OVERLOAD, *cuts, Reply(b"<html>", 502), rows_of(lambda rows: rows[:-1])]
+    server.faults = [OVERLOAD, *cuts, Wire(b"<html>", 502), rows_of(lambda rows: rows[:-1])]
     vectors = engine(server, Store(tmp_path))
     assert np.allclose(vectors.rows, toy_rows(TEXTS), atol=1e-6)
     assert vectors.facts["revision"] == "unverified"

@@ -1,7 +1,7 @@
 """Real files of the sources with a feed, served from loopback where their publishers have them, and fetched again."""
 
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
@@ -12,7 +12,8 @@ from samplers.feeds.fetch import fetch
 from samplers.feeds.registry import source_feeds
 from samplers.feeds.request import FetchRequest
 from samplers.registry import source_format
-from tests.support.feed_server import FakeClock, Reply, Site, as_json, as_xml, as_zip, bulk_listing, served
+from tests.support.feed_server import FakeClock, Site, as_xml, as_zip, bulk_listing
+from tests.support.loopback import Wire, as_json, served
 
 pytestmark = pytest.mark.shared
 
@@ -35,15 +36,15 @@ SOURCES = {
 class Publisher(Site):
     """A site that knows the date of every document of the Register, and one volume of every title of the CFR."""
 
-    def reply(self, target: str) -> Reply:
-        *_, before, year, last = urlsplit(target).path.split("/")
+    def found(self, parts: SplitResult) -> Wire:
+        *_, before, year, last = parts.path.split("/")
         if before == "v1" and year == "documents":
             number = last.removesuffix(".json")
             row = {"document_number": number, "publication_date": "2014-01-02", "full_text_xml_url": "x"}
             return as_json(row)
         if before == "CFR" and last.startswith("title-") and last.removeprefix("title-").isdigit():
             return bulk_listing(files=(f"CFR-{year}-{last.replace('-', '')}-vol1.xml",))
-        return super().reply(target)
+        return super().found(parts)
 
 
 def documents(source: str, path: Path) -> dict[str, str]:
@@ -61,7 +62,7 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
     paths = sorted((shared / "corpora" / source).rglob(pattern))
     wanted: dict[str, str] = {}
     with served(Publisher()) as site:
-        mirrors = {endpoint: site.origin}
+        mirrors = {endpoint: site.url}
         for path in paths[:: max(1, len(paths) // FILES)]:
             found = documents(source, path)
             with Client(Endpoints(mirrors), 1000.0, tmp_path / "cache", FakeClock(), print) as client:
@@ -70,7 +71,7 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
             if len(items) != 1 or items[0][1] != found.keys() or urlsplit(items[0][0].url).path in site.routes:
                 continue
             item, data = items[0][0], path.read_bytes()
-            htm = Reply(data, type="text/html")
+            htm = Wire(data, type="text/html")
             made = {"zip": as_zip({item.path: data}), "xml": as_xml(data), "htm": htm}
             site.at(urlsplit(item.url).path, made[item.kind])
             wanted |= found

@@ -24,7 +24,8 @@ from samplers.feeds.govinfo_content import bill_item
 from samplers.feeds.request import FetchRequest
 from samplers.registry import source_format
 from tests.conftest import called
-from tests.support.feed_server import FakeClock, Reply, Site, as_htm, as_json, as_xml, bulk_listing, served
+from tests.support.feed_server import FakeClock, Site, as_htm, as_xml, bulk_listing
+from tests.support.loopback import Wire, as_json, served
 
 DATA = Path(__file__).parents[1] / "data" / "bills"
 NAMES = (
@@ -78,7 +79,7 @@ def _site():
 
 @pytest.fixture(name="request_")
 def _request(site, tmp_path):
-    return FetchRequest(rate=40.0, endpoints={"govinfo": site.origin}, cache=tmp_path / "cache")
+    return FetchRequest(rate=40.0, endpoints={"govinfo": site.url}, cache=tmp_path / "cache")
 
 
 @pytest.fixture(name="run")
@@ -155,12 +156,12 @@ def test_the_status_of_each_bill_comes_with_it_and_gives_its_policy_area(run, tm
 
 
 def test_a_status_that_cannot_be_had_is_noted_and_the_bill_stays(run, site, tmp_path):
-    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Reply(status=404))
-    site.at("/bulkdata/BILLSTATUS/116/hr/BILLSTATUS-116hr9004.xml", Reply(status=404))
+    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Wire(status=404))
+    site.at("/bulkdata/BILLSTATUS/116/hr/BILLSTATUS-116hr9004.xml", Wire(status=404))
     report = run()
     assert (report.n_fetched, report.failed) == (5, ())
     assert report.notes == ("2 files of bill status could not be had.",)
-    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Reply(status=503))
+    site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Wire(status=503))
     assert "not all" in run().notes[0]
     assert len(read_corpus(tmp_path / "out", "bills").documents) == 5
 
@@ -192,7 +193,7 @@ def test_a_file_that_was_altered_or_lost_since_is_fetched_again(run, site, tmp_p
 
 def test_a_draw_that_was_begun_is_finished_even_if_more_is_published_by_then(run, site, tmp_path):
     for name in NAMES[1:]:
-        site.at(place(name), Reply(status=503))
+        site.at(place(name), Wire(status=503))
     with pytest.raises(BackendError, match="run the command again"):
         run(size=2)
     for name in NAMES:
@@ -307,7 +308,7 @@ def test_a_file_larger_than_the_reader_reads_is_left_out_by_name(run, site, monk
 
 
 def test_a_file_that_cannot_be_had_is_named_and_the_rest_is_fetched(run, site, tmp_path):
-    site.at(place(NAMES[1]), Reply(b"<!DOCTYPE html><html></html>", type="text/html"))
+    site.at(place(NAMES[1]), Wire(b"<!DOCTYPE html><html></html>", type="text/html"))
     report = run()
     assert [name for name, _ in report.failed] == [NAMES[1]]
     assert report.n_fetched == 4
@@ -316,8 +317,8 @@ def test_a_file_that_cannot_be_had_is_named_and_the_rest_is_fetched(run, site, t
 
 
 def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run, site, tmp_path):
-    site.at(place(NAMES[1]), Reply(b"<!DOCTYPE html><html></html>", type="text/html"))
-    site.at(place(NAMES[2]), Reply(status=404))
+    site.at(place(NAMES[1]), Wire(b"<!DOCTYPE html><html></html>", type="text/html"))
+    site.at(place(NAMES[2]), Wire(status=404))
     with pytest.raises(BackendError, match=r"2 of 5 files cannot be had, more than 20%, .*The other 3 are kept"):
         run()
     assert len(rows(tmp_path / "out")) == 3
@@ -326,9 +327,9 @@ def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run
 
 
 USELESS = {
-    "gone": Reply(status=404),
-    "page": Reply(b"<!DOCTYPE html><html></html>", type="text/html"),
-    "elsewhere": Reply(status=302, headers=(("Location", "https://evil.example/"),)),
+    "gone": Wire(status=404),
+    "page": Wire(b"<!DOCTYPE html><html></html>", type="text/html"),
+    "elsewhere": Wire(status=302, headers=(("Location", "https://evil.example/"),)),
     "endless": as_xml(b"<bill>" + b" " * 200_000, framed=False),
     "cut": as_xml(b"<bill>", framed=False),
 }
@@ -360,8 +361,8 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
         api.at("/v3/crsreport", as_json({"CRSReports": [{"id": "R1", "version": 2}], "pagination": {"count": 1}}))
         formats = [{"format": "HTML", "url": "https://www.congress.gov/R1.html"}]
         api.at("/v3/crsreport/R1", as_json({"CRSReport": {"version": 2, "formats": formats}}))
-        pages.at("/R1.html", Reply(b"<html><body>A report</body></html>", type="text/html"))
-        mirrors = {"congress-api": api.origin, "congress": pages.origin}
+        pages.at("/R1.html", Wire(b"<html><body>A report</body></html>", type="text/html"))
+        mirrors = {"congress-api": api.url, "congress": pages.url}
         said = []
         request = FetchRequest(endpoints=mirrors, cache=tmp_path / "cache")
         report = fetch("crs_reports", tmp_path / "out", request, said.append, FakeClock())
@@ -405,7 +406,7 @@ PROCESS = "import sys; from runner.commands.fetch import fetch; sys.exit(fetch(s
 
 def process(site: Site, folder: Path, cache: Path, monkeypatch) -> subprocess.Popen[bytes]:
     monkeypatch.setenv(CACHE_VARIABLE, str(cache))
-    arguments = ["--source=bills", f"--to={folder}", "--rate=40", f"--endpoint=govinfo={site.origin}"]
+    arguments = ["--source=bills", f"--to={folder}", "--rate=40", f"--endpoint=govinfo={site.url}"]
     return subprocess.Popen([sys.executable, "-c", PROCESS, *arguments], cwd=CHECKOUT, stderr=subprocess.DEVNULL)
 
 
@@ -483,7 +484,7 @@ def test_one_changed_word_is_a_changed_document(run, site):
 
 
 def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_name(run, site):
-    site.at(again_place(NAMES[0]), Reply(status=404))
+    site.at(again_place(NAMES[0]), Wire(status=404))
     site.at(again_place(NAMES[1]), as_xml(b"<bill><unclosed></bill>"))
     site.at(again_place(NAMES[2]), as_xml(content(NAMES[3])))
     wanted = digests(*NAMES[:3]) | {"no-bill": "0" * 64}
@@ -526,7 +527,7 @@ def test_a_file_set_aside_goes_once_the_right_one_is_there(run, site, tmp_path):
 
 def test_differences_are_forgotten_once_there_are_none(run, site, tmp_path):
     wanted = digests(*NAMES[:2])
-    site.at(again_place(NAMES[0]), Reply(status=404), as_xml(content(NAMES[0])))
+    site.at(again_place(NAMES[0]), Wire(status=404), as_xml(content(NAMES[0])))
     assert run(documents=wanted).missing
     assert (tmp_path / "out" / "differences.jsonl").exists()
     assert not run(documents=wanted).missing
@@ -539,7 +540,7 @@ def test_differences_are_forgotten_once_there_are_none(run, site, tmp_path):
 @pytest.fixture(name="command")
 def _command(site, tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    common = (f"--to={tmp_path / 'out'}", "--rate=40", f"--endpoint=govinfo={site.origin}")
+    common = (f"--to={tmp_path / 'out'}", "--rate=40", f"--endpoint=govinfo={site.url}")
     return lambda *arguments: called(fetch_command.fetch, *common, *arguments)
 
 
@@ -628,11 +629,11 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
             as_json(page | {"nextPage": f"https://api.govinfo.gov/next?api_key={KEY}&offsetMark=2"}, headers=tag),
         )
         other = f"{published[:-2]}21"
-        api.at(other, Reply(status=302, headers=(("Location", f"https://{KEY}@evil.example/{KEY}?{KEY}"),)))
+        api.at(other, Wire(status=302, headers=(("Location", f"https://{KEY}@evil.example/{KEY}?{KEY}"),)))
         api.at("/next", as_json(page | {"packages": [{"packageId": "CHRG-118hhrg2"}], "nextPage": None}, headers=tag))
         for name in ("CHRG-118hhrg1", "CHRG-118hhrg2"):
             site.at(f"/content/pkg/{name}/html/{name}.htm", as_htm("A HEARING"))
-        arguments = [f"--endpoint=govinfo-api={api.origin}", f"--endpoint=govinfo={site.origin}", "--until=2026-11-22"]
+        arguments = [f"--endpoint=govinfo-api={api.url}", f"--endpoint=govinfo={site.url}", "--until=2026-11-22"]
         common = ["--source=hearing_transcripts", f"--to={tmp_path / 'out'}", "--rate=40"]
         assert called(fetch_command.fetch, *common, *arguments) == (0, "")
         elsewhere = [*common[:1], f"--to={tmp_path / 'other'}", *arguments]

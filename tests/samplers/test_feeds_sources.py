@@ -20,7 +20,8 @@ from samplers.feeds.govinfo_content import bill_item, granule_item, law_item, pr
 from samplers.feeds.olrc import unzipped
 from samplers.feeds.registry import feed_of, source_feeds
 from samplers.feeds.request import FetchRequest, Item
-from tests.support.feed_server import FakeClock, Reply, Site, as_json, as_zip, bulk_listing, served
+from tests.support.feed_server import FakeClock, Site, as_zip, bulk_listing
+from tests.support.loopback import Wire, as_json, served
 
 KEYS = ("PER_SOURCE_EVAL_GOVINFO_KEY", "PER_SOURCE_EVAL_CONGRESS_KEY")
 
@@ -42,7 +43,7 @@ def _drawing(tmp_path, clock, monkeypatch):
             self.said = []
 
         def client(self, endpoint):
-            return Client(Endpoints({endpoint: self.site.origin}), 1000.0, tmp_path / "cache", clock, print)
+            return Client(Endpoints({endpoint: self.site.url}), 1000.0, tmp_path / "cache", clock, print)
 
         def draw(self, source, endpoint, **fields):
             request = FetchRequest(**fields)
@@ -477,7 +478,7 @@ def release_page(*titles, point=POINT):
         for title in ("All", *titles)
     )
     head = f'<h3 class="releasepointinformation">Public Law {point} (01/23/2026)</h3>'
-    return Reply(f"<!DOCTYPE html><html><body>{head}{links}</body></html>".encode(), type="text/html")
+    return Wire(f"<!DOCTYPE html><html><body>{head}{links}</body></html>".encode(), type="text/html")
 
 
 def test_titles_of_the_code_are_drawn_at_the_current_release_point(drawing):
@@ -490,7 +491,7 @@ def test_titles_of_the_code_are_drawn_at_the_current_release_point(drawing):
 
 
 def test_a_page_without_a_release_point_ends_the_run(drawing):
-    page = Reply(b"<!DOCTYPE html><html><body>Down for maintenance</body></html>", type="text/html")
+    page = Wire(b"<!DOCTYPE html><html><body>Down for maintenance</body></html>", type="text/html")
     drawing.site.at("/download/download.shtml", page)
     with pytest.raises(BackendError, match="names 0 release points"):
         drawing.draw("us_code", "olrc")

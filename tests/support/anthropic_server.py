@@ -3,17 +3,16 @@
 import itertools
 import json
 import re
-import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from runner.judge.models.requests import Ask
+from tests.support.loopback import Loopback, Request, Wire, as_json, served
+
+__all__ = ["Wire", "as_json", "served"]
 
 KEY = "sk-ant-planted-KEY_0123456789"
 MODEL = "claude-sonnet-4-6"
@@ -41,22 +40,6 @@ def asks(count, text="harbor dues"):
 COLD = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-6")
 KNOWN_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking", "temperature"}
 UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
-
-
-@dataclass(frozen=True)
-class Wire:
-    """An answer to an HTTP request. `cut` sends so many bytes of the body and resets; `hold` waits first."""
-
-    body: bytes = b""
-    status: int = 200
-    type: str = "application/json"
-    headers: tuple[tuple[str, str], ...] = ()
-    cut: int | None = None
-    hold: threading.Event | None = None
-
-
-def as_json(value: object, status: int = 200, **more: object) -> Wire:
-    return Wire(json.dumps(value).encode(), status, **more)
 
 
 def api_error(status: int, kind: str, message: str, **more: object) -> Wire:
@@ -165,15 +148,7 @@ Fault = Wire | Tamper | str | None
 
 
 @dataclass
-class Request:
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: dict[str, object]
-
-
-@dataclass
-class Scripted:
+class Scripted(Loopback):
     """Faults, taken one a request: by the order of arrival, by a word of the user's text, or for ever by a word."""
 
     grade: Callable[[str], dict[str, object]]
@@ -184,13 +159,8 @@ class Scripted:
     lock: threading.Lock = field(default_factory=threading.Lock)
     answering: Callable[[Request], None] = lambda request: None
     """Called when an answer is about to be sent."""
-    port: int = 0
     asked: list[str] = field(default_factory=list)
     """The user's text of every request for an answer, batched ones included."""
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     def sent(self, word: str) -> int:
         """How many asks with the word arrived."""
@@ -207,6 +177,14 @@ class Scripted:
         return next((fault for word, fault in self.always.items() if word in user), None)
 
     def answer(self, request: Request) -> Wire:
+        with self.lock:
+            self.requests.append(request)
+        wire = self.right(request)
+        self.answering(request)
+        return wire
+
+    def right(self, request: Request) -> Wire:
+        """The answer of a server that keeps to its script."""
         raise NotImplementedError
 
 
@@ -226,7 +204,7 @@ class AnthropicServer(Scripted):
     seen_systems: set[str] = field(default_factory=set)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def answer(self, request: Request) -> Wire:
+    def right(self, request: Request) -> Wire:
         if not re.fullmatch(r"Bearer \S+", request.headers.get("authorization", "")):
             return api_error(401, "authentication_error", "x-api-key header is required")
         path, version = urlsplit(request.path).path, request.headers.get("anthropic-version")
@@ -378,69 +356,6 @@ def objection(body: dict, version: str) -> str:
 def _user(body: dict) -> str:
     content = body["messages"][0]["content"]
     return content if isinstance(content, str) else "".join(block["text"] for block in content)
-
-
-@contextmanager
-def served(server: Scripted) -> Iterator[Scripted]:
-    """The server on a port of its own while the block runs."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each reply waits 40 ms for an acknowledgement
-
-        def do_GET(self) -> None:
-            self._serve("GET", {})
-
-        def do_POST(self) -> None:
-            self._serve("POST", json.loads(self.rfile.read(int(self.headers["content-length"]))))
-
-        def _serve(self, method: str, body: dict) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Request(method, self.path, headers, body)
-            with server.lock:
-                server.requests.append(request)
-            try:
-                answer = server.answer(request)
-                server.answering(request)
-                _write(self, answer)
-            except OSError:
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            pass  # clients that hang up are part of the play
-
-    http = Quiet(("127.0.0.1", 0), Handler)
-    server.port = http.server_address[1]
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-
-
-def _write(handler: BaseHTTPRequestHandler, wire: Wire) -> None:
-    if wire.hold:
-        wire.hold.wait(30)
-    handler.send_response(wire.status)
-    for name, value in wire.headers:
-        handler.send_header(name, value)
-    handler.send_header("Content-Type", wire.type)
-    handler.send_header("Content-Length", str(len(wire.body)))
-    handler.end_headers()
-    handler.wfile.write(wire.body if wire.cut is None else wire.body[: wire.cut])
-    handler.wfile.flush()
-    if wire.cut is not None:
-        # An abortive close: the client meets a reset, not an end.
-        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        handler.connection.close()
-        handler.close_connection = True
 
 
 def echoing(wire: Wire, word: str) -> Wire:

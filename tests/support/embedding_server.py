@@ -1,15 +1,10 @@
 """A loopback server of embeddings, OpenAI's API and TEI's, that can be told to fail in every way that servers do."""
 
 import hashlib
-import json
-import socket
-import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -17,6 +12,7 @@ from tokenizers import Tokenizer
 from runner.embed.probe import PARAPHRASES
 from runner.embed.weights import tokenizer_folder
 from runner.eval_set import catalog
+from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 
 MINILM = catalog.encoder("minilm-l6-v2")
 DIM = 384
@@ -47,63 +43,48 @@ def toy_rows(texts: Sequence[str], limit: int = 512, prompt: str = "") -> np.nda
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """One answer. `cut` sends so many bytes of the body and resets the connection; `chunked` declares no length."""
-
-    body: bytes = b""
-    status: int = 200
-    type: str = "application/json"
-    headers: tuple[tuple[str, str], ...] = ()
-    cut: int | None = None
-    hold: threading.Event | None = None
-    """Nothing is sent before it is set."""
-
-
-def as_json(value: object, status: int = 200, **more: object) -> Reply:
-    return Reply(json.dumps(value).encode(), status, **more)
-
-
 @dataclass
-class Request:
+class Asked:
     path: str
     headers: dict[str, str]
     texts: list[str]
     body: dict[str, object]
 
 
-Tamper = Callable[["Server", Request], Reply]
+Tamper = Callable[["Server", Asked], Wire]
 
 
 @dataclass
-class Server:
+class Server(Loopback):
     """`faults` are taken one a POST, None for a right answer; then all answers are right. `info` is TEI's page."""
 
-    port: int = 0
     rows: Callable[[Sequence[str]], np.ndarray] = toy_rows
-    faults: list[Reply | Tamper | None] = field(default_factory=list)
-    poison: dict[str, Reply] = field(default_factory=dict)
+    faults: list[Wire | Tamper | None] = field(default_factory=list)
+    poison: dict[str, Wire] = field(default_factory=dict)
     """Replies to every request with a text that holds the word."""
-    info: Reply | None = None
+    info: Wire | None = None
     paths: tuple[str, ...] = ("/v1/embeddings", "/embed")
     model: str = MINILM.hub_id
-    log: list[Request] = field(default_factory=list)
+    log: list[Asked] = field(default_factory=list)
     gets: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def texts(self) -> list[str]:
         """Every text received, in order."""
         return [text for request in self.log for text in request.texts]
 
-    def right(self, request: Request) -> Reply:
-        return self.answer(request, self.rows(request.texts).tolist())
+    def answer(self, request: Request) -> Wire:
+        if request.method == "GET":
+            self.gets.append(request.path)
+            return (self.info if request.path.endswith("/info") else None) or NOTHING_HERE
+        body = request.body
+        return self.reply(Asked(request.path, request.headers, body.get("inputs") or body["input"], body))
 
-    def answer(self, request: Request, rows: object) -> Reply:
+    def right(self, request: Asked) -> Wire:
+        return self.with_rows(request, self.rows(request.texts).tolist())
+
+    def with_rows(self, request: Asked, rows: object) -> Wire:
         """An answer with these rows, in the shape that the path has."""
         n_tokens = sum(len(encoding.ids) for encoding in tokenizer().encode_batch(request.texts))
         if request.path.endswith("/embed"):
@@ -112,12 +93,12 @@ class Server:
         usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
         return as_json({"object": "list", "data": data, "model": self.model, "usage": usage})
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Asked) -> Wire:
         with self.lock:
             self.log.append(request)
             fault = self.faults.pop(0) if self.faults else None
         if request.path not in self.paths:
-            return Reply(b"<!DOCTYPE html><html>Not here</html>", 404, "text/html")
+            return NOTHING_HERE
         for word, reply in self.poison.items():
             if any(word in text for text in request.texts):
                 return reply
@@ -126,7 +107,7 @@ class Server:
         return fault(self, request) if callable(fault) else fault
 
 
-def tei_info(**more: object) -> Reply:
+def tei_info(**more: object) -> Wire:
     """What TEI's /info says of the catalogued MiniLM."""
     info = {
         "model_id": MINILM.hub_id,
@@ -141,65 +122,3 @@ def tei_info(**more: object) -> Reply:
         "version": "1.8.2",
     }
     return as_json(info | more)
-
-
-@contextmanager
-def served(server: Server) -> Iterator[Server]:
-    """The server on a port of its own while the block runs."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each reply waits 40 ms for an acknowledgement
-
-        def do_GET(self) -> None:
-            server.gets.append(self.path)
-            known = server.info if self.path.endswith("/info") else None
-            self._send(known or Reply(b"<html>nothing</html>", 404, "text/html"))
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            texts = body["inputs"] if "inputs" in body else body["input"]
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            self._send(server.reply(Request(self.path, headers, texts, body)))
-
-        def _send(self, reply: Reply) -> None:
-            try:
-                _write(self, reply)
-            except OSError:
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            pass  # clients that hang up are part of the play
-
-    http = Quiet(("127.0.0.1", 0), Handler)
-    server.port = http.server_address[1]
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-
-
-def _write(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
-    if reply.hold:
-        reply.hold.wait(30)
-    handler.send_response(reply.status)
-    for name, value in reply.headers:
-        handler.send_header(name, value)
-    handler.send_header("Content-Type", reply.type)
-    handler.send_header("Content-Length", str(len(reply.body)))
-    handler.end_headers()
-    handler.wfile.write(reply.body if reply.cut is None else reply.body[: reply.cut])
-    handler.wfile.flush()
-    if reply.cut is not None:
-        # An abortive close: the client meets a reset, not an end.
-        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        handler.connection.close()
-        handler.close_connection = True

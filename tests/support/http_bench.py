@@ -10,8 +10,9 @@ from runner.embed.encoder import Batch
 from runner.embed.over_http.dialects import KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.weights import tokenizer_folder
-from tests.support.embedding_server import MINILM, Server, served, toy_rows
+from tests.support.embedding_server import MINILM, Server, toy_rows
 from tests.support.fake_encoder import TEXTS
+from tests.support.loopback import served
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 LONG = " ".join(f"word{n} unaffable" for n in range(400))
@@ -52,6 +53,6 @@ def rows_of(change):
 
     def fault(server, request):
         rows = toy_rows(request.texts).tolist()
-        return server.answer(request, change(rows))
+        return server.with_rows(request, change(rows))
 
     return fault

@@ -4,17 +4,15 @@ By itself, `python -m tests.support.hub_server HUB_ID REVISION FOLDER ...` print
 """
 
 import hashlib
-import json
-import shutil
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 from urllib.parse import unquote, urlsplit
+
+from tests.support.loopback import Loopback, Request, Wire, as_json, served
 
 Models = Mapping[tuple[str, str], Path]
 
@@ -30,107 +28,47 @@ def packaged_minilm() -> dict[tuple[str, str], Path]:
     return {(spec.hub_id, spec.revision): verified_folder(spec)}
 
 
-class HubServer:
+class HubServer(Loopback, ExitStack):
     """Serves the files of each model at its one revision; anything else is not found. A context."""
 
-    def __init__(self, models: Models, port: int = 0) -> None:
+    def __init__(self, models: Models) -> None:
+        super().__init__()
         self.models = dict(models)
         self.requests: list[tuple[str, str]] = []
         """(method, path) in order of arrival."""
         self.authorizations: list[str] = []
         """What clients sent as Authorization, in order; clients without one leave nothing."""
-        self.refused = False
-        """Answers 401 to everything, as a gated model does to a wrong token."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self.enter_context(served(self))
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+    def downloads(self) -> list[str]:
+        """Paths of the files that were fetched."""
+        return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def found(self, path: str) -> tuple[str, Any] | None:
-        """What a path leads to: ("json", value), or ("file", (path, revision)); None for nothing."""
+    def answer(self, request: Request) -> Wire:
+        path = unquote(urlsplit(request.path).path)
+        self.requests.append((request.method, path))
+        if "authorization" in request.headers:
+            self.authorizations.append(request.headers["authorization"])
         for (hub_id, revision), folder in self.models.items():
             info, tree = f"/api/models/{hub_id}/revision/{revision}", f"/api/models/{hub_id}/tree/{revision}"
             if path in (info, f"/api/models/{hub_id}"):
-                return "json", _info(hub_id, revision, folder)
+                return as_json(_info(hub_id, revision, folder))
             if path == tree or path.startswith(f"{tree}/"):
-                return "json", [_entry(folder, name) for name in _names(folder)]
+                return as_json([_entry(folder, name) for name in _names(folder)])
             files = f"/{hub_id}/resolve/{revision}/"
             if path.startswith(files) and path.removeprefix(files) in _names(folder):
-                return "file", (folder / path.removeprefix(files), revision)
-        return None
+                return _file(folder / path.removeprefix(files), revision, request.headers.get("range", ""))
+        return as_json({"error": "not found"}, 404, headers=(("X-Error-Code", _missing(self, path)),))
 
 
-def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_HEAD(self) -> None:  # the base class's name
-            self._answer(with_body=False)
-
-        def do_GET(self) -> None:  # the base class's name
-            self._answer(with_body=True)
-
-        def _answer(self, *, with_body: bool) -> None:
-            path = unquote(urlsplit(self.path).path)
-            hub.requests.append((self.command, path))
-            if "Authorization" in self.headers:
-                hub.authorizations.append(self.headers["Authorization"])
-            found = hub.found(path)
-            if hub.refused:
-                self._json(401, {"error": "Invalid credentials"}, "GatedRepo", with_body=with_body)
-            elif found is None:
-                self._json(404, {"error": "not found"}, _missing(hub, path), with_body=with_body)
-            elif found[0] == "json":
-                self._json(200, found[1], "", with_body=with_body)
-            else:
-                self._file(*found[1], with_body=with_body)
-
-        def _json(self, status: int, value: object, error: str, *, with_body: bool) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            if error:
-                self.send_header("X-Error-Code", error)
-            self.end_headers()
-            if with_body:
-                self.wfile.write(body)
-
-        def _file(self, file: Path, revision: str, *, with_body: bool) -> None:
-            size, start = file.stat().st_size, 0
-            if asked := self.headers.get("Range", ""):
-                start = int(asked.removeprefix("bytes=").partition("-")[0])
-            self.send_response(206 if asked else 200)
-            if asked:
-                self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
-            self.send_header("Content-Length", str(size - start))
-            self.send_header("ETag", f'"{_git_id(file)}"')
-            self.send_header("X-Repo-Commit", revision)
-            self.send_header("Accept-Ranges", "bytes")
-            self.end_headers()
-            if with_body:
-                with file.open("rb") as stream:
-                    stream.seek(start)
-                    shutil.copyfileobj(stream, self.wfile)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
-            """Tests read `requests`."""
-
-    return Handler
+def _file(file: Path, revision: str, asked: str) -> Wire:
+    """A file, or what is left of it from the byte that is asked for."""
+    data, headers = file.read_bytes(), [("ETag", f'"{_git_id(file)}"'), ("X-Repo-Commit", revision)]
+    start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
+    if asked:
+        headers.append(("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}"))
+    return Wire(data[start:], 206 if asked else 200, "", (*headers, ("Accept-Ranges", "bytes")))
 
 
 def _missing(hub: HubServer, path: str) -> str:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.support.anthropic_server import Request, Scripted, Wire, as_json
+from tests.support.anthropic_server import Scripted
+from tests.support.loopback import NOTHING_HERE, Request, Wire, as_json
 
 Answer = dict[str, object]
 
@@ -65,18 +66,18 @@ class ChatServer(Scripted):
 
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def answer(self, request: Request) -> Wire:
+    def right(self, request: Request) -> Wire:
         if (request.method, request.path) != ("POST", "/v1/chat/completions"):
-            return Wire(b"<!DOCTYPE html><html>Not here</html>", 404, "text/html")
+            return NOTHING_HERE
         body = request.body
         user = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
         fault = self.fault(user, in_order=True)
         if isinstance(fault, Wire):
             return fault
-        right = self._right(body["model"], user)
+        right = self._whole(body["model"], user)
         return as_json(fault(right) if callable(fault) else right)
 
-    def _right(self, model: str, user: str) -> Answer:
+    def _whole(self, model: str, user: str) -> Answer:
         message = {"role": "assistant", "content": json.dumps(self.grade(user)), "refusal": None}
         return {
             "id": f"chatcmpl-{next(self._numbers)}",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Response, Service, Unusable, plain_address
+from runner.base.http_client import Response, Service, Unusable, parsed, plain_address
 
 Api = Literal["openai", "tei"]
 
@@ -98,25 +98,6 @@ def embeddings(api: Api, answer: Response, n_texts: int) -> Embeddings:
         str(told.get("model") or ""),
         read if isinstance(read, int) else None,
     )
-
-
-def parsed(body: bytes) -> JSON:
-    """What a body holds; Unusable for what is not JSON, NaN and Infinity included."""
-    try:
-        return json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, _NotFinite):
-            raise Unusable(str(error)) from error
-        page = body.lstrip()[:1] == b"<"
-        raise Unusable(f"the answer is not JSON{' but a page of HTML or XML' if page else ''}") from error
-
-
-class _NotFinite(ValueError):
-    pass
-
-
-def _refuse_constant(constant: str) -> JSON:
-    raise _NotFinite(f"the answer holds {constant}")
 
 
 def _in_order(data: Sequence[JSON], n_texts: int) -> list[JSON]:

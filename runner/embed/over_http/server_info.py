@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.http_client import Response, Unusable
-from runner.embed.over_http.dialects import parsed
+from runner.base.http_client import Response, Unusable, parsed
 from runner.eval_set.catalog import EncoderSpec
 
 TEXTS_PER_REQUEST = 32

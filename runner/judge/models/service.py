@@ -3,12 +3,11 @@
 import json
 import os
 from ipaddress import IPv6Address, ip_address
-from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Unusable, plain_address, without_keys
+from runner.base.http_client import Unusable, parsed, plain_address, without_keys
 
 DEEPEST = 50
 """Lists and objects within one another; no answer needs a tenth of it."""
@@ -19,8 +18,8 @@ def received(text: str) -> JSON:
 
     That is NaN, what overflows to infinity, half a surrogate pair, and what is nested deeper than DEEPEST.
     """
+    value = parsed(text)
     try:
-        value = json.loads(text, parse_constant=_refuse)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise Unusable("the answer is not JSON") from None
@@ -34,10 +33,6 @@ def _is_shallow(value: JSON, levels: int) -> bool:
         return True
     items = value.values() if isinstance(value, dict) else value
     return levels > 0 and all(_is_shallow(item, levels - 1) for item in items)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 ANTHROPIC_KEY = "ANTHROPIC_API_KEY"

@@ -53,19 +53,22 @@ class AnthropicClient:
         import httpx2
 
         self.url = checked_url(url) if url else URL
-        self.secret = _key()
+        self.secret = Secret(KEY_VARIABLE)
+        if not self.secret.value:
+            raise InputError(
+                f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
+            )
         _refuse_headers()
         self._timeout = timeout
         self._patience = patience
+        limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
         http = anthropic.DefaultHttpxClient(
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
-            follow_redirects=False,
-            event_hooks={"response": [self._bound]},
+            timeout=limits, follow_redirects=False, event_hooks={"response": [self._bound]}
         )
         self.sdk = anthropic.Anthropic(
             api_key=self.secret.value,
             base_url=self.url,
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+            timeout=limits,
             max_retries=0,
             default_headers={"Accept-Encoding": "identity"},
             open_telemetry=False,
@@ -146,14 +149,6 @@ def tell_of_end(model: str) -> None:
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     if day := DEPRECATED_MODELS.get(model):
         say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
-
-
-def _key() -> Secret:
-    """The key, without which nothing is asked."""
-    secret = Secret(KEY_VARIABLE)
-    if not secret.value:
-        raise InputError(f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere.")
-    return secret
 
 
 def _refuse_headers() -> None:
