@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Processes that run the tests; each may load the model, 1 GB.
 WORKERS ?= 2
 
-.PHONY: setup demo test check bench simulate mpnet clean
+.PHONY: setup demo test test-all check bench simulate mpnet clean
 
 setup: $(VENV)/.stamp
 
@@ -19,9 +19,13 @@ demo: setup
 	$(BIN)/python bin/per-source-eval.py --source=demo --choose recommended
 
 # Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.
-test: export PYTHONDONTWRITEBYTECODE :=
+test test-all: export PYTHONDONTWRITEBYTECODE :=
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+
+# Everything: the tests marked slow too, and 100 examples of a property in place of 25.
+test-all: check
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=all
 
 check: setup
 	$(BIN)/ruff check .

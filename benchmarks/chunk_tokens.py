@@ -35,7 +35,7 @@ def seconds(work: list[Document], chunk: str) -> float:
     began = time.process_time()
     if chunk:
         for document in work:
-            CHUNKERS[chunk](document)
+            CHUNKERS[chunk].cut(document)
     else:
         encode = encoding().tiktoken.encode_ordinary
         for document in work:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sizes import sized
 
 from chunkers.registry import chunker
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.base.store import Store
 from runner.embed.batches import TextSet, planned
 from runner.embed.embed_chunks import embed
@@ -40,14 +40,14 @@ class TimedEncoder(TransformerEncoder):
 
     seconds = 0.0
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """As its parent's."""
         start = time.process_time()
         counts = super().token_counts(texts, side)
         self.seconds += time.process_time() - start
         return counts
 
-    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
         """As its parent's."""
         start = time.process_time()
         rows = super().encode(texts, side)

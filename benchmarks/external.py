@@ -25,7 +25,7 @@ from sizes import SMALL, sized
 
 from runner.base.canonical import JSON, digest
 from runner.base.errors import BackendError
-from runner.base.records import RUN_DEPTH, Hit, ImportedCell, Query, Run, Side, Span
+from runner.base.records import RUN_DEPTH, Hit, ImportedCell, PromptSide, Query, Run, Span
 from runner.base.store import MANIFEST, Store
 from runner.decide.cell_results import cell_results
 from runner.decide.results import control_results
@@ -41,7 +41,7 @@ from runner.eval_set.version import cache_folder, newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
-from runner.tools.matrix.published import load_published
+from runner.tools.matrix.runs import load_published
 
 N_QUERIES, DEPTH, N_DOCUMENTS = sized((3_000, 1_000, 100_000), (5, 120, 1_000))
 BM25 = ("bm25 x whole_doc", "bm25-plain x whole_doc")
@@ -159,7 +159,7 @@ def scifact_values(folder: Path) -> dict[str, float]:
     collection = read_external(folder)
     by_id = {document.doc_id: document for document in collection.documents}
     readings = [chunk.reading(by_id[chunk.doc_id]) for chunk in chunk_corpus(collection.documents, "whole_doc")]
-    texts: dict[Side, list[str]] = {"document": readings, "query": list(collection.queries.values())}
+    texts: dict[PromptSide, list[str]] = {"document": readings, "query": list(collection.queries.values())}
     cells = [*BM25, *(f"{encoder} x whole_doc" for encoder in ENCODERS if is_kept(encoder, texts))]
     with tempfile.TemporaryDirectory() as scratch:
         version = newest_version("beir", Path(scratch))
@@ -172,7 +172,7 @@ def scifact_values(folder: Path) -> dict[str, float]:
     return {row["cell"]: row["scores"]["ndcg@10"]["mean"] for row in results["cells"]}
 
 
-def is_kept(encoder: str, texts: Mapping[Side, Sequence[str]]) -> bool:
+def is_kept(encoder: str, texts: Mapping[PromptSide, Sequence[str]]) -> bool:
     try:
         for side, given in texts.items():
             embed(KeptVectors(cache_folder(CHECKOUT)), encoder_for(encoder), given, side)

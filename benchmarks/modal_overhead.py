@@ -24,7 +24,7 @@ from no_op_encoder import n_tokens, rows
 from numpy.typing import NDArray
 from sizes import sized
 
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.base.store import Store
 from runner.embed import embed_chunks
 from runner.embed.cost.budget import Meter
@@ -58,11 +58,11 @@ class Here(InProcessEncoder):
         """Its name."""
         return {"encoder": self.spec.name, "backend": {"name": "local"}}
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """As the containers count."""
         return np.array([n_tokens(text) for text in texts])
 
-    def encode(self, texts: Sequence[str], side: Side) -> Matrix:
+    def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
         """The rows of the containers."""
         return np.frombuffer(rows(len(texts), self.spec.dim)[0], "<f4").reshape(-1, self.spec.dim)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sizes import sized
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.score.bootstrap import bootstrap_counts, mean_intervals
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
@@ -93,13 +93,10 @@ def covers(interval: Interval, mean: float) -> bool:
 def confirmed(tests: Sequence[PairedTest], guards: Sequence[NonInferiority], *, skew: bool = True) -> list[bool]:
     """Which cells are, with the null gate and Judged@10 taken as passed; without `skew`, by max-T alone."""
     return [
-        not shortfalls(
-            test.mean,
-            test.p_adjusted,
-            test.p_skew if skew else test.p_adjusted,
-            guard.state,
-            "pass",
-            1.0,
+        not unmet_criteria(
+            CellFigures(
+                test.mean, 0.0, test.p_adjusted, test.p_skew if skew else test.p_adjusted, guard.state, "pass", 1.0
+            ),
             RULE,
             ALPHA,
         )

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from sizes import sized
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.other_judges import judge_shortfalls, under_judge, under_other_judges
+from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
 from runner.eval_set.shapes.judges import CellUnderJudge, NoiseResult, PoweredCell
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.by_cell import favours
@@ -87,7 +87,7 @@ def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qr
 
 
 def significant(row: CellUnderJudge) -> bool:
-    return row.gain >= 0.02 and shown(row.p_adjusted) <= ALPHA and shown(row.p_skew) <= ALPHA
+    return row.gain >= 0.02 and round4(row.p_adjusted) <= ALPHA and round4(row.p_skew) <= ALPHA
 
 
 def labels_of(comparison: Comparison, doubles: Sequence[Double]) -> list[Label]:
@@ -108,7 +108,7 @@ def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[
         "two-level": (noise, [], {}),
         "all three": (noise, others, favoured),
     }
-    return {name: any(not judge_shortfalls(cell, *given, ALPHA) for cell in confirmed) for name, given in asked.items()}
+    return {name: any(not judge_blockers(cell, *given, ALPHA) for cell in confirmed) for name, given in asked.items()}
 
 
 def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:

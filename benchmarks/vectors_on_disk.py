@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sizes import sized
 
 from runner.base.canonical import JSON
-from runner.base.records import Side, Vectors
+from runner.base.records import PromptSide, Vectors
 from runner.base.store import Store
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import InProcessEncoder
@@ -48,11 +48,11 @@ class HashEncoder(InProcessEncoder):
         """A name is all there is."""
         return {"name": "hash"}
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Words."""
         return np.array([1 + text.count(" ") for text in texts], np.int64)
 
-    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
         """Unit rows."""
         rows = np.empty((len(texts), DIM), np.float32)
         for row, text in zip(rows, texts, strict=True):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from chunkers.fixed_token import fixed_token_256_25, fixed_token_512_50, fixed_token_1024_100
 from chunkers.recursive import recursive_v1
@@ -22,35 +23,28 @@ from runner.base.records import Chunk, Document
 Chunker = Callable[[Document], list[Chunk]]
 """Chunks in text order, indices from 0; together they cover every character that is not white space."""
 
-CHUNKERS: dict[str, Chunker] = {
-    "fixed_token_256_25": fixed_token_256_25,
-    "fixed_token_512_50": fixed_token_512_50,
-    "fixed_token_1024_100": fixed_token_1024_100,
-    "markdown_header_v1": markdown_header_v1,
-    "recursive_v1": recursive_v1,
-    "section_aware_bills_v1": section_aware_bills_v1,
-    "section_aware_committee_v1": section_aware_committee_v1,
-    "section_aware_fr_v1": section_aware_fr_v1,
-    "speaker_exchange_v1": speaker_exchange_v1,
-    "speaker_turn_v1": speaker_turn_v1,
-    "usc_uslm_section_v1": usc_uslm_section_v1,
-    "whole_doc": whole_doc,
-}
 
-LIMITS: dict[str, int] = {
-    "fixed_token_256_25": 256,
-    "fixed_token_512_50": 512,
-    "fixed_token_1024_100": 1024,
-    "markdown_header_v1": 512,
-    "recursive_v1": 512,
-    "section_aware_bills_v1": 512,
-    "section_aware_committee_v1": 512,
-    "section_aware_fr_v1": 512,
-    "speaker_exchange_v1": 2048,
-    "speaker_turn_v1": 2048,
-    "usc_uslm_section_v1": 512,
+class Row(NamedTuple):
+    """A chunker and the most tokens that a chunk of it has, context included; 0 for no limit."""
+
+    cut: Chunker
+    limit: int
+
+
+CHUNKERS: dict[str, Row] = {
+    "fixed_token_256_25": Row(fixed_token_256_25, limit=256),
+    "fixed_token_512_50": Row(fixed_token_512_50, limit=512),
+    "fixed_token_1024_100": Row(fixed_token_1024_100, limit=1024),
+    "markdown_header_v1": Row(markdown_header_v1, limit=512),
+    "recursive_v1": Row(recursive_v1, limit=512),
+    "section_aware_bills_v1": Row(section_aware_bills_v1, limit=512),
+    "section_aware_committee_v1": Row(section_aware_committee_v1, limit=512),
+    "section_aware_fr_v1": Row(section_aware_fr_v1, limit=512),
+    "speaker_exchange_v1": Row(speaker_exchange_v1, limit=2048),
+    "speaker_turn_v1": Row(speaker_turn_v1, limit=2048),
+    "usc_uslm_section_v1": Row(usc_uslm_section_v1, limit=512),
+    "whole_doc": Row(whole_doc, limit=0),
 }
-"""The most tokens of a chunk, context included; a chunker that is not here has no limit."""
 
 BARE = "-bare"
 """Suffix for the same boundaries without context, to measure what context adds."""
@@ -63,12 +57,13 @@ def chunker(name: str) -> Chunker:
         near = get_close_matches(base, CHUNKERS, n=1)
         hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
         raise InputError(f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}.")
-    return CHUNKERS[base] if name == base else _without_context(CHUNKERS[base])
+    cut = CHUNKERS[base].cut
+    return cut if name == base else _without_context(cut)
 
 
 def limit_of(name: str) -> int:
     """The most tokens of a chunk by that chunker, with or without "-bare"; 0 for no limit."""
-    return LIMITS.get(name.removesuffix(BARE), 0)
+    return CHUNKERS[name.removesuffix(BARE)].limit
 
 
 def _without_context(with_context: Chunker) -> Chunker:

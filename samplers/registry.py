@@ -1,28 +1,335 @@
-"""The sources that can be sampled, by the name of the module that reads them."""
+"""The sources: one row each, with all that the tool knows of it before it runs."""
 
 from collections.abc import Mapping
 from importlib import import_module
 
+from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec
+from samplers.source import QueryKind as Kind
 from samplers.source_format import SourceFormat
 
-SAMPLERS: Mapping[str, str] = {
-    "bills": "samplers.sources.bills.sample_bills",
-    "us_code": "samplers.sources.sample_us_code",
-    "public_laws": "samplers.sources.sample_public_laws",
-    "federal_register": "samplers.sources.federal_register.sample_federal_register",
-    "ecfr_and_cfr": "samplers.sources.cfr.sample_ecfr_and_cfr",
-    "hearing_transcripts": "samplers.sources.hearings.sample_hearing_transcripts",
-    "congressional_record": "samplers.sources.congressional_record.sample_congressional_record",
-    "committee_reports": "samplers.sources.committee_reports.sample_committee_reports",
-    "crs_reports": "samplers.sources.crs.sample_crs_reports",
-    "gao_reports": "samplers.sources.sample_gao_reports",
-    "cbo_cost_estimates": "samplers.sources.sample_cbo_cost_estimates",
-    "statements_of_administration_policy": "samplers.sources.statements.sample_statements_of_administration_policy",
-}
-"""Reader name -> module; each has a `FORMAT`. Modules are imported when a file is read, not with the command line."""
+PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
+EXTERNAL_BASELINE = "bm25 x whole_doc"
+"""What published figures of public collections are compared with."""
+
+_OF_BILLS = (
+    Kind("topic", 5, "every bill that does something about a subject", "grants to towns that replace lead pipes"),
+    Kind("paraphrase", 4, "a bill known from the news, not by its terms", "stop stores from selling my shopping list"),
+    Kind("citation", 4, "a bill by number and Congress, or what amends a cited section", "H.R. 9999, 131st Congress"),
+    Kind("authority", 3, "who would get a power or a duty", "Who would have to approve a dam on tribal land?"),
+    Kind("amount", 2, "what is authorised, capped or raised", "how much a year for rural bus lines, and until when"),
+    Kind("deadline", 1, "when something begins, ends or is due", "When would the ban on plastic floats begin?"),
+    Kind("quote", 1, "a phrase of a preamble", 'which resolution speaks of "the patient craft of peace"'),
+)
+
+_ROWS = (
+    SourceSpec(
+        name="crs_reports",
+        trigger_order=1,
+        structural_chunker="markdown_header_v1",
+        policy="baseline",
+        imported=ImportedDecision(
+            1,
+            "mxbai-large-v1 x fixed_token_512_50",
+            0.6911,
+            "an earlier ablation over CRS reports, whose artefacts are not in this repository",
+        ),
+        note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
+        format="samplers.sources.crs.reader",
+        known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ",)),
+        feeds=FeedRows(
+            {"api": FeedRow("samplers.feeds.congress_gov:draw_reports", ("since", "until"))},
+            "samplers.feeds.congress_gov:locate_reports",
+        ),
+        queries=(
+            Kind("topic", 7, "background on a policy question", "options for paying for harbor dredging"),
+            Kind(
+                "paraphrase",
+                4,
+                "the same as a constituent would ask it",
+                "why can't the state just lower the water bill",
+            ),
+            Kind("comparison", 3, "how proposals or programmes differ", "how the two ferry subsidy bills differ"),
+            Kind(
+                "authority", 3, "what Congress or an agency may do", "Can Congress cut off funds for a signed treaty?"
+            ),
+            Kind("amount", 2, "spending or numbers over time", "spending on forest roads over the last decade"),
+            Kind("citation", 1, "a report by number or title", "R99999, lighthouse preservation"),
+        ),
+    ),
+    SourceSpec(
+        name="federal_register",
+        trigger_order=2,
+        structural_chunker="section_aware_fr_v1",
+        format="samplers.sources.federal_register.reader",
+        known_by=KnownBy(
+            roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
+        ),
+        feeds=FeedRows(
+            {
+                "documents": FeedRow("samplers.feeds.federal_register:draw_documents", ("since", "until")),
+                "issues": FeedRow("samplers.feeds.govinfo_bulk:ISSUES.draw", ("since", "until")),
+            },
+            "samplers.feeds.federal_register:locate_documents",
+        ),
+        queries=(
+            Kind("topic", 4, "rules on a subject", "proposed limits on noise from delivery drones"),
+            Kind("citation", 5, "a docket, a RIN, a part of the CFR that changed", "amendments to 99 CFR part 12"),
+            Kind(
+                "deadline", 4, "when comments are due or a rule takes effect", "When are comments on the eel quota due?"
+            ),
+            Kind(
+                "paraphrase",
+                3,
+                "a rule as those who must obey it say it",
+                "new paperwork for shops that mend hearing aids",
+            ),
+            Kind("authority", 2, "by what power an agency acts", "By which statute are buoy lights limited?"),
+            Kind("amount", 2, "a fee, a threshold, an estimated burden", "price of a tug inspection from next year"),
+        ),
+    ),
+    SourceSpec(
+        name="bills",
+        trigger_order=3,
+        structural_chunker="section_aware_bills_v1",
+        format="samplers.sources.bills.reader",
+        known_by=KnownBy(
+            roots=("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"),
+            identifiers=("bill",),
+            lines=("^- Origin chamber: ",),
+        ),
+        feeds=FeedRows(
+            {"bulk": FeedRow("samplers.feeds.govinfo_bulk:BILLS.draw", ("congress",))},
+            "samplers.feeds.govinfo_content:locate_bills",
+        ),
+        queries=_OF_BILLS,
+    ),
+    SourceSpec(
+        name="us_code",
+        trigger_order=4,
+        structural_chunker="usc_uslm_section_v1",
+        citation_heavy=True,
+        format="samplers.sources.us_code",
+        known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
+        feeds=FeedRows(
+            {"release-point": FeedRow("samplers.feeds.olrc:draw_titles")}, "samplers.feeds.olrc:locate_titles"
+        ),
+        queries=(
+            Kind("citation", 7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
+            Kind("definition", 3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
+            Kind("authority", 3, "who holds a power, and its limits", "Who can waive the fee for a grazing permit?"),
+            Kind("paraphrase", 3, "a rule that a layman has met", "can my boss make me pay for a lost uniform"),
+            Kind("topic", 2, "the provisions on a subject", "penalties for false weather reports"),
+            Kind("amount", 1, "a fine, a rate, a threshold", "largest fine for fishing in a closed season"),
+            Kind("deadline", 1, "a period that the law sets", "How long must a lender keep loan records?"),
+        ),
+    ),
+    SourceSpec(
+        name="public_laws",
+        trigger_order=5,
+        structural_chunker="usc_uslm_section_v1",
+        citation_heavy=True,
+        reuses="us_code",
+        format="samplers.sources.public_laws",
+        known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
+        feeds=FeedRows(
+            {"bulk": FeedRow("samplers.feeds.govinfo_bulk:LAWS.draw", ("congress",))},
+            "samplers.feeds.govinfo_content:locate_laws",
+        ),
+        queries=(
+            Kind("citation", 7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
+            Kind(
+                "topic", 4, "what was enacted on a subject", "disaster aid for orchards enacted after the spring frost"
+            ),
+            Kind("amount", 3, "what was appropriated or authorised", "money given to repair lighthouses, by year"),
+            Kind("authority", 2, "what an office was directed to do", "Which office was told to map abandoned wells?"),
+            Kind("deadline", 2, "when a provision took effect or lapses", "When does the pilot for night clinics end?"),
+            Kind("paraphrase", 2, "an enacted rule in plain words", "the law that stopped surprise ferry charges"),
+        ),
+    ),
+    SourceSpec(
+        name="hearing_transcripts",
+        trigger_order=6,
+        structural_chunker="speaker_turn_v1",
+        format="samplers.sources.hearings.reader",
+        known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d",)),
+        feeds=FeedRows(
+            {"api": FeedRow("samplers.feeds.govinfo_api:HEARINGS.draw", ("since", "until", "congress"))},
+            "samplers.feeds.govinfo_content:locate_prints",
+        ),
+        queries=(
+            Kind("attribution", 6, "what a witness or member said", "what the pilots' witness said of night work"),
+            Kind("topic", 5, "hearings on a subject", "testimony on broken elevators in public housing"),
+            Kind("quote", 3, "a remembered exchange", 'who answered "we simply never counted them"'),
+            Kind("paraphrase", 3, "an argument without its terms", "people arguing that storm maps are too old"),
+            Kind(
+                "citation", 2, "a hearing by committee, date or title", "Select Committee on Ferries, hearing of 3 May"
+            ),
+            Kind(
+                "amount", 1, "a figure that was given in evidence", "How many inspectors did the agency say it lacks?"
+            ),
+        ),
+    ),
+    SourceSpec(
+        name="congressional_record",
+        trigger_order=7,
+        structural_chunker="speaker_turn_v1",
+        reuses="hearing_transcripts",
+        format="samplers.sources.congressional_record.reader",
+        known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
+        feeds=FeedRows(
+            {"api": FeedRow("samplers.feeds.govinfo_api:draw_granules", ("since", "until", "congress"))},
+            "samplers.feeds.govinfo_content:locate_granules",
+        ),
+        queries=(
+            Kind(
+                "attribution", 5, "who spoke for or against something", "senators who spoke against the lighthouse sale"
+            ),
+            Kind("topic", 5, "a debate or statement on a subject", "floor debate on feeding pupils over the summer"),
+            Kind("quote", 3, "a remembered line of a speech", 'who said on the floor "a bridge is a promise"'),
+            Kind("citation", 3, "an amendment, a bill or a day", "debate on amendment 9876 to the ferry bill"),
+            Kind("paraphrase", 4, "a speech without its terms", "a lawmaker's farewell to a teacher from home"),
+        ),
+    ),
+    SourceSpec(
+        name="committee_reports",
+        trigger_order=8,
+        structural_chunker="section_aware_committee_v1",
+        format="samplers.sources.committee_reports.reader",
+        known_by=KnownBy(
+            lines=(
+                r"\[(?:House|Senate|Conference) Report \d|\[(?:House|Senate) (?:Executive|Exec\.) ",
+                r"<title>(?:House|Senate|Conference|Executive) Report \d",
+            )
+        ),
+        feeds=FeedRows(
+            {"api": FeedRow("samplers.feeds.govinfo_api:REPORTS.draw", ("since", "until", "congress"))},
+            "samplers.feeds.govinfo_content:locate_prints",
+        ),
+        queries=(
+            Kind("authority", 5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
+            Kind("topic", 5, "why a bill was reported, its need", "reasons given for moving the seed bank"),
+            Kind("citation", 4, "a report, or the report on a bill", "committee report on H.R. 9999, 131st Congress"),
+            Kind("amount", 3, "a recommended sum or a cost", "recommended for tide gauges, against the request"),
+            Kind("paraphrase", 2, "a direction without its terms", "complaint that an office ignores its mail"),
+            Kind("quote", 1, "a phrase of the minority", 'the views that call the plan "a raft of paper"'),
+        ),
+    ),
+    SourceSpec(
+        name="ecfr_and_cfr",
+        trigger_order=9,
+        structural_chunker="section_aware_fr_v1",
+        reuses="federal_register",
+        format="samplers.sources.cfr.reader",
+        known_by=KnownBy(
+            roots=("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS", *(f"DIV{n}" for n in range(1, 10))),
+            identifiers=("cfr",),
+        ),
+        feeds=FeedRows(
+            {
+                "parts": FeedRow("samplers.feeds.ecfr:draw_parts", ("until",)),
+                "annual": FeedRow("samplers.feeds.govinfo_bulk:draw_volumes", ("since", "until")),
+                "titles": FeedRow("samplers.feeds.govinfo_bulk:TITLES.draw"),
+            },
+            "samplers.feeds.annual_cfr:locate_sections",
+        ),
+        queries=(
+            Kind("citation", 6, "a section or part", "99 CFR 123.45(a)"),
+            Kind("definition", 4, "a regulatory term", "What is a hard-to-reach customer for meter readings?"),
+            Kind("paraphrase", 4, "what one must do, in plain words", "do I have to label honey from two countries"),
+            Kind("authority", 2, "who decides or grants an exception", "Who can let a plant run without a scrubber?"),
+            Kind("amount", 2, "a limit or a threshold", "most lead allowed in a toy's paint"),
+            Kind("deadline", 2, "a time to file, keep or report", "How soon must a spill of milk be reported?"),
+        ),
+    ),
+    SourceSpec(
+        name="gao_reports",
+        trigger_order=10,
+        structural_chunker="recursive_v1",
+        policy="baseline",
+        predicted_best="fixed_token_512_50",
+        note="only the products' own summaries are read, not the bodies of the reports",
+        format="samplers.sources.gao_reports",
+        known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
+        feeds="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
+        queries=(
+            Kind("topic", 8, "what was audited and found", "audit of spare parts for icebreakers"),
+            Kind("paraphrase", 5, "a finding in plain words", "a department that cannot say where its laptops are"),
+            Kind("authority", 3, "who was told to mend what", "Which office should fix the backlog of dam checks?"),
+            Kind("amount", 2, "a sum or a share that was found", "How much was overpaid to ferry crews?"),
+            Kind("citation", 2, "a product by number", "GAO-99-12345"),
+        ),
+    ),
+    SourceSpec(
+        name="cbo_cost_estimates",
+        trigger_order=11,
+        structural_chunker="recursive_v1",
+        policy="baseline",
+        note="the baseline until its ingester exists; no real document was ever read here",
+        format="samplers.sources.cbo_cost_estimates",
+        known_by=KnownBy(
+            lines=(r"(?i:CONGRESSIONAL BUDGET OFFICE\s{1,80}COST ESTIMATE)",), pdf_names=("(?i)cbo|cost.?estimate",)
+        ),
+        feeds="cbo.gov publishes no listing for programs. Look under https://www.cbo.gov/cost-estimates",
+        queries=(
+            Kind("amount", 7, "what a bill would cost or save", "ten-year cost of free school breakfasts"),
+            Kind("citation", 5, "the estimate for a bill", "cost estimate for S. 9999, 131st Congress"),
+            Kind("topic", 4, "estimates on a subject", "estimates of bills that lend to fishing ports"),
+            Kind("paraphrase", 3, "the same without budget terms", "would the toll holiday make the state poorer"),
+            Kind("authority", 1, "a mandate and on whom it falls", "Does the well bill put a duty on counties?"),
+        ),
+    ),
+    SourceSpec(
+        name="statements_of_administration_policy",
+        trigger_order=12,
+        structural_chunker="recursive_v1",
+        policy="baseline",
+        predicted_best="fixed_token_512_50",
+        format="samplers.sources.statements.reader",
+        known_by=KnownBy(
+            lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"\d\d-[A-Za-z]+-\d{3}-\d{4}-\d\d-\d\d_",)
+        ),
+        feeds="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
+        "https://github.com/unitedstates/statements-of-administration-policy",
+        queries=(
+            Kind(
+                "topic", 7, "the administration's view of a subject", "White House view of selling public lighthouses"
+            ),
+            Kind("citation", 5, "the statement on a bill", "statement on H.R. 9999, 131st Congress"),
+            Kind("authority", 3, "whether a veto is threatened", "Would advisers urge a veto of the eel bill?"),
+            Kind("paraphrase", 4, "an objection in plain words", "why his people say the ferry plan ties their hands"),
+            Kind("quote", 1, "a phrase of the statement", 'which bill was said to "turn back the tide clock"'),
+        ),
+    ),
+    SourceSpec(
+        name="demo",
+        trigger_order=0,
+        structural_chunker="section_aware_bills_v1",
+        baseline=PACKAGED_BASELINE,
+        reader="bills",
+        sample_size=500,
+        corpus="eval-sets/demo/corpus",
+        feeds="its corpus is in the repository, under eval-sets/demo/corpus",
+        queries=_OF_BILLS,
+    ),
+    SourceSpec(
+        name="beir",
+        trigger_order=0,
+        structural_chunker="",
+        baseline=EXTERNAL_BASELINE,
+        policy="external",
+        sample_size=1_000_000,
+        feeds="collections are published as archives; docs/collections.md says where",
+        queries=(),
+    ),
+)
+
+SOURCES: dict[str, SourceSpec] = {row.name: row for row in _ROWS}
+
+SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.format}
+"""The sources that have a reader of their own, with its module."""
 
 
 def source_format(name: str) -> SourceFormat:
-    """The row of a reader."""
+    """How the files of a source that has a reader of its own become documents."""
     row: SourceFormat = import_module(SAMPLERS[name]).FORMAT
     return row

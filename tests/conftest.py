@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,22 @@ from runner.base.errors import EvalError
 from runner.commands import main as cli
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, Version
 from tests.support.evening_process import run
+from tests.support.small_collection import CELLS, evaluate, external_version, write_collection
 from tests.support.small_set import begin, make_version
 
 _LOOPBACK = ("127.", "localhost", "::1")
 _Result = TypeVar("_Result")
 
 # Examples are drawn anew on every local run; in CI they are the same, so that a change is judged by itself alone.
-settings.register_profile("suite", deadline=None, derandomize=bool(os.environ.get("CI")))
+# `make test-all` takes the profile "all"; a test that states a number of its own keeps it in both.
+for _name, _examples in (("all", 100), ("suite", 25)):
+    settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("suite")
+
+# A shell's background job and nohup ignore these, and a child inherits that; of a handler it inherits the default.
+for _ending in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(_ending) is signal.SIG_IGN:
+        signal.signal(_ending, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +103,14 @@ def decided_evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Corpus, version and cache of an evening that ended in a locked decision; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("decided-evening")
     run(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def evaluated_collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small public collection in `collection`, evaluated with BM25 alone; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("evaluated-collection")
+    evaluate(external_version(folder, cells=CELLS[:1]), write_collection(folder / "collection"))
     return folder
 
 

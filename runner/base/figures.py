@@ -10,7 +10,7 @@ MOST_PLACES = 4
 """What thresholds compare."""
 
 
-def shown(value: float) -> float:
+def round4(value: float) -> float:
     """A figure at the four places that the page shows and that every threshold compares.
 
     The page reads results.json, which holds nine places: 0.01995000004 is 0.0199 there, not 0.0200.
@@ -23,15 +23,15 @@ def p_text(p: float) -> str:
     return "<0.0001" if p < 0.00005 else f"{p:.4f}"
 
 
-def p_telling(p: float, alpha: float) -> str:
+def p_beside_alpha(p: float, alpha: float) -> str:
     """A p-value at two digits, and as many more as show on which side of `alpha` it lies; at most four places.
 
-    >>> p_telling(0.2072, 0.05), p_telling(0.0504, 0.05), p_telling(0.0031, 0.05), p_telling(0.00001, 0.05)
-    ('0.21', '0.0504', '0.0031', '<0.0001')
+    >>> [p_beside_alpha(p, 0.05) for p in (0.2072, 0.0504, 0.0031, 0.00001)]
+    ['0.21', '0.0504', '0.0031', '<0.0001']
     """
     for digits in (2, 3):
         told = round(p, digits)
-        if told >= 10.0 ** (1 - digits) and (told > alpha) == (shown(p) > alpha):
+        if told >= 10.0 ** (1 - digits) and (told > alpha) == (round4(p) > alpha):
             return f"{p:.{digits}f}"
     return p_text(p)
 
@@ -45,26 +45,26 @@ def whole_percent(share: float) -> str:
 
 def gain_text(value: float) -> str:
     """A difference at four places with its sign; none is printed as -0.0000."""
-    return f"{shown(value) + 0.0:+.4f}"
+    return f"{round4(value) + 0.0:+.4f}"
 
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
     """A mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
-    return [telling(each, bar, low, high) for each in (mean, low, high)]
+    return [figure_beside_bar(each, bar, low, high) for each in (mean, low, high)]
 
 
-def telling(value: float, bar: float, low: float, high: float) -> str:
+def figure_beside_bar(value: float, bar: float, low: float, high: float) -> str:
     """A difference with its sign, at the places that its interval allows and as many more as show its side.
 
     Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
 
-    >>> telling(0.0372, 0.02, -0.01, 0.08), telling(0.0194, 0.02, -0.03, 0.07), telling(-0.004, 0.02, -0.03, 0.07)
-    ('+0.04', '+0.019', '-0.004')
+    >>> [figure_beside_bar(value, 0.02, -0.03, 0.07) for value in (0.0372, 0.0194, -0.004)]
+    ['+0.04', '+0.019', '-0.004']
     """
-    sides = _sides(shown(value), bar)
+    sides = _sides(round4(value), bar)
     fitting = range(places_allowed(low, high), MOST_PLACES)
     digits = next((number for number in fitting if _sides(round(value, number), bar) == sides), MOST_PLACES)
-    told = round(shown(value) if digits == MOST_PLACES else value, digits)
+    told = round(round4(value) if digits == MOST_PLACES else value, digits)
     return f"{told:+.{digits}f}" if told else f"{0:.{digits}f}"
 
 

@@ -1,24 +1,21 @@
-"""Requests to an encoder's server: bounded, patient while it is busy, and silent about the key.
+"""Requests to a server: bounded in size and time, patient while it is busy, and silent about the key.
 
-How long a client waits before it asks a busy server again.
+`exchange` makes one request and `patiently` repeats it; feeds, encoders and judges ask through both, the Anthropic SDK
+through `patiently` alone.
 """
-
-from collections.abc import Callable
-from datetime import datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
 
 import os
 import re
+import sys
 import threading
 import time
-from datetime import UTC
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from runner import __version__
 from runner.base.errors import BackendError, InputError
@@ -28,81 +25,196 @@ if TYPE_CHECKING:
     import httpx
     from tenacity import RetryCallState
 
-
-def asked_seconds(header: str, now: datetime) -> float | None:
-    """Seconds that a Retry-After asks for, as a number or a date, 0 for one in the past; None where it says neither."""
-    header = header.strip()
-    if header.isascii() and header.isdigit():
-        return float(header[:12])
-    try:
-        return max((parsedate_to_datetime(header) - now).total_seconds(), 0.0)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def as_asked(longest: float) -> "Callable[[RetryCallState], float]":
-    """The wait of a tenacity retry: what the error's `wait` asks for, else 1, 2, 4 ... seconds, at most `longest`.
-
-    Up to one second more by chance is added to the latter.
-    """
-    import tenacity
-
-    backoff = tenacity.wait_exponential_jitter(initial=1, max=longest, jitter=1)
-
-    def wait(state: "RetryCallState") -> float:
-        asked = getattr(state.outcome.exception(), "wait", None) if state.outcome else None
-        return backoff(state) if asked is None else float(asked)
-
-    return wait
-
-
-KEY_VARIABLE = "PSE_ENCODER_API_KEY"
-
-TRIES = 5
-LONGEST_WAITS = 120.0
-"""Seconds that one request may wait between its tries, together; a server that asks for more ends the run."""
-
 CONNECT_SECONDS = 10.0
+SHORTEST_KEY = 8
+"""Characters of the shortest key that is looked for in texts: a shorter one stands in words that say nothing of it."""
 
+_MOST_WORDS = 10_000
+"""Bytes read of an answer that is no success."""
+
+_ENCODINGS = frozenset(("", "identity", "gzip"))
 _OVERLOADED = frozenset((429, 503, 529))
 _FAILING = frozenset((408, 424, 425, 500, 502, 504))  # 424 is TEI's word for an inference that failed
 _REFUSED_KEY = frozenset((401, 403, 407))
 _NOTHING_THERE = frozenset((404, 405, 410))
 
-
-class Service(NamedTuple):
-    """What messages say of a server: where its key comes from, and what to look at where nothing answers."""
-
-    key_variable: str
-    nothing_there: str
+_Result = TypeVar("_Result")
 
 
-ENCODER = Service(
-    KEY_VARIABLE,
-    "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
-    "(vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check --encoder-url, --encoder-api and the server's "
-    "model.",
-)
+class Fate(Enum):
+    """What became of a request that has no answer to use."""
+
+    REFUSED = "the server does not take it, whenever it is asked"
+    TURNED_AWAY = "nobody took it, and no other request would fare better"
+    FAILED = "the server failed at it"
+    ACTED = "the server failed at it, and may have carried it out"
+    LOST = "nobody says; it may have been carried out and charged"
 
 
 class Unusable(Exception):
-    """One request came to nothing. `failing`: the server failed at it again and again, and may fail at all."""
+    """A request that came to nothing."""
 
-    def __init__(self, reason: str, *, failing: bool = False) -> None:
+    def __init__(self, reason: str, fate: Fate = Fate.LOST) -> None:
         super().__init__(reason)
-        self.failing = failing
+        self.fate = fate
 
 
-class _Busy(Exception):
-    """A reason to try again; `wait` is what the server asks for. `session` where no request would fare better."""
+class Busy(Unusable):
+    """A request worth making again: after `wait` seconds, if the server asks for them, and up to `tries` times."""
 
-    def __init__(self, reason: str, *, wait: float | None = None, session: bool = False) -> None:
-        super().__init__(reason)
+    def __init__(
+        self, reason: str, fate: Fate = Fate.FAILED, *, wait: float | None = None, tries: int = sys.maxsize
+    ) -> None:
+        super().__init__(reason, fate)
         self.wait = wait
-        self.session = session
+        self.tries = tries
 
 
-class Reply(NamedTuple):
+class Patience(NamedTuple):
+    """How long a client goes on asking a busy server; tests bring their own `sleep` and `now`.
+
+    `longest_pause` bounds a pause that the client chooses itself. All waits together may take `waits` seconds, and
+    the tries with their waits `within` seconds. `sleep` None waits for real, until the session is stopped.
+    """
+
+    sleep: Callable[[float], None] | None = None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    tries: int = 5
+    longest_pause: float = 30.0
+    waits: float = 120.0
+    within: float = float("inf")
+
+    def asked(self, headers: Mapping[str, str]) -> float | None:
+        """Seconds that a Retry-After asks for, as a number or a date (0 for a past one); None if it says neither."""
+        header = headers.get("retry-after", "").strip()
+        if header.isascii() and header.isdigit():
+            return float(header[:12])
+        try:
+            return max((parsedate_to_datetime(header) - self.now()).total_seconds(), 0.0)
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+
+def patiently(
+    once: Callable[[int], _Result],
+    patience: Patience,
+    stopped: threading.Event | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> _Result:
+    """What `once` returns, given the number of the try, from 1.
+
+    Waits as long as a Busy asks, else 1, 2, 4 ... seconds and up to one more by chance. Raises the last Busy, which
+    then says how often it was tried, once `patience` is at its end or the session `stopped`.
+    """
+    import tenacity
+
+    stopped = stopped or threading.Event()
+    pause = tenacity.wait_exponential_jitter(initial=1, max=patience.longest_pause, jitter=1)
+
+    def busy(state: "RetryCallState") -> Busy:
+        error = state.outcome.exception() if state.outcome else None
+        assert isinstance(error, Busy)  # nothing else is tried again
+        return error
+
+    def wait(state: "RetryCallState") -> float:
+        asked = busy(state).wait
+        return pause(state) if asked is None else asked
+
+    def is_enough(state: "RetryCallState") -> bool:
+        elapsed = max(state.idle_for, state.seconds_since_start or 0.0)
+        return (
+            state.attempt_number >= min(patience.tries, busy(state).tries)
+            or state.idle_for + state.upcoming_sleep > patience.waits
+            or elapsed + state.upcoming_sleep >= patience.within
+            or stopped.is_set()
+        )
+
+    def announce(state: "RetryCallState") -> None:
+        if tell:
+            tell(f"{busy(state)}; asking again in {state.upcoming_sleep:.0f} seconds")
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(Busy),
+        stop=is_enough,
+        wait=wait,
+        before_sleep=announce,
+        sleep=patience.sleep or tenacity.sleep_using_event(stopped),
+        reraise=True,
+    )
+    try:
+        for attempt in retrying:
+            with attempt:
+                return once(attempt.retry_state.attempt_number)
+    except Busy as error:
+        tries = retrying.statistics["attempt_number"]
+        asks = f", and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
+        error.args = (f"{error}, {'once' if tries == 1 else f'{tries} times'}{asks}",)
+        raise
+    raise AssertionError("a retry ends in an answer or in an error")
+
+
+class Secret:
+    """The key that the environment has as `variable`, "" for none; it is `value` alone that shows it.
+
+    An InputError, which does not show it, for what is no key.
+    """
+
+    def __init__(self, variable: str) -> None:
+        self.variable = variable
+        self.value = os.environ.get(variable, "").strip()
+        if self.value and not re.fullmatch(r"[!-~]{1,4096}", self.value):
+            raise InputError(f"What the environment has as {variable} is no key: a space, or signs beyond ASCII.")
+
+    def __repr__(self) -> str:
+        return f"Secret({self.variable})"
+
+    def without(self, text: str) -> str:
+        """The text with [key] wherever the key stood."""
+        return without_keys(text, self.value)
+
+    def shown(self, text: str, longest: int = 200) -> str:
+        """A server's words as a message or a record can show them: printable, cut, and without the key."""
+        return printable(" ".join(self.without(text).split()), longest)
+
+
+def without_keys(text: str, *keys: str) -> str:
+    """The text with [key] wherever a key stood, in any case, its slashes escaped (as JSON may) or not."""
+    for key in keys:
+        if len(key) >= SHORTEST_KEY:
+            text = re.sub(re.escape(key).replace("/", r"\\?/"), "[key]", text, flags=re.IGNORECASE)
+    return text
+
+
+class Place(NamedTuple):
+    """Where a server is: scheme, host and port; the path without a slash at its end; the host alone."""
+
+    origin: str
+    path: str
+    host: str
+
+
+def plain_address(url: str, flag: str, variable: str) -> Place:
+    """The parts of an address given as `flag`, whose key comes as `variable`.
+
+    An InputError, which repeats nothing, for what is none and for one with a user, a password or a query.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
+        raise InputError(f"{flag} is no address. Give one such as http://localhost:8080/v1 or https://host/path.")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise InputError(
+            f"{flag} holds a user, a password or a query, which may be a key. Give scheme, host, port and path alone; "
+            f"a key comes from the environment, as {variable}."
+        )
+    place = f"[{host}]" if ":" in host else host
+    return Place(f"{parts.scheme}://{place}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
+
+
+class Response(NamedTuple):
     """A whole answer; names of headers in lower case."""
 
     status: int
@@ -110,35 +222,84 @@ class Reply(NamedTuple):
     headers: dict[str, str]
 
 
-class Patience(NamedTuple):
-    """Time as a client needs it; tests bring their own. `sleep` None waits for real, until the session is stopped."""
+def exchange(
+    http: "httpx.Client",
+    method: str,
+    url: str,
+    *,
+    longest: int,
+    seconds: float,
+    shown: Callable[[str, int], str],
+    content: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    extensions: Mapping[str, Any] | None = None,
+) -> Response:
+    """One answer, whatever its status, of at most `longest` bytes within `seconds`.
 
-    sleep: Callable[[float], None] | None = None
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    Busy if the connection or the time gives out, Unusable if the answer cannot be read.
+    """
+    import httpx
+
+    deadline = time.monotonic() + seconds
+    try:
+        with http.stream(method, url, content=content, headers=headers, extensions=dict(extensions or {})) as response:
+            body = _read(response, longest, deadline)
+    except httpx.TimeoutException as error:
+        fate = Fate.TURNED_AWAY if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout) else Fate.LOST
+        raise Busy(f"no answer within {http.timeout.read:g} seconds", fate) from error
+    except httpx.ConnectError as error:
+        raise Busy(f"the connection failed ({shown(str(error), 100)})", Fate.TURNED_AWAY) from error
+    except httpx.TransportError as error:
+        raise Busy(f"the connection broke off ({type(error).__name__})", Fate.LOST) from error
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+        raise Unusable(f"the answer cannot be read ({type(error).__name__})") from error
+    if body is None:
+        raise Busy(f"no whole answer within {seconds:g} seconds", Fate.LOST)
+    return Response(response.status_code, body, {name.lower(): value for name, value in response.headers.items()})
 
 
-def api_key(variable: str = KEY_VARIABLE) -> str:
-    """The key that the environment has, "" for none; an InputError, which does not show it, where it is no key."""
-    key = os.environ.get(variable, "").strip()
-    if key and not re.fullmatch(r"[!-~]{1,4096}", key):
-        raise InputError(f"What the environment has as {variable} is no key: a space, or signs beyond ASCII.")
-    return key
+def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | None:
+    """The body, or the beginning of one that only says why there is none; None after the deadline."""
+    is_wanted = response.status_code == HTTPStatus.OK
+    if response.headers.get("content-encoding", "").lower() not in _ENCODINGS:
+        raise Unusable("the answer is compressed in a way that was not asked for")
+    declared = response.headers.get("content-length", "")
+    length = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
+    body = bytearray()
+    if not is_wanted or length <= longest:
+        for piece in response.iter_bytes():
+            body += piece
+            length = len(body)
+            if time.monotonic() > deadline:
+                return None
+            if length > longest or (length > _MOST_WORDS and not is_wanted):
+                break
+    if is_wanted and length > longest:
+        raise Unusable(f"the answer has more than {longest:,} bytes")
+    return bytes(body)
+
+
+class Service(NamedTuple):
+    """What messages say of a server: where its key comes from, and what to look at if nothing answers."""
+
+    key_variable: str
+    nothing_there: str
 
 
 class Client:
     """One pool of connections to one server, for any number of threads. Redirects are not followed."""
 
-    def __init__(self, timeout: float, patience: Patience, service: Service = ENCODER) -> None:
+    def __init__(self, timeout: float, patience: Patience, service: Service) -> None:
         import httpx
 
         self._service = service
-        self._key = api_key(service.key_variable)
+        self.secret = Secret(service.key_variable)
         self._timeout = timeout
         self._patience = patience
         self._http = httpx.Client(
             timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            headers=_headers(self._key),
+            headers=_headers(self.secret.value),
             follow_redirects=False,
         )
 
@@ -146,131 +307,70 @@ class Client:
         """Let go of the connections."""
         self._http.close()
 
-    def shown(self, text: str, longest: int = 200) -> str:
-        """A server's words as a message or a record can show them: printable, cut, and without the key."""
-        return printable(self.without_key(text), longest)
-
-    def without_key(self, text: str) -> str:
-        """The text with [key] wherever the key stood."""
-        if not self._key:
-            return text
-        # JSON may write a slash as \/.
-        return re.sub(re.escape(self._key).replace("/", r"\\?/"), "[key]", text, flags=re.IGNORECASE)
-
-    def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Reply:
+    def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
         """The answer with status 200, of at most `longest` bytes.
 
-        Unusable for what concerns this request alone. A BackendError where the key is refused, nothing is at the
-        address, or the server cannot be reached or stays overloaded through TRIES tries.
+        Unusable for what concerns this request alone. A BackendError if the key is refused, nothing is at the address,
+        or the server cannot be reached or stays overloaded.
         """
-        return self._patiently("POST", url, body, longest, stopped)
+        return self._ask("POST", url, body, longest, stopped)
 
-    def get(self, url: str, longest: int, stopped: threading.Event) -> Reply | None:
-        """The answer with status 200, or None where the server does not have the page or does not give it."""
+    def get(self, url: str, longest: int, stopped: threading.Event) -> Response | None:
+        """The answer with status 200, or None if the server does not have the page or does not give it."""
         try:
-            return self._patiently("GET", url, b"", longest, stopped)
-        except Unusable as error:
-            if error.failing:
-                raise
+            return self._ask("GET", url, b"", longest, stopped)
+        except Busy:
+            raise
+        except Unusable:
             return None
 
-    def _patiently(self, method: str, url: str, body: bytes, longest: int, stopped: threading.Event) -> Reply:
-        import tenacity
-
-        def is_enough(state: "RetryCallState") -> bool:
-            waits = state.idle_for + state.upcoming_sleep
-            return state.attempt_number >= TRIES or waits > LONGEST_WAITS or stopped.is_set()
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_Busy),
-            stop=is_enough,
-            wait=as_asked(longest=30),
-            sleep=self._patience.sleep or tenacity.sleep_using_event(stopped),
-            reraise=True,
-        )
-        try:
-            return retrying(self._once, method, url, body, longest)
-        except _Busy as error:
-            raise self._gave_up(url, error, retrying.statistics["attempt_number"]) from error
-
-    def _gave_up(self, url: str, error: _Busy, tries: int) -> Exception:
-        often = "once" if tries == 1 else f"{tries} times"
-        asks = f" and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
-        if not error.session:
-            return Unusable(f"{error}, {often}", failing=True)
-        place = self.without_key(url)
-        return BackendError(
-            f"{place}: {error}, {often}{asks}. Run the command again when the server is up and has room."
-        )
-
-    def _once(self, method: str, url: str, body: bytes, longest: int) -> Reply:
-        import httpx
-
-        deadline = time.monotonic() + self._timeout
-        try:
-            with self._http.stream(method, url, content=body or None) as response:
-                data = self._read(response, longest, deadline)
-        except httpx.TimeoutException as error:
-            unreached = isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
-            raise _Busy(f"no answer within {self._timeout:g} seconds", session=unreached) from error
-        except httpx.ConnectError as error:
-            raise _Busy(f"the connection failed ({self.shown(str(error), 100)})", session=True) from error
-        except httpx.TransportError as error:
-            raise _Busy(f"the connection broke off ({type(error).__name__})") from error
-        except httpx.HTTPError as error:
-            raise Unusable(f"the answer cannot be read ({type(error).__name__})") from error
-        reply = Reply(response.status_code, data, {name.lower(): value for name, value in response.headers.items()})
-        self._check(reply, method, url)
-        return reply
-
-    def _read(self, response: "httpx.Response", longest: int, deadline: float) -> bytes:
-        body = bytearray()
-        for piece in response.iter_bytes():
-            body += piece
-            if len(body) > longest:
-                raise Unusable(f"the answer has more than {longest:,} bytes")
-            if time.monotonic() > deadline:
-                raise _Busy(f"no whole answer within {self._timeout:g} seconds")
-        return bytes(body)
-
-    def _check(self, reply: Reply, method: str, url: str) -> None:
-        status = reply.status
-        if status == HTTPStatus.OK:
-            return
-        words = f"HTTP {status} ({self._words(reply)})"
-        if status in _OVERLOADED:
-            raise _Busy(words, wait=self._asked_wait(reply), session=True)
-        if status in _FAILING:
-            raise _Busy(words, wait=self._asked_wait(reply))
-        if method == "POST":
-            self._check_session(reply, url, words)
-        raise Unusable(words)
-
-    def _check_session(self, reply: Reply, url: str, words: str) -> None:
-        """A BackendError for a status that every further request would meet."""
-        place = self.without_key(url)
-        if reply.status in _REFUSED_KEY:
-            known = "the key in the environment was refused" if self._key else "the environment has no key"
-            raise BackendError(f"{place}: {words}: {known}. Put the server's key into {self._service.key_variable}.")
-        if reply.status == HTTPStatus.PAYMENT_REQUIRED:
-            raise BackendError(f"{place}: {words}. Look at the account's billing, then run the command again.")
-        if reply.status in _NOTHING_THERE:
-            raise BackendError(f"{place}: {words}. {self._service.nothing_there}")
-        if HTTPStatus.MULTIPLE_CHOICES <= reply.status < HTTPStatus.BAD_REQUEST:
-            target = self.shown(re.split(r"[?#]", reply.headers.get("location", "nowhere"))[0].rpartition("@")[2])
-            raise BackendError(
-                f"{place}: {words} leads to {target}. Redirects are not followed; give the last address."
+    def _ask(self, method: str, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
+        def once(_: int) -> Response:
+            response = exchange(
+                self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
             )
+            if response.status != HTTPStatus.OK:
+                raise self._failure(method, url, response)
+            return response
 
-    def _words(self, reply: Reply) -> str:
+        try:
+            return patiently(once, self._patience, stopped)
+        except Busy as error:
+            if error.fate is not Fate.TURNED_AWAY:
+                raise
+            raise BackendError(
+                f"{self.secret.without(url)}: {error}. Run the command again when the server is up and has room."
+            ) from error
+
+    def _failure(self, method: str, url: str, response: Response) -> Exception:
+        status = response.status
+        words = f"HTTP {status} ({self._words(response)})"
+        if status in _OVERLOADED | _FAILING:
+            fate = Fate.TURNED_AWAY if status in _OVERLOADED else Fate.FAILED
+            return Busy(words, fate, wait=self._patience.asked(response.headers))
+        advice = self._advice(response) if method == "POST" else ""
+        return BackendError(f"{self.secret.without(url)}: {words}{advice}") if advice else Unusable(words, Fate.REFUSED)
+
+    def _advice(self, response: Response) -> str:
+        """What to do about a status that every further request would meet, "" for any other."""
+        if response.status in _REFUSED_KEY:
+            known = "the key in the environment was refused" if self.secret.value else "the environment has no key"
+            return f": {known}. Put the server's key into {self._service.key_variable}."
+        if response.status == HTTPStatus.PAYMENT_REQUIRED:
+            return ". Look at the account's billing, then run the command again."
+        if response.status in _NOTHING_THERE:
+            return f". {self._service.nothing_there}"
+        if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
+            target = re.split(r"[?#]", response.headers.get("location", "nowhere"))[0].rpartition("@")[2]
+            return f" leads to {self.secret.shown(target)}. Redirects are not followed; give the last address."
+        return ""
+
+    def _words(self, response: Response) -> str:
         """What the server says of its failure, or what kind of page it sends in place of words."""
-        kind = reply.headers.get("content-type", "").partition(";")[0]
-        if "html" in kind or not reply.body:
-            return "a page of HTML" if reply.body else "no words"
-        return self.shown(" ".join(reply.body.decode("utf-8", "replace").split()))
-
-    def _asked_wait(self, reply: Reply) -> float | None:
-        return asked_seconds(reply.headers.get("retry-after", ""), self._patience.now())
+        if not response.body:
+            return "no words"
+        kind = response.headers.get("content-type", "").partition(";")[0]
+        return "a page of HTML" if "html" in kind else self.secret.shown(response.body.decode("utf-8", "replace"))
 
 
 def _headers(key: str) -> dict[str, str]:

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Side = Literal["query", "document"]
+PromptSide = Literal["query", "document"]
 """Which prompt an encoder applies."""
+
+Verdict = Literal["pass", "fail", "insufficient"]
+"""What a null gate says; "insufficient" if no outcome could have passed."""
+
+GuardState = Literal["non-inferior", "inconclusive", "inferior"]
+"""Whether a mean lies below a margin: shown not to, open, shown to."""
 
 SCORE_UNIT = 1_000_000_000
 """Per-query scores are integers of 1e-9, so that sums, sign flips and ties are exact."""

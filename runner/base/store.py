@@ -5,10 +5,8 @@ hold `pieces/`, the builder's own scratch: it survives a killed attempt and is r
 """
 
 import errno
-import fcntl
 import json
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +17,9 @@ from runner.base.errors import BackendError
 
 MANIFEST = "manifest.json"
 PIECES = "pieces"
+
+QUIET_SECONDS = 0.2
+"""How long a wait for a lock goes unsaid."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
@@ -50,6 +51,10 @@ class Store:
                 shutil.rmtree(folder / PIECES)
         return folder
 
+    def holds(self, stage: str, inputs: JSON) -> bool:
+        """Whether the artefact is complete; its bytes are verified when it is taken."""
+        return (self.folder(stage, inputs) / MANIFEST).exists()
+
     def folder(self, stage: str, inputs: JSON) -> Path:
         """Where the artefact lies, or will."""
         return self.root / stage / digest({"stage": stage, "inputs": inputs})
@@ -57,27 +62,28 @@ class Store:
 
 @contextmanager
 def exclusive(path: Path, what: str) -> Iterator[None]:
-    """The only holder of the lock file `path`; a second one says in the log that it waits for `what`, and waits.
+    """Hold the lock file `path` alone; a second process that has to wait says in the log that it waits for `what`.
 
     The lock is advisory and dies with its process, however that ends. The empty file stays behind: removing it
     would let a third process lock a new file while a second one still waits for the old.
     """
-    while True:
-        with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
+    import filelock
+
+    lock, seconds = filelock.FileLock(path), QUIET_SECONDS
+    with disk_errors(path):
+        while not lock.is_locked:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock.acquire(seconds)
+            except filelock.Timeout:
                 _log.warning("waiting for %s (lock: %s)", what, path)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Somebody may have cleared the folder while this process waited: then this lock guards nothing.
-            if path.exists() and os.fstat(descriptor).st_ino == path.stat().st_ino:
-                yield
-                return
-        finally:
-            os.close(descriptor)
+                seconds = -1
+            except FileNotFoundError:
+                pass  # somebody cleared the folder while this process waited
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

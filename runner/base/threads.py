@@ -1,17 +1,19 @@
-"""Work that waits for a network, several jobs at once, its results taken as they come.
-
-Jobs that wait for machines elsewhere, at the same time.
-"""
+"""Work that waits for a network or for machines elsewhere, several jobs at once."""
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
+from typing import TypeVar
 
 from runner.base.errors import EvalError
 
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
+
+
+class _Failure(Exception):
+    """What a thread died of, on its way to the thread that takes the results."""
 
 
 def in_threads(
@@ -23,73 +25,42 @@ def in_threads(
     further job is begun. The event tells `work` that nobody waits any more. At most 2 * n_threads jobs are under way
     or wait to be taken. Threads are daemons: an interrupted process ends without waiting for an answer.
     """
-    crew = _Crew(jobs, work, min(n_threads, len(jobs)))
+    size = min(n_threads, len(jobs))
+    todo, lock, room, stopped = iter(jobs), threading.Lock(), threading.Semaphore(2 * size), threading.Event()
+    done: queue.SimpleQueue[_Result | _Failure | None] = queue.SimpleQueue()
+    """Results, failures, and None for each thread that has ended."""
+
+    def run() -> None:
+        try:
+            while room.acquire():
+                with lock:
+                    next_job = [] if stopped.is_set() else list(islice(todo, 1))
+                if not next_job:
+                    break
+                done.put(work(next_job[0], stopped))
+        except BaseException as error:  # noqa: BLE001  # raised where the results are taken
+            stopped.set()
+            done.put(_Failure(error))
+        done.put(None)
+
+    for _ in range(size):
+        threading.Thread(target=run, daemon=True).start()
+    running, failures = size, []
     try:
-        yield from crew.results()
-    finally:
-        crew.stop()
-
-
-class _Failure(Exception):
-    """What a thread died of, on its way to the thread that takes the results."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class _Crew(Generic[_Job, _Result]):
-    """The threads of one call."""
-
-    def __init__(self, jobs: Sequence[_Job], work: Callable[[_Job, threading.Event], _Result], size: int) -> None:
-        self._todo, self._work, self._size = iter(jobs), work, size
-        self._stopped, self._lock = threading.Event(), threading.Lock()
-        self._room = threading.Semaphore(2 * size)
-        self._done: queue.SimpleQueue[_Result | _Failure | None] = queue.SimpleQueue()
-        """Results, failures, and None for each thread that has ended."""
-
-    def results(self) -> Iterator[_Result]:
-        for _ in range(self._size):
-            threading.Thread(target=self._run, daemon=True).start()
-        running, failure = self._size, None
         while running:
-            item = self._done.get()
-            self._room.release()
+            item = done.get()
+            room.release()
             if item is None:
                 running -= 1
             elif isinstance(item, _Failure):
-                failure = failure or item
+                failures.append(item)
             else:
                 yield item
-        if failure:
-            raise failure.error
-
-    def stop(self) -> None:
-        self._stopped.set()
-        for _ in range(self._size):
-            self._room.release()
-
-    def _run(self) -> None:
-        try:
-            for job in self._jobs():
-                self._done.put(self._work(job, self._stopped))
-        except BaseException as error:  # noqa: BLE001  # raised where the results are taken
-            self._stopped.set()
-            self._done.put(_Failure(error))
-        self._done.put(None)
-
-    def _jobs(self) -> Iterator[_Job]:
-        """The jobs that fall to this thread."""
-        while True:
-            self._room.acquire()
-            with self._lock:
-                if self._stopped.is_set():
-                    return
-                try:
-                    job = next(self._todo)
-                except StopIteration:
-                    return
-            yield job
+    finally:
+        stopped.set()
+        room.release(max(size, 1))
+    if failures:
+        raise failures[0].args[0]
 
 
 def side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
@@ -100,17 +71,14 @@ def side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
     """
     failures: dict[int, BaseException] = {}
 
-    def run(number: int, job: Callable[[], None]) -> None:
+    def run(number: int, _: threading.Event) -> int:
         try:
-            job()
+            jobs[number]()
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             failures[number] = error
+        return number
 
-    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    list(in_threads(range(len(jobs)), run, len(jobs)))
     found = sorted((failures[number] for number in sorted(failures)), key=lambda error: isinstance(error, EvalError))
     if not found:
         return

@@ -18,10 +18,8 @@ exit codes: 0 done, or the page is current; 2 usage or input; 4 --check: the pag
 def case_study(arguments: Sequence[str]) -> int:
     """`case-study`: a table on stdout, or the blocks of a page."""
     options = _options(arguments)
-    from runner.tools.case_study.case_study import study
-    from runner.tools.case_study.files import read_subject
-    from runner.tools.case_study.page import check_page, check_study, write_study
-    from runner.tools.case_study.text import study_lines
+    from runner.tools.case_study.case_study import read_subject, study
+    from runner.tools.case_study.page import check_page, check_study, study_lines, write_study
 
     # A study takes its time: what is wrong with the page is said before it.
     if page := options.check or options.write:

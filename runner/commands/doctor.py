@@ -1,16 +1,19 @@
-"""`doctor`: whether this installation does what it should, planted defects included, and a backend what it does."""
+"""`doctor`: whether this installation works, planted defects included; `--parity`: whether a backend does."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.commands.backend_choice import choose_backend
-from runner.commands.flags.backend import add_backend_flags, check_backend_flags
+from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
+from runner.eval_set.version import CHECKOUT
 from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 
 if TYPE_CHECKING:
+    from runner.embed.parity.compare import Parity
     from runner.tools.doctor.doctor import Outcome
 
 _DESCRIPTION = """\
@@ -35,7 +38,7 @@ _EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 
 
 
 def doctor(arguments: Sequence[str]) -> int:
-    """0 where no check failed, else 1."""
+    """0 if no check failed, else 1."""
     parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
     parser.add_argument("--quick", action="store_true", help="leave out what loads torch, some 10 seconds")
     parser.add_argument("--json", action="store_true", help="the outcomes as JSON")
@@ -50,14 +53,12 @@ def doctor(arguments: Sequence[str]) -> int:
     if options.parity:
         choose_backend(parser, options, "--parity", options.parity)
         check_backend_flags(parser, options)
-        from runner.commands.parity import check_parity
-
-        return check_parity(options)
+        return _check_parity(options)
     return _examine(options)
 
 
 def _check_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing where every flag given means something; else a usage error that names what it belongs to."""
+    """Check that every flag given means something here; a usage error names what it belongs to."""
     for name, backend in _BACKEND_OF.items():
         given = getattr(options, name)
         if given is not None and given is not False and options.parity != backend:
@@ -69,7 +70,7 @@ def _check_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from runner.tools.doctor.doctor import all_checks, examine, report
+    from runner.tools.doctor.doctor import all_checks, examine, report, summary
 
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
@@ -83,13 +84,24 @@ def _examine(options: argparse.Namespace) -> int:
     if options.json:
         answer_json(report(outcomes))
     else:
-        show([_summary(outcomes)], signs)
+        show([summary(outcomes)], signs)
     return 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
 
 
-def _summary(outcomes: Sequence["Outcome"]) -> str:
-    named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
-    if named["failed"]:
-        return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
-    skipped = f", skipped: {', '.join(named['skipped'])}" if named["skipped"] else ""
-    return f"{len(named['ok'])} checks passed{skipped}"
+def _check_parity(options: argparse.Namespace) -> int:
+    """0 if every encoder passed, else 1; a backend that does not answer at all is a BackendError."""
+    today = datetime.now(UTC).date().isoformat()
+    names = list(dict.fromkeys(options.encoder or encoders_here(options.parity)))
+    need_weights(names)  # before anything is started that costs money
+    found: list[Parity] = []
+    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    # What it spends is counted for the day, and in no version's ledger.
+    with backend_from(options, CHECKOUT / ".work" / "parity" / today) as backend:
+        for result in compared(backend, names, today):
+            found.append(result)
+            if not options.json:
+                show(parity_lines(result, signs), signs)
+    if options.json:
+        rows = [{**row.model_dump(), "passed": row.passed, "sha256": row.sha256} for row in found]
+        answer_json({"ok": all(row.passed for row in found), "parity": rows})
+    return 0 if all(row.passed for row in found) else 1

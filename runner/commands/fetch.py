@@ -1,20 +1,19 @@
 """`fetch`: documents of a source from its publisher, a seeded draw or those of a manifest again."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.base.canonical import read_jsonl
-from runner.base.errors import InputError, IntegrityError
 from runner.base.progress import say
 from runner.eval_set.catalog import source
-from runner.eval_set.version import CHECKOUT, DRIVER, cache_folder
+from runner.eval_set.version import CHECKOUT, cache_folder
 from runner.tools.console import answer, command_parser
+from runner.tools.fetch import check_same, manifest, summary
 
 if TYPE_CHECKING:
-    from samplers.feeds.request import FetchReport, FetchRequest
+    from samplers.feeds.request import FetchRequest
 
 _DESCRIPTION = """\
 Downloads a source's documents from its official publisher into a folder, for --corpus-path: a seeded, stratified draw
@@ -25,11 +24,10 @@ Keys of api.data.gov come from the environment: PER_SOURCE_EVAL_GOVINFO_KEY, PER
 docs/feeds.md says what each feed lists. A run that was stopped goes on with the same files when it is run again.
 exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network, disk or limit
 """
-_N_NAMED = 20
 
 
 def fetch(arguments: Sequence[str]) -> int:
-    """0 where everything that was asked for is in the folder; documents that differ end in an IntegrityError."""
+    """0 if everything that was asked for is in the folder; documents that differ end in an IntegrityError."""
     options = _options(arguments)
     from samplers.feeds.fetch import fetch as fetch_source
 
@@ -37,10 +35,10 @@ def fetch(arguments: Sequence[str]) -> int:
     for note in report.notes:
         say(f"note: {note}")
     if options.again:
-        _check_same(report, options.to)
+        check_same(report, options.to)
         answer(f"{report.n_listed:,} documents of {options.again} are in {options.to}, each as the manifest has it.")
         return 0
-    answer(_summary(report, options))
+    answer(summary(report, options.source, options.to))
     return 0
 
 
@@ -80,7 +78,7 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
     from samplers.feeds.request import FetchRequest
 
     mirrors = dict(endpoint.partition("=")[::2] for endpoint in options.endpoint)
-    documents, words = _manifest(options.again, options.source) if options.again else ({}, ())
+    documents, words = manifest(options.again, options.source) if options.again else ({}, ())
     return FetchRequest(
         size=options.size,
         seed=options.seed,
@@ -95,42 +93,4 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         endpoints=mirrors,
         demo_key=options.demo_key,
         cache=cache_folder(CHECKOUT),
-    )
-
-
-def _manifest(path: Path, source: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Ids with digests of a corpus.jsonl, and the options that its documents were read with."""
-    rows = [row for _, row in read_jsonl(path)]
-    header = rows[0] if rows else {}
-    sample = header.get("sample")
-    if not isinstance(sample, dict) or header.get("source") != source:
-        raise InputError(f"{path} is no manifest of {source}. Give the corpus.jsonl of one of its versions.")
-    documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
-    if not documents:
-        raise InputError(f"{path} names no document.")
-    return documents, tuple(sample.get("options") or ())
-
-
-def _check_same(report: "FetchReport", folder: Path) -> None:
-    differing = [*report.changed, *report.missing]
-    if not differing:
-        return
-    named = "\n".join(f"  - {doc_id}: {how}" for doc_id, how in differing[:_N_NAMED])
-    more = (
-        f"\n  and {len(differing) - _N_NAMED} more, all in {folder}/differences.jsonl" if differing[_N_NAMED:] else ""
-    )
-    rest = f"{report.n_same or 'None'} of them are in {folder} as the manifest has them."
-    raise IntegrityError(
-        f"{len(report.changed)} of {report.n_listed} documents are changed and {len(report.missing)} missing:\n"
-        f"{named}{more}\n{rest} Put the version's archive back, or open a new version."
-    )
-
-
-def _summary(report: "FetchReport", options: argparse.Namespace) -> str:
-    kept = f", {report.n_kept:,} were there" if report.n_kept else ""
-    failed = f", {len(report.failed):,} could not be had" if report.failed else ""
-    return (
-        f"{report.n_files:,} of {report.n_listed:,} listed files were drawn: {report.n_fetched:,} fetched{kept}{failed}"
-        f"; {report.n_bytes / 1e6:,.1f} MB in {options.to}.\n"
-        f"Next: {DRIVER} --source={options.source} --corpus-path {options.to}"
     )

@@ -1,13 +1,15 @@
-"""`grade`: whether what a retriever returned beats systems that know nothing of the query."""
+"""`grade`: does what a retriever returned beat systems that never read the query? `quickstart`: a bench to try."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from runner.base.errors import InputError
 from runner.base.given_files import display
-from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.tools.console import answer, answer_json, command_parser, show, signs_for
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -25,13 +27,13 @@ exit codes: 0 the gate is passed, 1 it is not (fail or insufficient), 2 usage or
 
 
 def grade(arguments: Sequence[str]) -> int:
-    """0 where the gate is passed, else 1."""
+    """0 if the gate is passed, else 1."""
     options = _options(arguments)
     from runner.tools.grade.text import bench_lines, run_lines, verdict_line
 
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     if options.story:
-        from runner.tools.grade.demo_story import mira_story
+        from runner.tools.grade.sample_bench import mira_story
 
         show([mira_story(signs)], signs)
         return 0
@@ -75,7 +77,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _problem(options: argparse.Namespace) -> str:
-    """What is wrong with a combination of flags, "" where nothing is."""
+    """What is wrong with a combination of flags, "" if nothing is."""
     files = [options.input, options.run, options.qrels, options.pool]
     graded = [options.input, options.run, options.demo]
     checks = {
@@ -105,7 +107,7 @@ def _bench(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
     from runner.eval_set.trec import read_trec_qrels, read_trec_run
-    from runner.gate.single_gold.rank_measures import parse_measure
+    from runner.gate.single_gold.bench import parse_measure
     from runner.tools.grade.bench_file import read_pool
     from runner.tools.grade.grade import GATE_DEPTH, grade_run
 
@@ -131,3 +133,19 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
 
 def _named(options: argparse.Namespace) -> str:
     return "the sample bench" if options.demo else display(options.run or options.input)
+
+
+def quickstart(arguments: Sequence[str]) -> int:
+    """0; the files and the next command on stdout."""
+    description = "Writes a bench of fifty queries (bench.jsonl) and its pool (pool.txt) into a folder."
+    epilog = "exit codes: 0 written, 2 usage, or a file is there already, 5 the folder cannot be written"
+    parser = command_parser("quickstart", description, epilog)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="by default this folder")
+    folder = parser.parse_args(arguments).folder
+    from runner.tools.grade.sample_bench import write_quickstart
+
+    paths = write_quickstart(folder)
+    bench, pool = (shlex.quote(str(path)) for path in paths)
+    answer("\n".join(f"wrote {display(path)}" for path in paths))
+    answer(f"next: bin/per-source-eval.py grade --input {bench} --metric ndcg@5 --pool {pool}")
+    return 0

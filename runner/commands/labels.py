@@ -1,13 +1,11 @@
 """`labels`: answers in, second readings out, agreement, and a page to judge by keyboard."""
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.base.errors import InputError
-from runner.base.progress import say
 from runner.eval_set.version import DRIVER, Version, newest_version
 from runner.tools.console import answer, answer_json, version_parser
 
@@ -58,67 +56,28 @@ def _is_given(options: argparse.Namespace, flag: str) -> bool:
 
 def _import(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from runner.base.schema import is_date
-    from runner.judge.answers import Importer
+    from runner.tools.labels import import_files
 
     if not options.files:
         parser.error("labels import needs a FILE")
     judged_on = options.judged_on or datetime.now(UTC).date().isoformat()
     if not is_date(judged_on):
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
-    added = 0
-    with _open_for_labels(version):
-        importer = Importer(version, unbatched=options.unbatched)
-        for path in options.files:
-            _tell_of_its_form(path)
-            done = importer.take_file(path, judge=options.judge, model=options.model, judged_on=judged_on)
-            added += done.added
-            say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
+    given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
+    added = import_files(version, options.files, **given)
     answer(f"{version.name}: {added} labels added")
     return 0
-
-
-def _tell_of_its_form(path: Path) -> None:
-    """What an editor left in a file and a reader passes over is said, with its place."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    found = {1: "a byte order mark"} if content.startswith(b"\xef\xbb\xbf") else {}
-    if b"\r\n" in content:
-        line = content[: content.index(b"\r\n")].count(b"\n") + 1
-        found[line] = f"{found[line]} and CRLF line ends" if line in found else "CRLF line ends"
-    for line, form in found.items():
-        say(f"{path}:{line}: {form}; read as plain lines")
-
-
-@contextmanager
-def _open_for_labels(version: Version) -> Iterator[None]:
-    """The version to oneself while labels may be added to it; else an InputError says why they may not."""
-    from runner.base.store import disk_errors, exclusive
-    from runner.eval_set.labels import closed
-    from runner.eval_set.lock import verify_version
-    from runner.eval_set.preregistration import verified_preregistration
-    from runner.judge.carried_labels import carry_labels
-
-    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
-        verify_version(version)
-        if reason := closed(version):
-            raise InputError(reason)
-        if not version.preregistration_path.exists():
-            raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
-        verified_preregistration(version)
-        if said := carry_labels(version).sentence:  # of a run that was killed between the two
-            say(said)
-        yield
 
 
 def _double(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from runner.eval_set.labels import version_labels
     from runner.judge.second_reading import SHARE, export_doubles
+    from runner.tools.labels import open_for_labels
 
     share = SHARE if options.share is None else options.share
     if not 0 < share <= 1:
         raise InputError(f"--share {share:g}: a part of the judged pairs is wanted, above 0 and at most 1.")
-    with _open_for_labels(version):
+    with open_for_labels(version):
         done = export_doubles(version, version_labels(version), share)
     if not done.waiting:
         more = " A larger --share takes more." if share < 1 else ""
@@ -137,25 +96,13 @@ def _double(version: Version, options: argparse.Namespace, parser: argparse.Argu
 
 
 def _agreement(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from runner.eval_set.labels import version_labels
-    from runner.eval_set.lock import verify_version
-    from runner.eval_set.runs import read_run
-    from runner.eval_set.version import load_queries
-    from runner.judge.agreement.panel import agreement, summary_lines
+    from runner.tools.labels import agreement_of
 
-    verify_version(version)
-    found = version_labels(version)
-    if not found:
-        raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
-    plan = version.plan()
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
-    runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
-    panel = agreement(found, runs, query_ids, plan)
+    data, lines = agreement_of(version)
     if options.json:
-        answer_json(panel.model_dump())
+        answer_json(data)
     else:
-        answer("\n".join([f"{version.name}: {len(found)} labels", *summary_lines(panel)]))
+        answer("\n".join(lines))
     return 0
 
 

@@ -1,16 +1,14 @@
 """`lock`, and `verify` for a folder: any folder's files by SHA-256, beside the git commit they stand at."""
 
-import argparse
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import LONGEST_LINE, display, printable
-from runner.tools.console import Signs, answer, answer_json, command_parser, show, signs_for
+from runner.tools.console import answer, answer_json, command_parser, show, signs_for
 
 _LOCK_EPILOG = """\
 Every file below DIR counts; a lock inside DIR does not lock itself, and .git is left to git. A symbolic link is locked
@@ -70,6 +68,27 @@ def _meta(pairs: Sequence[str]) -> dict[str, str]:
     return meta
 
 
+def verify_folder(arguments: Sequence[str]) -> int:
+    """`verify DIR`: every locked file of a folder against its lock; 4 if they differ."""
+    parser = command_parser("verify", "Checks the files of a folder against its lock.", _VERIFY_EPILOG)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--lock", required=True, type=Path, metavar="FILE", help="what `lock DIR` wrote")
+    parser.add_argument("--strict-git", action="store_true", help="another git commit counts as a difference")
+    parser.add_argument("--json", action="store_true", help="the answer as JSON")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    options = parser.parse_args(arguments)
+    from runner.tools.folder_lock.folder_lock import difference_lines, verify_state
+
+    found = verify_state(options.lock, options.folder, strict_git=options.strict_git)
+    if options.json:
+        answer_json(found)
+    else:
+        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        lines = difference_lines(found, options.folder, options.lock, signs, strict_git=options.strict_git)
+        show((printable(line, LONGEST_LINE) for line in lines), signs)
+    return 0 if found["matches"] else IntegrityError.exit_code
+
+
 def _redirected(folder: Path) -> Path | None:
     """The file below the folder that stdout goes to, as `> DIR/lock.json` makes it, or None."""
     try:
@@ -78,52 +97,7 @@ def _redirected(folder: Path) -> Path | None:
         return None
     if not stat.S_ISREG(written.st_mode):
         return None
-    from runner.tools.folder_lock.folder_files import files_below
+    from runner.tools.folder_lock.folder_lock import files_below
 
     below = (folder / name for name in files_below(folder))
     return next((path for path in below if os.path.samestat(path.lstat(), written)), None)
-
-
-def verify_folder(arguments: Sequence[str]) -> int:
-    """`verify DIR`: every locked file of a folder against its lock; 4 where they differ."""
-    parser = command_parser("verify", "Checks the files of a folder against its lock.", _VERIFY_EPILOG)
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("--lock", required=True, type=Path, metavar="FILE", help="what `lock DIR` wrote")
-    parser.add_argument("--strict-git", action="store_true", help="another git commit counts as a difference")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
-    options = parser.parse_args(arguments)
-    from runner.tools.folder_lock.folder_lock import verify_state
-
-    found = verify_state(options.lock, options.folder, strict_git=options.strict_git)
-    if options.json:
-        answer_json(found)
-    else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
-        show((printable(line, LONGEST_LINE) for line in _lines(found, options, signs)), signs)
-    return 0 if found["matches"] else IntegrityError.exit_code
-
-
-def _lines(found: Mapping[str, Any], options: argparse.Namespace, signs: Signs) -> list[str]:
-    lines = [f"{signs.no} {options.lock} was edited after it was written"] if found["lock_edited"] else []
-    lines += [f"{signs.no} missing: {name}" for name in found["missing"]]
-    for row in found["changed"]:
-        digests = f"locked {row['expected_sha256'][:16]}, found {row['actual_sha256'][:16]}"
-        lines.append(f"{signs.no} changed: {row['path']} ({digests})")
-    lines += [f"{signs.no} extra: {name}" for name in found["extra"]]
-    if not lines:
-        lines.append(f"{signs.ok} {options.folder}: {found['files']} files as locked on {found['generated_at']}")
-    if found["git_drift"]:
-        drift = found["git_drift"].replace("->", signs.arrow)
-        lines.append(f"{signs.no if options.strict_git else signs.unsure} git commit moved: {drift}")
-    locked, now = _git_words(found["git"]), _git_words(found["git_now"])
-    lines.append(f"git: {now}, as locked" if now == locked else f"git: locked at {locked}; now at {now}")
-    if "bench" in found:
-        lines.append(f"score: {found['bench']['score']:g}")
-    return lines + [f"{key}: {value}" for key, value in sorted(found.get("meta", {}).items())]
-
-
-def _git_words(state: Mapping[str, Any]) -> str:
-    if "error" in state:
-        return f"no commit ({state['error']})"
-    return f"{state['commit'][:8]} on {state['branch']}" + (", with uncommitted changes" if state["dirty"] else "")

@@ -10,21 +10,26 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, NegativeVerdict, Outstanding
 from runner.base.progress import say
 from runner.commands.flags.backend import backend_from, remote_options
-from runner.commands.flags.driver import OF_A_DECISION, check_driver_flags, check_signature, choice_of, driver_parser
+from runner.commands.flags.driver import (
+    OF_A_DECISION,
+    change_version,
+    check_driver_flags,
+    check_signature,
+    choice_of,
+    driver_parser,
+)
 from runner.commands.flags.judge import judge_options
-from runner.commands.flags.version import change_version
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
 from runner.tools.console import answer, answer_json
 
 if TYPE_CHECKING:
-    from runner.evening.evening import Evening
-    from runner.evening.external import ExternalEvaluation
+    from runner.evening.session import Session
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -61,7 +66,8 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 def drive(arguments: Sequence[str]) -> int:
     """The evening, an exploration, a collection, a check of the production database, or a dry run."""
-    parser = driver_parser()
+    lines = (f"  {name:11} {subcommand.does}" for name, subcommand in SUBCOMMANDS.items())
+    parser = driver_parser(_EPILOG.format(subcommands="\n".join(lines)))
     options = parser.parse_args(arguments)
     check_driver_flags(parser, options)
     if catalog.source(options.source).policy == "external":
@@ -91,7 +97,7 @@ def drive(arguments: Sequence[str]) -> int:
     again, choice = _without_choice(arguments), choice_of(options)
     with backend_from(options, version.work) as backend:
         if options.cells:
-            evening: Evening = Exploration(version, options.corpus_path, choice, again, backend, cells=options.cells)
+            evening: Session = Exploration(version, options.corpus_path, choice, again, backend, cells=options.cells)
         else:
             evening = Evening(
                 version, options.corpus_path, choice, again, backend, judge_options(options), options.live
@@ -116,11 +122,11 @@ def _evaluate_external(parser: argparse.ArgumentParser, options: argparse.Namesp
     from runner.evening.external import ExternalEvaluation
 
     with backend_from(options, version.work) as backend:
-        evaluation = ExternalEvaluation(version, options.corpus_path, options.trec_run, backend)
+        evaluation = ExternalEvaluation(version, options.corpus_path, backend=backend, trec_runs=options.trec_run)
         return _answer(evaluation, as_json=options.json)
 
 
-def _answer(run: "Evening | ExternalEvaluation", *, as_json: bool) -> int:
+def _answer(run: "Session", *, as_json: bool) -> int:
     """0 once the answer is printed; as JSON, verdicts and what is outstanding are printed before they are raised."""
     if not as_json:
         answer(run.run())
@@ -178,36 +184,54 @@ def _dry_run(version: Version, options: argparse.Namespace) -> int:
     return 0 if recorded else 1
 
 
-SUBCOMMANDS: dict[str, str] = {
-    "queries": "runner.commands.queries",
-    "labels": "runner.commands.labels",
-    "render": "runner.commands.version",
-    "verify": "runner.commands.version",
-    "lock": "runner.commands.lock",
-    "grade": "runner.commands.grade",
-    "compare": "runner.commands.compare",
-    "tripwire": "runner.commands.tripwire",
-    "matrix": "runner.commands.matrix",
-    "case-study": "runner.commands.case_study",
-    "status": "runner.commands.status",
-    "export": "runner.commands.export",
-    "playground": "runner.commands.playground",
-    "fetch": "runner.commands.fetch",
-    "replay": "runner.commands.replay",
-    "smoke": "runner.commands.smoke",
-    "doctor": "runner.commands.doctor",
-    "quickstart": "runner.commands.quickstart",
-    "mcp": "runner.commands.mcp",
+class Subcommand(NamedTuple):
+    """A subcommand: its function as "module:name", imported when it is called, and its line in the help."""
+
+    function: str
+    does: str
+
+
+SUBCOMMANDS: dict[str, Subcommand] = {
+    "queries": Subcommand("runner.commands.queries:queries", "a pack to read; draft, check and add queries"),
+    "labels": Subcommand(
+        "runner.commands.labels:labels", "import grades, second readings, agreement, a page to judge by"
+    ),
+    "status": Subcommand("runner.commands.status:status", "how far each source has come, and the health of its chunks"),
+    "render": Subcommand("runner.commands.version:render", "the results page again, with passages, or beside others"),
+    "verify": Subcommand("runner.commands.version:verify", "a version, or any folder, against its lock"),
+    "export": Subcommand("runner.commands.export:export", "a version's results as CSV or Parquet tables"),
+    "fetch": Subcommand("runner.commands.fetch:fetch", "documents of a source from its publisher"),
+    "replay": Subcommand("runner.commands.replay:replay", "embed a recorded version again: do its numbers hold?"),
+    "grade": Subcommand("runner.commands.grade:grade", "does a retriever beat systems that never read the query?"),
+    "compare": Subcommand("runner.commands.compare:compare", "intervals and paired tests on per-query scores"),
+    "tripwire": Subcommand("runner.commands.tripwire:tripwire", "golden queries against a committed snapshot"),
+    "lock": Subcommand("runner.commands.lock:lock", "lock the files of any folder by SHA-256"),
+    "matrix": Subcommand("runner.commands.matrix:matrix", "our scores on public collections, beside published ones"),
+    "case-study": Subcommand("runner.commands.case_study:case_study", "broken predictors through both null gates"),
+    "playground": Subcommand("runner.commands.playground:playground", "a page on which to play with the null gate"),
+    "quickstart": Subcommand("runner.commands.grade:quickstart", "a sample bench to try `grade` on"),
+    "doctor": Subcommand("runner.commands.doctor:doctor", "does this installation, or a backend, do what it should?"),
+    "smoke": Subcommand("runner.commands.smoke:smoke", "does embedding on Modal work with this account?"),
+    "mcp": Subcommand("runner.commands.mcp:mcp", "serve these tools to a model"),
 }
-"""The module whose function of the subcommand's name is imported when it is called."""
+"""Every subcommand, in the order of the help."""
+
+_EPILOG = """\
+subcommands, each with --help:
+{subcommands}
+
+exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
+from a person, 4 a frozen file changed, 5 backend, disk or budget.
+"""
 
 
 def subcommand(name: str) -> Callable[[Sequence[str]], int]:
-    """The function behind a subcommand; an InputError names them all where there is none of that name."""
+    """The function behind a subcommand; an InputError names them all if there is none of that name."""
     found = SUBCOMMANDS.get(name)
     if found is None:
         raise InputError(f"{name!r} is no subcommand. There are: {', '.join(SUBCOMMANDS)}; without one, --source NAME.")
-    command: Callable[[Sequence[str]], int] = getattr(importlib.import_module(found), name.replace("-", "_"))
+    module, _, function = found.function.partition(":")
+    command: Callable[[Sequence[str]], int] = getattr(importlib.import_module(module), function)
     return command
 
 

@@ -1,13 +1,11 @@
 """`matrix`: what systems score on public collections, beside published values, as a page of the documents."""
 
 import argparse
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.base.errors import InputError, IntegrityError
-from runner.tools.console import answer_json, command_parser
+from runner.tools.console import answer_json, command_parser, show, signs_for
 
 _EPILOG = """\
 Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`
@@ -20,28 +18,18 @@ or a results.json was edited, 5 disk.
 def matrix(arguments: Sequence[str]) -> int:
     """`matrix` and `matrix add`."""
     options = _options(arguments)
-    _refuse_place(options.docs / "matrix" / "runs")
+    from runner.tools.matrix.runs import check_place
+
+    check_place(options.docs / "matrix" / "runs")
     return _add(options) if options.action else _page(options)
 
 
 def _page(options: argparse.Namespace) -> int:
-    from runner.base.canonical import refuse_special, write_atomic
     from runner.base.given_files import display
-    from runner.base.store import disk_errors
-    from runner.tools.console import show, signs_for
-    from runner.tools.matrix.matrix import make_matrix
-    from runner.tools.matrix.page import matrix_page
-    from runner.tools.matrix.text import as_data, summary_lines
+    from runner.tools.matrix.page import as_data, summary_lines, write_matrix
 
-    path = options.docs / "matrix.md"
-    refuse_special(path)
-    found = make_matrix(options.docs / "matrix")
-    content = matrix_page(found)
-    if options.check:
-        _check(path, content)
-    else:
-        with disk_errors(path):
-            write_atomic(path, content)
+    path: Path = options.docs / "matrix.md"
+    found = write_matrix(path, check=options.check)
     if options.json:
         answer_json(as_data(found))
     else:
@@ -51,32 +39,8 @@ def _page(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_place(runs: Path) -> None:
-    """Nothing for a folder or what may become one; an InputError for a file, a link in a circle, too long a name."""
-    from runner.base.given_files import display
-
-    try:
-        problem = "" if stat.S_ISDIR(runs.stat().st_mode) else "Not a directory"
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        problem = str(error.strerror)
-    if problem:
-        raise InputError(f"{display(runs)} cannot be used ({problem}). Give with --docs the folder that holds matrix/.")
-
-
-def _check(path: Path, content: bytes) -> None:
-    from runner.base.given_files import display
-
-    if not path.exists():
-        raise InputError(f"{display(path)} does not exist. Write it: matrix.")
-    if path.read_bytes() != content:
-        raise IntegrityError(f"{display(path)} is not what its runs and published values make. Write it again: matrix.")
-
-
 def _add(options: argparse.Namespace) -> int:
     from runner.base.given_files import display
-    from runner.tools.console import show, signs_for
     from runner.tools.matrix.add import add_runs
 
     written = add_runs(options.results, options.docs / "matrix" / "runs")

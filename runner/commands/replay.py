@@ -4,22 +4,19 @@ import argparse
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from runner.base.canonical import JSON
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
-from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
-from runner.commands.backend_choice import choose_backend
-from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags
+from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
-from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
+from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.tools.replay.text import Failure, failure_lines, replay_lines, report, summary
 
 if TYPE_CHECKING:
-    from runner.tools.replay.run import CellReplay, Replay
+    from runner.tools.replay.run import Replay
 
 _DESCRIPTION = """\
 Embeds a decided version (or, with --rehearse, the rehearsal's results) once more from its archived corpus and scores it
@@ -39,18 +36,10 @@ _NOTHING = (
 )
 
 
-class _Failure(NamedTuple):
-    """A version that could not be replayed."""
-
-    version: str
-    error: str
-    exit_code: int
-
-
 def replay(arguments: Sequence[str]) -> int:
-    """0 where every cell of every version holds; of several failures the largest code.
+    """0 if every cell of every version holds; of several failures the largest code.
 
-    With --all no failure ends the command, only Ctrl-C does; an InputError where there is nothing to replay.
+    With --all no failure ends the command, only Ctrl-C does; an InputError if there is nothing to replay.
     """
     parser, options = _options(arguments)
     if options.all == bool(options.source):
@@ -59,22 +48,22 @@ def replay(arguments: Sequence[str]) -> int:
         parser.error("--all replays the checkout's own versions; --eval-set-path belongs to --source")
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     found: list[Replay] = []
-    failures: list[_Failure] = []
+    failures: list[Failure] = []
     for version in _versions(options):
         done = _attempt(version, options) if options.all else _replayed(version, options)
-        if isinstance(done, _Failure):
+        if isinstance(done, Failure):
             failures.append(done)
             say(f"{version.name}: {done.error}")
         else:
             found.append(done)
         if not options.json:
-            show(_failure_lines(done, signs) if isinstance(done, _Failure) else _lines(done, signs), signs)
+            show(failure_lines(done, signs) if isinstance(done, Failure) else replay_lines(done, signs), signs)
     if options.json:
-        answer_json(_report(found, failures))
+        answer_json(report(found, failures))
     if not found and not failures:
         raise InputError(_NOTHING)
     if options.all and not options.json:
-        show([_summary(found, failures)], signs)
+        show([summary(found, failures)], signs)
     return max([0 if all(row.holds for row in found) else 1, *(row.exit_code for row in failures)])
 
 
@@ -108,18 +97,18 @@ def _versions(options: argparse.Namespace) -> Iterator[Version]:
     return iter([in_force or newest])
 
 
-def _attempt(version: Version, options: argparse.Namespace) -> "Replay | _Failure":
+def _attempt(version: Version, options: argparse.Namespace) -> "Replay | Failure":
     """The version's replay, or what kept it from being made, whatever that is: the next version has its turn."""
     try:
         return _replayed(version, options)
     except EvalError as error:
-        return _Failure(version.name, str(error), error.exit_code)
+        return Failure(version.name, str(error), error.exit_code)
     except (OSError, MemoryError) as error:
-        return _Failure(version.name, f"{type(error).__name__}: {error}", BackendError.exit_code)
+        return Failure(version.name, f"{type(error).__name__}: {error}", BackendError.exit_code)
     except Exception as error:  # noqa: BLE001  # a defect that one version brings out is no reason to skip the others
         say(traceback.format_exc().rstrip())
         what = f"a defect of this tool, please report it: {type(error).__name__}: {error}"
-        return _Failure(version.name, what, DEFECT)
+        return Failure(version.name, what, DEFECT)
 
 
 def _replayed(version: Version, options: argparse.Namespace) -> "Replay":
@@ -128,49 +117,3 @@ def _replayed(version: Version, options: argparse.Namespace) -> "Replay":
 
     with backend_from(options, version.work / "replay") as backend:
         return stage.replay(version, backend)
-
-
-def _report(found: Sequence["Replay"], failures: Sequence[_Failure]) -> JSON:
-    """`holds` is None where nothing was replayed and nothing failed."""
-    return {
-        "holds": not failures and all(row.holds for row in found) if found or failures else None,
-        "versions": [{**asdict(row), "holds": row.holds, "cells": list(map(_cell_row, row.cells))} for row in found],
-        "not_replayed": [row._asdict() for row in failures],
-    }
-
-
-def _cell_row(cell: "CellReplay") -> JSON:
-    return {**asdict(cell), "difference": cell.difference.model_dump()}
-
-
-def _lines(found: "Replay", signs: Signs) -> list[str]:
-    held = sum(cell.holds for cell in found.cells)
-    lines = [line for cell in found.cells for line in _cell_lines(cell, signs)]
-    devices = sorted({cell.device for cell in found.cells if cell.device})
-    where = f"{found.backend} ({', '.join(devices)})" if devices else found.backend
-    return [*lines, printable(f"{found.version} on {where}: {held} of {len(found.cells)} cells hold", LONGEST_LINE)]
-
-
-def _cell_lines(cell: "CellReplay", signs: Signs) -> list[str]:
-    sign = signs.ok if cell.holds else signs.no
-    head = f"{sign} {cell.cell}: nDCG@10 {cell.recorded:.4f} then, {cell.replayed:.4f} now"
-    if cell.identical:
-        return [printable(f"{head}; the same run", LONGEST_LINE)]
-    interval = " to ".join(signs.signed(value, 4) for value in (cell.difference.low, cell.difference.high))
-    moved = f"largest change of a query {cell.max_change:.4f}"
-    if cell.worst_query:
-        moved += f" ({cell.worst_query}; {cell.queries_changed} changed)"
-    allowed = f"noise explains {cell.allowed:.4f} and {cell.allowed_change:.4f}"
-    text = f"{head}, {signs.signed(cell.difference.mean, 4)} ({interval}); {moved}; {allowed}"
-    return [printable(text, LONGEST_LINE), *([f"    {printable(cell.note, LONGEST_LINE)}"] if cell.note else [])]
-
-
-def _failure_lines(failure: _Failure, signs: Signs) -> list[str]:
-    head = f"{signs.no} {failure.version}: not replayed (exit code {failure.exit_code}): {failure.error}"
-    return [printable(head, LONGEST_LINE)]
-
-
-def _summary(found: Sequence["Replay"], failures: Sequence[_Failure]) -> str:
-    held = sum(row.holds for row in found)
-    failed = f"; not replayed: {', '.join(row.version for row in failures)}" if failures else ""
-    return f"{held} of {len(found)} versions hold{failed}"

@@ -1,26 +1,16 @@
 """`smoke`: whether embedding on Modal works with this account, tried on 32 texts."""
 
 import argparse
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.progress import say
 from runner.commands.flags.backend import add_modal_flags, modal_backend, remote_options
-from runner.commands.parity import TEXTS, compared
 from runner.eval_set import catalog
 from runner.eval_set.version import CHECKOUT
 from runner.tools.console import answer, command_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from runner.embed.modal.backend import ModalBackend
-    from runner.embed.parity.compare import Parity
-    from runner.eval_set.catalog import EncoderSpec
+from runner.tools.doctor.parity import TEXTS, came_back, compared, embedded, parity_line
 
 _DESCRIPTION = """\
 Embeds 32 fixed texts on Modal, as a run would: the app, the image, the weights, the probe. Says what came back and what
@@ -33,7 +23,7 @@ exit codes: 0 it works, 1 the vectors are not those of this machine, 2 usage, 5 
 
 
 def smoke(arguments: Sequence[str]) -> int:
-    """0 where the texts came back; a NegativeVerdict where they are not what this machine makes of them."""
+    """0 if the texts came back; a NegativeVerdict if their vectors are not those of this machine."""
     options = _options(arguments)
     remote = remote_options(options)
     assert remote is not None, "--modal is required"
@@ -50,8 +40,8 @@ def smoke(arguments: Sequence[str]) -> int:
     with modal_backend(remote, folder) as backend:
         say("the first run on Modal builds the image and fetches the weights, which takes minutes")
         found = next(compared(backend, [spec.name], now.date().isoformat())) if is_here(spec) else None
-        served = _embedded(backend, spec.name) if found is None else found.served
-    answer("\n".join([*_came_back(spec, served, backend), _parity_line(found)]))
+        served = embedded(backend, spec.name) if found is None else found.served
+    answer("\n".join([*came_back(spec, served, backend), parity_line(found)]))
     if found is not None and not found.passed:
         failed = "; ".join(f"{check.name}: {check.said}" for check in found.checks if not check.passed)
         raise NegativeVerdict(f"{spec.name} on Modal does not make the vectors of this machine. {failed}")
@@ -64,38 +54,3 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--encoder", default="minilm-l6-v2", metavar="NAME", help="of the catalogue, minilm-l6-v2")
     add_modal_flags(parser, containers=1, max_usd=1.0)
     return parser.parse_args(arguments)
-
-
-def _embedded(backend: "ModalBackend", name: str) -> "Mapping[str, str]":
-    """What the answers said of where they ran, after the engine took them: the probe, and every check of rows."""
-    from runner.base.store import Store
-    from runner.embed.backends import Work
-    from runner.embed.embed_chunks import embed
-    from runner.embed.parity.compare import n_tokens
-    from runner.embed.parity.texts import parity_texts
-
-    encoder = backend.encoder(name)
-    backend.prepare([Work(name, TEXTS, n_tokens(encoder))])
-    texts = parity_texts(lambda some: encoder.token_counts(some, "document").tolist(), encoder.spec.max_tokens)
-    with tempfile.TemporaryDirectory() as scratch:
-        store = Store(Path(scratch))
-        embed(store, encoder, [row.text for row in texts.queries], "query")
-        return embed(store, encoder, [row.text for row in texts.documents], "document").facts
-
-
-def _came_back(spec: "EncoderSpec", served: "Mapping[str, str]", backend: "ModalBackend") -> list[str]:
-    meter = backend.meter
-    return [
-        f"{TEXTS} texts came back as rows of {spec.dim}.",
-        "where: " + ", ".join(f"{name} {value}" for name, value in sorted(served.items())),
-        f"seconds of containers: {sum(row.container_seconds for row in meter.rows()):.1f}",
-        f"cost: ${meter.spent():.4f} by list price ({meter.price_source}); what Modal bills is in its report from the "
-        f"next full hour on (modal billing report --for today -r h -t run; {backend.service.run_id})",
-    ]
-
-
-def _parity_line(found: "Parity | None") -> str:
-    if found is None:
-        return "parity: not checked, the encoder's weights are not on this machine"
-    verdict = "the same vectors as here" if found.passed else "NOT the vectors of this machine"
-    return f"parity: {verdict}, smallest cosine {found.cosine_min:.6f}"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.base.canonical import JSON
-from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.errors import InputError, NegativeVerdict
+from runner.eval_set.catalog import source
 from runner.tools.console import answer, answer_json, command_parser
 
 if TYPE_CHECKING:
@@ -27,88 +27,28 @@ def status(arguments: Sequence[str]) -> int:
     if options.chunks:
         return _chunks(options)
     from runner.decide.roster import roster
+    from runner.tools.roster import data_row, next_step, roster_lines, write_data_status, write_index
 
     standings = [s for s in roster() if options.source in ("", s.source.name)]
     if not standings:
-        from runner.eval_set.catalog import source
-
-        raise InputError(
-            f"{source(options.source).name} is no source of the substrate, so it has no place in the roster."
-        )
+        name = source(options.source).name
+        raise InputError(f"{name} is no source of the substrate, so it has no place in the roster.")
     if options.html is not None:
-        return _index(standings, options.html)
-    if options.write or options.check:
-        return _page(standings, write=options.write)
-    if options.next:
-        return _next(standings, as_json=options.json)
-    if options.stale:
+        answer(str(write_index(standings, options.html)))
+    elif options.write or options.check:
+        answer(write_data_status(standings, check=options.check))
+    elif options.next:
+        data, lines = next_step(standings)
+        if options.json:
+            answer_json(data)
+        else:
+            answer("\n".join(lines))
+    elif options.stale:
         return _stale(standings, as_json=options.json)
-    if options.json:
-        answer_json([_row(standing) for standing in standings])
+    elif options.json:
+        answer_json([data_row(standing) for standing in standings])
     else:
-        answer("\n".join(_table([("", *_HEAD), *map(_cells, standings)])))
-    return 0
-
-
-_HEAD = ("source", "predicted best", "observed best", "version", "state", "live")
-
-
-def _cells(standing: "Standing") -> tuple[str, ...]:
-    source = standing.source
-    return (
-        str(source.trigger_order),
-        source.name,
-        source.predicted_best,
-        standing.observed_best or "-",
-        "-" if standing.state == "not begun" else f"v{standing.version.number}",
-        (standing.state if source.policy == "evaluate" or standing.decision else "baseline not adopted yet")
-        + (f"; {standing.beside}" if standing.beside else ""),
-        standing.live,
-    )
-
-
-def _row(standing: "Standing") -> dict[str, JSON]:
-    source, decision, elsewhere = standing.source, standing.decision, standing.source.imported
-    return {
-        "trigger_order": source.trigger_order,
-        "source": source.name,
-        "policy": source.policy,
-        "structural_chunker": source.structural_chunker,
-        "reuses": source.reuses,
-        "predicted_best": source.predicted_best,
-        "observed_best": standing.observed_best,
-        "version": standing.version.number,
-        "state": standing.state,
-        "beside": standing.beside,
-        "live": standing.live,
-        "decision": None if decision is None else decision.model_dump(),
-        "decided_elsewhere": None
-        if elsewhere is None
-        else {"version": elsewhere.version, "cell": elsewhere.cell, "ndcg@10": elsewhere.ndcg, "artefacts": False},
-        "note": source.note,
-    }
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _next(standings: "list[Standing]", *, as_json: bool) -> int:
-    from runner.decide.roster import next_to_evaluate
-    from runner.eval_set.version import DRIVER
-
-    following = next_to_evaluate(standings)
-    waiting = [s.source.name for s in standings if s.source.policy == "baseline" and not s.is_decided]
-    if as_json:
-        answer_json({"evaluate": following and following.source.name, "adopt_baseline": waiting})
-        return 0
-    lines = ["every source of the roster that is to be evaluated is decided"]
-    if following is not None:
-        lines = [f"next: {following.source.name}", f"{DRIVER} {following.version.flags} --corpus-path FOLDER"]
-    if waiting:
-        lines.append(f"by policy, without an evaluation (--adopt-baseline): {', '.join(waiting)}")
-    answer("\n".join(lines))
+        answer("\n".join(roster_lines(standings)))
     return 0
 
 
@@ -124,37 +64,6 @@ def _stale(standings: "list[Standing]", *, as_json: bool) -> int:
         lines = (f"{name}: {change}" for name, changes in found.items() for change in changes)
         raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
     return 1 if found else 0
-
-
-def _page(standings: "list[Standing]", *, write: bool) -> int:
-    from runner.base.canonical import write_atomic
-    from runner.base.store import disk_errors
-    from runner.eval_set.version import CHECKOUT
-    from runner.report.data_status import page
-
-    path, content = CHECKOUT / "docs" / "data-status.md", page(standings).encode()
-    if write:
-        with disk_errors(path):
-            write_atomic(path, content)
-    elif not path.exists() or path.read_bytes() != content:
-        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: status --write.")
-    answer(f"{path} {'is written' if write else 'is reproduced byte for byte'}")
-    return 0
-
-
-def _index(standings: "list[Standing]", given: str) -> int:
-    """Writes the index of today; "" stands for its own place."""
-    from datetime import UTC, datetime
-
-    from runner.eval_set.version import CHECKOUT, newest_version
-    from runner.report.comparison.file import write_html
-    from runner.report.index_page import index_page, sources_outside
-
-    path = Path(given) if given else CHECKOUT / ".work" / "index.html"
-    every = [*standings, *sources_outside(newest_version)]
-    content = index_page(every, datetime.now(UTC).date().isoformat(), path.parent)
-    answer(str(write_html(path, content, None, CHECKOUT / "eval-sets", flag="--html")))
-    return 0
 
 
 def _chunks(options: argparse.Namespace) -> int:

@@ -4,14 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
 
 if TYPE_CHECKING:
-    from runner.tools.tripwire.tripwire import Diff, Report
+    from runner.tools.tripwire.tripwire import Report
 
 _EPILOG = """\
 GOLDEN is a YAML list of {name, text, expected: [ids]}; in a run, a query's id is its name. `update` takes the same
@@ -25,13 +25,14 @@ NOISE = "noise"
 def tripwire(arguments: Sequence[str]) -> int:
     """`tripwire check` and `tripwire update`."""
     options = _options(arguments)
-    from runner.tools.tripwire.runs import read_rankings
+    from runner.tools.tripwire.runs import cell_run_path, read_rankings
     from runner.tools.tripwire.tripwire import load_golden, rankings_report
 
     if options.k < 1 or options.limit < options.k:
         raise InputError(f"--k {options.k} and --limit {options.limit}: 1 <= k <= limit is needed.")
     golden = load_golden(options.golden)
-    rankings = read_rankings(_run_path(options), golden, options.limit)
+    run = options.run or cell_run_path(options.source, options.eval_set_path, options.cell)
+    rankings = read_rankings(run, golden, options.limit)
     report = rankings_report(rankings, golden, k=options.k, limit=options.limit)
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     return (_check if options.action == "check" else _update)(options, report, signs)
@@ -66,26 +67,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _run_path(options: argparse.Namespace) -> Path:
-    given: Path | None = options.run
-    if given is not None:
-        return given
-    from runner.base.records import parse_cell
-    from runner.eval_set.version import DRIVER, newest_version
-
-    version, cell = newest_version(options.source, options.eval_set_path), str(parse_cell(options.cell))
-    path = version.run_path(cell)
-    if not path.exists():
-        raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} {version.flags}")
-    return path
-
-
 def _check(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
+    from runner.tools.tripwire.runs import asked_tolerance, check_lines
     from runner.tools.tripwire.tripwire import compare_to_snapshot, load_snapshot
 
     if not options.snapshot.exists():
         raise InputError(f"{options.snapshot} does not exist. `tripwire update` with the same arguments writes it.")
-    tolerance, origin = _tolerance(options)
+    tolerance, origin = asked_tolerance(options.tolerance, options.results)
     snapshot = load_snapshot(options.snapshot)
     diff = compare_to_snapshot(report, snapshot, tolerance)
     before = {row.name: row.result_ids for row in snapshot.queries}
@@ -98,47 +86,8 @@ def _check(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
         compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
         answer_json(compared | {"report": report.model_dump()})
     else:
-        _say(_check_lines(options, report, diff, fallen, f"{tolerance:g}{origin}", signs), signs)
+        _say(check_lines(report, diff, fallen, options.snapshot, f"{tolerance:g}{origin}", signs), signs)
     return 0 if diff.ok else NegativeVerdict.exit_code
-
-
-def _tolerance(options: argparse.Namespace) -> tuple[float, str]:
-    """The tolerance, and in words where it comes from if it was measured."""
-    from runner.tools.tripwire.runs import noise_tolerance
-
-    origin = ""
-    if options.tolerance == NOISE:
-        tolerance, cell = noise_tolerance(options.results)
-        origin = f" (A/A noise of {cell})"
-    else:
-        try:
-            tolerance = float(options.tolerance)
-        except ValueError as error:
-            raise InputError(f"--tolerance {options.tolerance!r} is neither a number nor {NOISE!r}.") from error
-    if not 0 <= tolerance < 1:
-        raise InputError(f"A tolerance of {tolerance:g}{origin} compares nothing; from 0 to less than 1 is possible.")
-    return tolerance, origin
-
-
-def _check_lines(
-    options: argparse.Namespace,
-    report: "Report",
-    diff: "Diff",
-    fallen: Sequence[dict[str, Any]],
-    tolerance: str,
-    signs: Signs,
-) -> list[str]:
-    from runner.tools.tripwire.tripwire import listed
-
-    means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
-    if diff.ok:
-        kept = f"nothing fell by more than {tolerance} below {options.snapshot}"
-        return [f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}"]
-    lines = [f"{signs.no} the tripwire fired: {means}; against {options.snapshot}, tolerance {tolerance}"]
-    lines += [f"  {text.replace('->', signs.arrow)}" for text in diff.regressions]
-    for row in fallen:
-        lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
-    return lines
 
 
 def _update(options: argparse.Namespace, report: "Report", signs: Signs) -> int:

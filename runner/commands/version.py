@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from runner.base.errors import InputError, IntegrityError
-from runner.eval_set.version import DRIVER, Version, newest_version
+from runner.base.errors import InputError
+from runner.eval_set.version import Version, newest_version
 from runner.report.comparison.file import FORMS
 from runner.tools.console import answer, version_parser
 
@@ -89,31 +89,9 @@ def verify(arguments: Sequence[str]) -> int:
     parser = version_parser("verify", "Checks a version against its locks.", FOLDER_FORM)
     options = parser.parse_args(arguments)
     from runner.eval_set.history import versions_of
+    from runner.tools.verify import verify_record
 
     newest = newest_version(options.source, options.eval_set_path)
     for version in versions_of(newest) or [newest]:
-        _verify(version)
+        answer("\n".join(verify_record(version)))
     return 0
-
-
-def _verify(version: Version) -> None:
-    """What the locks of one version and of its reports hold; an IntegrityError where they do not."""
-    from runner.eval_set.lock import report_folders, verify_lock, verify_version
-
-    locks = verify_version(version)
-    for folder, lock in zip((version.folder, version.folder / "rehearsal"), locks, strict=True):
-        if lock is None and (folder / "decision.json").exists():
-            raise IntegrityError(
-                f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
-                f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
-            )
-    reports = [
-        (report, verify_lock(report))
-        for folder in (version.folder, version.folder / "rehearsal")
-        for report in report_folders(folder)
-    ]
-    for name, lock in zip(("record", "rehearsal"), locks, strict=True):
-        answer(f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked"))
-    for report, lock in reports:
-        assert lock is not None  # verify_lock refuses a report without one
-        answer(f"{version.name} {report.relative_to(version.folder)}: {len(lock.files)} files as locked")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.lists import RecallCurve
@@ -35,11 +35,11 @@ def cell_results(
     comparison: Comparison,
     gate: GradedGate,
     readings: Mapping[str, Reading],
-    doubts: Callable[[str], list[str]] = lambda cell: [],
+    blockers: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
     """One row a cell, best mean nDCG@10 first, equal ones by name.
 
-    `readings` are the reading lists of the cells that have one. `doubts` says what keeps a cell from being confirmed
+    `readings` are the reading lists of the cells that have one. `blockers` says what keeps a cell from being confirmed
     that is so by its scores.
     """
     plan = comparison.plan
@@ -52,7 +52,7 @@ def cell_results(
             comparison,
             gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
             cell,
-            doubts,
+            blockers,
             pools.get(cell),
             sensitivities[cell],
             curves[cell],
@@ -69,7 +69,7 @@ def _row(
     comparison: Comparison,
     gate: GateVerdict,
     cell: str,
-    doubts: Callable[[str], list[str]],
+    blockers: Callable[[str], list[str]],
     pool: CellPool | None,
     otherwise: Sensitivity,
     curve: RecallCurve,
@@ -79,13 +79,13 @@ def _row(
     plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
-    short_of = []
+    unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
     if eligible and test is not None and guard is not None:
         judged, alpha = scores["judged@10"].mean, plan.significance.alpha
-        short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged, plan.rule, alpha)
-        short_of = short_of or doubts(cell)
+        figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged)
+        unmet = unmet_criteria(figures, plan.rule, alpha) or blockers(cell)
     holes = holes_of(run, qrels)
     return CellResult(
         cell=cell,
@@ -95,8 +95,8 @@ def _row(
         test=test,
         guard=guard,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
-        confirmed=eligible and not short_of,
-        short_of=short_of,
+        confirmed=eligible and not unmet,
+        short_of=unmet,
         gate=gate,
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),

@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from runner.base.canonical import file_sha256
-from runner.base.figures import places_allowed, telling
+from runner.base.figures import figure_beside_bar, places_allowed
 from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
+from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
-from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable
+from runner.decide.sample_size import detectable
 from runner.decide.scale.scale import scale_of
-from runner.decide.tiers import Side, interval_of, side_of
+from runner.decide.tiers import interval_of, side_of
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.runs import read_run
@@ -21,6 +22,7 @@ from runner.eval_set.shapes.results import CellResult, LabelFacts, Outcome, Resu
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison
+from runner.score.sign_flip import Side
 
 PUBLISHED = "published qrels"
 """Who judged."""
@@ -45,7 +47,8 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     gate = GradedGate.over(comparison)
     rows = cell_results(comparison, gate, readings(version, comparison))
-    evidence = Evidence(
+    inputs = OutcomeInputs(
+        plan=plan,
         cells=rows,
         controls=control_results(comparison, gate),
         noise_floor=None,
@@ -69,7 +72,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         corpus=corpus_facts(version, header, documents),
         labels=labels,
         cells=rows,
-        controls=list(evidence.controls),
+        controls=list(inputs.controls),
         noise_floor=None,
         judging=None,
         spans=None,
@@ -77,7 +80,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         scale=scale_of(comparison),
         lists=lists_of(comparison, documents),
         previous=None,
-        outcome=_outcome(plan, evidence, facts),
+        outcome=_outcome(inputs, facts),
         weaknesses=external_weaknesses(plan, facts, header, rows),
     )
 
@@ -98,9 +101,9 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
     )
 
 
-def _outcome(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Outcome:
-    barred, best = blocked(plan, evidence), best_of(evidence)
-    found, not_shown, next_step = barred or _compared(plan, evidence, facts)
+def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
+    barred, best = blocked(inputs), inputs.best
+    found, not_shown, next_step = barred or _compared(inputs, facts)
     return Outcome(
         tier="no decision" if barred else "compared",
         candidates=[],
@@ -108,20 +111,20 @@ def _outcome(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Outcome:
         sentence=found,
         not_shown=not_shown,
         next_step=next_step,
-        baseline_gate=baseline_of(plan, evidence).gate.verdict,
-        false_alarm=evidence.false_alarm,
-        best_gain_corrected=evidence.best_gain_corrected,
+        baseline_gate=inputs.baseline.gate.verdict,
+        false_alarm=inputs.false_alarm,
+        best_gain_corrected=inputs.best_gain_corrected,
         queries_needed=None,
-        detectable=None if best is None else detectable(plan, evidence, best),
+        detectable=None if best is None else detectable(inputs, best),
     )
 
 
-def _compared(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Sentences:
-    baseline = baseline_of(plan, evidence)
-    others = [row for row in evidence.cells if row.test is not None]
+def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
+    baseline = inputs.baseline
+    others = [row for row in inputs.cells if row.test is not None]
     sides: dict[Side, list[CellResult]] = {"above": [], "below": [], "not told apart": []}
     for row in others:
-        sides[_side(row, plan.significance.alpha)].append(row)
+        sides[_side(row, inputs.plan.significance.alpha)].append(row)
     groups = {
         "above it beyond chance": sides["above"],
         "below it beyond chance": sides["below"],
@@ -129,8 +132,8 @@ def _compared(plan: Plan, evidence: Evidence, facts: CollectionFacts) -> Sentenc
     }
     said = "; ".join(f"{what}: {_listed(rows)}" for what, rows in groups.items() if rows)
     found = (
-        f"Compared on {facts.name} with {plan.baseline} (nDCG@10 {_score(baseline)}) over "
-        f"{evidence.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
+        f"Compared on {facts.name} with {inputs.plan.baseline} (nDCG@10 {_score(baseline)}) over "
+        f"{inputs.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
     )
     return (
         f"{found.rstrip()}{'.' if said else ''}",
@@ -158,4 +161,4 @@ def _listed(rows: Sequence[CellResult]) -> str:
 def _difference(row: CellResult) -> str:
     """With its sign, at the places that its interval allows."""
     assert row.test is not None
-    return telling(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))
+    return figure_beside_bar(row.differences["ndcg@10"].mean, 0.0, *interval_of(row.test))

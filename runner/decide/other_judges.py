@@ -6,11 +6,11 @@ The judges of a version, and what their disagreement leaves of each cell.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from runner.base.figures import gain_text, p_text, shown
+from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -34,7 +34,7 @@ def under_other_judges(comparison: Comparison, labels: Iterable[Label]) -> list[
     return [_outcome(comparison, judge, found) for judge, found in ordered]
 
 
-def judge_shortfalls(
+def judge_blockers(
     cell: str,
     noise: NoiseResult | None,
     others: Sequence[JudgeOutcome],
@@ -50,10 +50,10 @@ def judge_shortfalls(
     """
     found = [f"is not confirmed with the grades of {row.judge}" for row in others if not _holds(cell, row)]
     p = favoured.get(cell)
-    if p is not None and shown(p) <= alpha:
+    if p is not None and round4(p) <= alpha:
         found.append(f"is favoured by its judge (adjusted p {p_text(p)})")
     noisy = next((row for row in noise.cells if row.cell == cell), None) if noise else None
-    if noisy is not None and shown(noisy.interval[0]) <= 0:
+    if noisy is not None and round4(noisy.interval[0]) <= 0:
         low, high = map(gain_text, noisy.interval)
         found.append(f"may owe its gain to the judge's errors ({low} to {high} with the grades of a second judge)")
     return found
@@ -90,8 +90,7 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What test and guard say of a cell with the grades that the comparison has."""
     plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
-    alpha = plan.significance.alpha
-    short_of = shortfalls(gain, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0, plan.rule, alpha)
+    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
@@ -99,12 +98,12 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
         p_skew=test.p_skew,
         guard=guard.state,
         meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
-        holds=not short_of,
+        holds=not unmet_criteria(figures, plan.rule, plan.significance.alpha),
     )
 
 
-Doubts = Callable[[str], list[str]]
-"""What the judges leave of a cell, in words of `tiers.shortfalls`; empty where they uphold it."""
+Blockers = Callable[[str], list[str]]
+"""What the judges leave of a cell, in words of `tiers.unmet_criteria`; empty where they uphold it."""
 
 
 def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
@@ -118,7 +117,7 @@ def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
     )
 
 
-def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
+def blockers(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Blockers:
     """What keeps a cell that is confirmed by its scores from being confirmed, as a function of the cell.
 
     Grades of a model that too few second readings check uphold nothing: else fewer readings would confirm more.
@@ -127,7 +126,7 @@ def doubts(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Doubts:
     unchecked = []
     if any(label.model for label in scored(labels).values()) and (panel.noise is None or panel.noise.unknown):
         unchecked = ["was judged by a model that nobody checked (labels double)"]
-    return lambda cell: unchecked + judge_shortfalls(cell, panel.noise, panel.others, favoured, alpha)
+    return lambda cell: unchecked + judge_blockers(cell, panel.noise, panel.others, favoured, alpha)
 
 
 def _favoured(panel: JudgePanel) -> dict[str, float | None]:

@@ -7,35 +7,36 @@ no cell can gain what the rule asks for, "inconclusive" where that is not known.
 
 from collections.abc import Sequence
 
-from runner.base.figures import p_telling, shown, telling, texts, whole_percent
-from runner.decide.sample_size import Evidence, baseline_of, best_of, detectable, queries_to_show, to_confirm
-from runner.decide.tiers import interval_of
+from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
+from runner.decide.outcome_inputs import OutcomeInputs
+from runner.decide.sample_size import detectable, queries_to_show, to_confirm
+from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor, Outcome, Tier
 
 
-def outcome(plan: Plan, evidence: Evidence) -> Outcome:
+def outcome(inputs: OutcomeInputs) -> Outcome:
     """The tier, the cells that reach it, and the sentences.
 
     No decision is possible where pairs are unjudged, where a made-up predictor misbehaves in the gate, where the
     baseline cannot be told from the null systems, or where embedding it once more moves it by as much as the rule
     asks of a winner.
     """
-    candidates = [row for row in evidence.cells if row.meets_criterion_5]
+    candidates = [row for row in inputs.cells if row.meets_criterion_5]
     confirmed = [row for row in candidates if row.confirmed]
-    open_cells = [row for row in evidence.cells if _may_gain(row, plan)]
+    open_cells = [row for row in inputs.cells if may_gain(row, inputs.plan.rule)]
     tier: Tier
-    if barred := blocked(plan, evidence):
+    if barred := blocked(inputs):
         tier, sentences = "no decision", barred
     elif confirmed:
-        tier, sentences = "confirmed", _confirmed(plan, evidence, confirmed)
+        tier, sentences = "confirmed", _confirmed(inputs, confirmed)
     elif candidates:
-        tier, sentences = "candidate", _candidate(plan, evidence, candidates)
+        tier, sentences = "candidate", _candidate(inputs, candidates)
     elif open_cells:
-        tier, sentences = "inconclusive", _inconclusive(plan, evidence, open_cells)
+        tier, sentences = "inconclusive", _inconclusive(inputs, open_cells)
     else:
-        tier, sentences = "baseline kept", _kept(plan, evidence)
-    told = next(iter(confirmed or candidates or open_cells), best_of(evidence))
+        tier, sentences = "baseline kept", _kept(inputs)
+    told = cell_in_question(inputs.cells, inputs.plan.rule)
     return Outcome(
         tier=tier,
         candidates=[row.cell for row in candidates],
@@ -43,11 +44,11 @@ def outcome(plan: Plan, evidence: Evidence) -> Outcome:
         sentence=sentences[0],
         not_shown=sentences[1],
         next_step=sentences[2],
-        baseline_gate=baseline_of(plan, evidence).gate.verdict,
-        false_alarm=evidence.false_alarm,
-        best_gain_corrected=evidence.best_gain_corrected,
-        queries_needed=None if told is None else queries_to_show(plan, evidence, told),
-        detectable=None if told is None else detectable(plan, evidence, told),
+        baseline_gate=inputs.baseline.gate.verdict,
+        false_alarm=inputs.false_alarm,
+        best_gain_corrected=inputs.best_gain_corrected,
+        queries_needed=None if told is None else queries_to_show(inputs, told),
+        detectable=None if told is None else detectable(inputs, told),
     )
 
 
@@ -55,16 +56,17 @@ Sentences = tuple[str, str, str]
 """What was found, what it does not show, what to do next."""
 
 
-def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
+def blocked(inputs: OutcomeInputs) -> Sentences | None:
     """Why nothing can be said from these figures; None where something can."""
+    plan = inputs.plan
     nothing = "How any cell compares with another: that takes figures that can be relied on."
-    if evidence.unjudged:
-        pairs = "1 pair of the pool is" if evidence.unjudged == 1 else f"{evidence.unjudged} pairs of the pool are"
+    if inputs.unjudged:
+        pairs = "1 pair of the pool is" if inputs.unjudged == 1 else f"{inputs.unjudged} pairs of the pool are"
         return f"No decision: {pairs} not judged yet.", nothing, "Have the exported batches judged; import the answers."
-    if broken := [control for control in evidence.controls if not control.behaves]:
+    if broken := [control for control in inputs.controls if not control.behaves]:
         found = "; ".join(map(_misbehaviour, broken))
         return f"No decision: the null gate's own controls misbehave: {found}.", nothing, _control_advice(broken)
-    baseline = baseline_of(plan, evidence)
+    baseline = inputs.baseline
     if baseline.gate.verdict != "pass":
         named = ", ".join(null.name for null in baseline.gate.nulls if null.verdict == baseline.gate.verdict)
         found = (
@@ -72,8 +74,8 @@ def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
             "nothing can be measured against it."
         )
         return f"{found} {_capitalised(baseline.diagnosis)}".strip(), nothing, _gate_advice(baseline)
-    floor = evidence.noise_floor
-    if floor is not None and abs(shown(floor.difference.mean)) >= plan.rule.min_gain:
+    floor = inputs.noise_floor
+    if floor is not None and abs(round4(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
             f"No decision: the baseline embedded once more differs from itself by {_moved(floor, plan)} "
             f"nDCG@10, and {plan.rule.min_gain:g} is all that the rule asks a cell to gain."
@@ -84,7 +86,7 @@ def blocked(plan: Plan, evidence: Evidence) -> Sentences | None:
 
 def _moved(floor: NoiseFloor, plan: Plan) -> str:
     again, bar = floor.difference, plan.rule.min_gain
-    return telling(again.mean, bar if again.mean > 0 else -bar, again.low, again.high)
+    return figure_beside_bar(again.mean, bar if again.mean > 0 else -bar, again.low, again.high)
 
 
 def _misbehaviour(control: ControlResult) -> str:
@@ -113,24 +115,25 @@ def _gate_advice(baseline: CellResult) -> str:
     return "Check that labels, queries and runs belong together, then the encoder and the chunker of the baseline."
 
 
-def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) -> Sentences:
-    best, top = confirmed[0], best_of(evidence)
+def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Sentences:
+    plan = inputs.plan
+    best, top = confirmed[0], inputs.best
     test, guard = best.test, best.guard
     assert test is not None
     assert test.p_adjusted is not None
     assert guard is not None
-    rule, p = plan.rule, p_telling(test.p_adjusted, plan.significance.alpha)
-    lower = telling(guard.low, -rule.max_recall_loss, guard.low, guard.high)
+    rule, p = plan.rule, p_beside_alpha(test.p_adjusted, plan.significance.alpha)
+    lower = figure_beside_bar(guard.low, -rule.max_recall_loss, guard.low, guard.high)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {evidence.n_queries} queries, adjusted p {p}. It "
+        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, adjusted p {p}. It "
         f"loses at most {rule.max_recall_loss:g} Recall@10 (lower bound of the difference {lower}) and passes the null "
         "gate."
     )
-    not_shown = [_optimism(evidence, best)]
-    if shown(interval_of(test)[0]) < rule.min_gain:
+    not_shown = [_optimism(inputs, best)]
+    if round4(interval_of(test)[0]) < rule.min_gain:
         not_shown.append(f"That its gain is {rule.min_gain:g} or more: beyond chance is that there is one.")
     if top is not None and not top.confirmed:
         not_shown.append(
@@ -140,8 +143,8 @@ def _confirmed(plan: Plan, evidence: Evidence, confirmed: Sequence[CellResult]) 
     return found, " ".join(filter(None, not_shown)), "Choose it, or keep the baseline and say why."
 
 
-def _candidate(plan: Plan, evidence: Evidence, candidates: Sequence[CellResult]) -> Sentences:
-    best, others = candidates[0], len(evidence.cells) - 1
+def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
+    best, others = candidates[0], len(inputs.cells) - 1
     alarm = f"If all {others} cells equalled the baseline, criterion 5 would still flag one or more"
     if others == 1:
         alarm = "If it equalled the baseline, criterion 5 would still flag it"
@@ -149,37 +152,39 @@ def _candidate(plan: Plan, evidence: Evidence, candidates: Sequence[CellResult])
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {evidence.n_queries} queries. {alarm} in "
-        f"{whole_percent(evidence.false_alarm or 0.0)} of such evaluations."
+        f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm} in "
+        f"{whole_percent(inputs.false_alarm or 0.0)} of such evaluations."
     )
-    not_shown = f"{_optimism(evidence, best)} That it is better than the baseline: it {_lacks(best)}.".strip()
-    return found, not_shown, to_confirm(plan, evidence, best)
+    not_shown = f"{_optimism(inputs, best)} That it is better than the baseline: it {_lacks(best)}.".strip()
+    return found, not_shown, to_confirm(inputs, best)
 
 
-def _inconclusive(plan: Plan, evidence: Evidence, open_cells: Sequence[CellResult]) -> Sentences:
-    best, others = open_cells[0], len(evidence.cells) - 1
+def _inconclusive(inputs: OutcomeInputs, open_cells: Sequence[CellResult]) -> Sentences:
+    plan = inputs.plan
+    best, others = open_cells[0], len(inputs.cells) - 1
     which = "the other cell" if others == 1 else f"{len(open_cells)} of {others} other cells"
     found = (
-        f"Inconclusive: no cell meets criterion 5 on {evidence.n_queries} queries, so by criterion 6 the baseline "
+        f"Inconclusive: no cell meets criterion 5 on {inputs.n_queries} queries, so by criterion 6 the baseline "
         f"{plan.baseline} is recorded. A gain of {plan.rule.min_gain:g} nDCG@10 is not ruled out for {which}."
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
         f"{_recall_text(best, plan)} Recall@10."
     )
-    return found, not_shown, to_confirm(plan, evidence, best)
+    return found, not_shown, to_confirm(inputs, best)
 
 
-def _kept(plan: Plan, evidence: Evidence) -> Sentences:
-    others = [row for row in evidence.cells if row.test is not None]
+def _kept(inputs: OutcomeInputs) -> Sentences:
+    plan = inputs.plan
+    others = [row for row in inputs.cells if row.test is not None]
     not_shown = "How other cells than these compare, and how these do on other documents or other kinds of query."
     if not others:
         return f"Baseline kept: no cell stands beside {plan.baseline}.", not_shown, "Name other cells in the plan."
     found = (
-        f"Baseline kept: on {evidence.n_queries} queries no cell that could be chosen can be expected to gain "
+        f"Baseline kept: on {inputs.n_queries} queries no cell that could be chosen can be expected to gain "
         f"{plan.rule.min_gain:g} nDCG@10 over {plan.baseline}."
     )
-    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in others if _reaches_gain(row, plan)]:
+    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in others if reaches_gain(row, plan.rule)]:
         found += f" Ruled out: {'; '.join(ruled_out)}."
     return found, not_shown, "Try other cells: more queries on these are unlikely to change what is recorded."
 
@@ -206,7 +211,7 @@ def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
 def _recall_text(row: CellResult, plan: Plan) -> str:
     assert row.guard is not None
     change = row.differences["recall@10"].mean
-    return telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    return figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
 
 
 def _lacks(row: CellResult) -> str:
@@ -214,27 +219,17 @@ def _lacks(row: CellResult) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _optimism(evidence: Evidence, row: CellResult) -> str:
+def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
     """What picking the best of several cells adds to its gain; "" for a cell that is not the best."""
-    expected = evidence.best_gain_corrected
-    if expected is None or len(evidence.cells) < 3 or row != best_of(evidence):
+    expected = inputs.best_gain_corrected
+    if expected is None or len(inputs.cells) < 3 or row != inputs.best:
         return ""
-    said = f"{shown(expected) + 0.0:+.2g}"
-    left = f"about {said}" if shown(expected) > 0 else f"nothing ({said})"
+    said = f"{round4(expected) + 0.0:+.2g}"
+    left = f"about {said}" if round4(expected) > 0 else f"nothing ({said})"
     return (
-        f"That it gains as much on other queries: less what picking the best of {len(evidence.cells) - 1} adds, {left} "
+        f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
         "is to be expected."
     )
-
-
-def _may_gain(row: CellResult, plan: Plan) -> bool:
-    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    able = row.guard is not None and row.guard.state != "inferior" and row.gate.verdict != "fail"
-    return able and _reaches_gain(row, plan)
-
-
-def _reaches_gain(row: CellResult, plan: Plan) -> bool:
-    return row.test is not None and shown(interval_of(row.test)[1]) >= plan.rule.min_gain
 
 
 def _capitalised(text: str) -> str:

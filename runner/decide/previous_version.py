@@ -20,8 +20,8 @@ from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,
     DocumentsKept,
-    Estimate,
     LabelsKept,
+    MeanInterval,
     MeasureBeside,
     Movement,
     PreviousVersion,
@@ -148,8 +148,8 @@ class Beside:
         return MeasureBeside(before=_estimate(before), now=_estimate(now), movement=movement)
 
 
-def _estimate(score: _Score | MeasureResult) -> Estimate:
-    return Estimate(mean=score.mean, low=score.low, high=score.high)
+def _estimate(score: _Score | MeasureResult) -> MeanInterval:
+    return MeanInterval(mean=score.mean, low=score.low, high=score.high)
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:

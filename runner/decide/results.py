@@ -9,79 +9,60 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.other_judges import doubts, judge_panel
+from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
+from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
+from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.sample_size import Evidence
 from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
+from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import judgments, label_prefix, version_labels
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_corpus, load_queries
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
-from runner.score.score import qrels, score
+from runner.score.score import score
 from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
-def make_results(
-    version: Version,
-    plan: Plan,
-    cells: Sequence[str],
-    registered: frozenset[str],
-    *,
-    kind: Kind,
-    texts: Mapping[str, Document] | None = None,
-) -> Results:
-    """The results of the cells whose runs lie in the version's record; `registered` ones form the tested family.
+def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Results:
+    """The results of a comparison of the version's runs.
 
-    `texts` are all its documents, by id, where their words are ours to show.
+    Passages stand in them only if the checkout holds the corpus, so that its words are ours to show.
     """
-    queries = load_queries(version.queries_path)
-    labels = version_labels(version)
-    query_ids = [query.query_id for query in queries]
-    runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
-    pooled = pool(runs.values(), plan.pool_depth)
+    plan, labels = comparison.plan, version_labels(version)
+    pooled = pool(comparison.runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
-    comparison = Comparison(
-        plan=plan,
-        queries=queries,
-        runs=runs,
-        qrels=qrels(judgments(labels)),
-        facts={cell: load_cell_file(version.cell_path(cell)) for cell in cells},
-        registered=registered,
-        document_lengths={document.doc_id: document.n_chars for document in documents},
-    )
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
-    gate = GradedGate.over(comparison)
-    rows = cell_results(comparison, gate, reading, doubts(panel, labels, plan.significance.alpha))
+    rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
     found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
-    query_rows = [query_row(query) for query in queries]
-    evidence = Evidence(
+    query_rows = [query_row(query) for query in comparison.queries]
+    inputs = OutcomeInputs(
+        plan=plan,
         cells=rows,
         controls=control_results(comparison, gate),
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
-        n_queries=len(queries),
+        n_queries=len(query_rows),
         false_alarm=comparison.false_alarm(),
         best_gain_corrected=comparison.best_gain_corrected(),
     )
-    return Results(
+    results = Results(
         schema_version=7,
         source=version.source.name,
         version=version.number,
@@ -95,17 +76,20 @@ def make_results(
         corpus=corpus_facts(version, header, documents),
         labels=label_facts,
         cells=rows,
-        controls=list(evidence.controls),
-        noise_floor=evidence.noise_floor,
+        controls=list(inputs.controls),
+        noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
         slices=slices(comparison),
         scale=scale_of(comparison),
-        lists=lists_of(comparison, documents, labels, texts),
+        lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
-        outcome=outcome(plan, evidence),
+        outcome=outcome(inputs),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
+    if kind == "exploration":
+        return results
+    return results.model_copy(update={"previous": previous_version(version, results)})
 
 
 def lists_of(

@@ -1,62 +1,35 @@
-"""What an outcome rests on, and how much more of it would settle whether a cell is better."""
+"""How many more queries would settle whether a cell is better, and what so many can show."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import stdev
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT
+from runner.decide.outcome_inputs import OutcomeInputs
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor
+from runner.eval_set.shapes.results import CellResult
 from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed
 
 POWER = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the outcome rests on; `false_alarm` and `best_gain_corrected` are None without a cell beside the baseline.
-
-    `cells` are ranked, best nDCG@10 first.
-    """
-
-    cells: Sequence[CellResult]
-    controls: Sequence[ControlResult]
-    noise_floor: NoiseFloor | None
-    unjudged: int
-    n_queries: int
-    false_alarm: float | None
-    best_gain_corrected: float | None
-
-
-def best_of(evidence: Evidence) -> CellResult | None:
-    """The cell of greatest nDCG@10 beside the baseline; None where the baseline stands alone."""
-    return next((row for row in evidence.cells if row.test is not None), None)
-
-
-def baseline_of(plan: Plan, evidence: Evidence) -> CellResult:
-    """The baseline's row."""
-    return next(row for row in evidence.cells if row.cell == plan.baseline)
-
-
-def to_confirm(plan: Plan, evidence: Evidence, row: CellResult) -> str:
+def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     """A sentence on what would settle most cheaply whether the cell can be confirmed."""
     assert row.test is not None
     assert row.guard is not None
     if row.gate.verdict != "pass":
         return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
-    head, n_have = f"The next cheapest experiment for {row.cell}", evidence.n_queries
+    head, n_have = f"The next cheapest experiment for {row.cell}", inputs.n_queries
     if row.test.p_adjusted is None:
         head, n_have = f"Name {row.cell} in the plan of a new version, with queries of its own", 0
-    wanted = [] if _gain_holds(plan, row) else [_to_show_gain(plan, evidence, row, n_have)]
+    wanted = [] if _gain_holds(inputs.plan, row) else [_to_show_gain(inputs, row, n_have)]
     if row.guard.state == "inconclusive":
-        wanted.append(_to_clear_recall(plan, evidence, row, n_have))
+        wanted.append(_to_clear_recall(inputs, row, n_have))
     if not wanted:
         return _to_clear_doubts(row)
     return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
 
 
-def queries_to_show(plan: Plan, evidence: Evidence, row: CellResult) -> int | None:
+def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
     """How many queries show the gain worth showing, with POWER, at this cell's scatter.
 
     None where nobody could judge so many, and where differences do not scatter, from which nothing follows.
@@ -64,14 +37,14 @@ def queries_to_show(plan: Plan, evidence: Evidence, row: CellResult) -> int | No
     assert row.test is not None
     if not row.test.sd:
         return None
-    alpha = _alpha_a_cell(plan.significance.alpha, len(evidence.cells))
-    return queries_needed(_target(plan, evidence, row), row.test.sd, alpha=alpha, power=POWER)
+    alpha = _alpha_a_cell(inputs.plan.significance.alpha, len(inputs.cells))
+    return queries_needed(_target(inputs, row), row.test.sd, alpha=alpha, power=POWER)
 
 
-def detectable(plan: Plan, evidence: Evidence, row: CellResult) -> float | None:
+def detectable(inputs: OutcomeInputs, row: CellResult) -> float | None:
     """The gain that these queries show with POWER at this cell's scatter; None where there is none."""
     assert row.test is not None
-    return least_gain(evidence.n_queries, row.test.sd, plan.significance.alpha, len(evidence.cells))
+    return least_gain(inputs.n_queries, row.test.sd, inputs.plan.significance.alpha, len(inputs.cells))
 
 
 def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
@@ -84,16 +57,16 @@ def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float |
     return minimum_detectable_effect(n_queries, sd, _alpha_a_cell(alpha, n_cells), power=POWER)
 
 
-def _to_show_gain(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
-    needed, shows = queries_to_show(plan, evidence, row), detectable(plan, evidence, row)
-    said = f"{_number(needed, n_have)} to show a gain of {_target(plan, evidence, row):.2g}"
-    return said if shows is None else f"{said}, where these {evidence.n_queries} show one of {shows:.2g}"
+def _to_show_gain(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
+    needed, shows = queries_to_show(inputs, row), detectable(inputs, row)
+    said = f"{_number(needed, n_have)} to show a gain of {_target(inputs, row):.2g}"
+    return said if shows is None else f"{said}, where these {inputs.n_queries} show one of {shows:.2g}"
 
 
-def _to_clear_recall(plan: Plan, evidence: Evidence, row: CellResult, n_have: int) -> str:
+def _to_clear_recall(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
     """One-sided, for a cell whose recall equals the baseline's."""
-    loss, alpha = plan.rule.max_recall_loss, plan.significance.alpha
-    own, other = (cell.scores["recall@10"].per_query for cell in (row, baseline_of(plan, evidence)))
+    loss, alpha = inputs.plan.rule.max_recall_loss, inputs.plan.significance.alpha
+    own, other = (cell.scores["recall@10"].per_query for cell in (row, inputs.baseline))
     sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
     needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
     return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
@@ -120,13 +93,13 @@ def _gain_holds(plan: Plan, row: CellResult) -> bool:
     test, gain = row.test, row.differences["ndcg@10"].mean
     if test is None or test.p_adjusted is None or test.p_skew is None:
         return False
-    return shown(gain) >= plan.rule.min_gain and shown(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
+    return round4(gain) >= plan.rule.min_gain and round4(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
 
 
-def _target(plan: Plan, evidence: Evidence, row: CellResult) -> float:
+def _target(inputs: OutcomeInputs, row: CellResult) -> float:
     """The gain worth showing: what the rule asks for, or what is left of the best cell's where that is more."""
-    corrected = evidence.best_gain_corrected if row == best_of(evidence) else None
-    return max(plan.rule.min_gain, corrected or 0.0)
+    corrected = inputs.best_gain_corrected if row == inputs.best else None
+    return max(inputs.plan.rule.min_gain, corrected or 0.0)
 
 
 def _alpha_a_cell(alpha: float, n_cells: int) -> float:

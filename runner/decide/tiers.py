@@ -1,23 +1,150 @@
-"""Candidate and confirmed, cell by cell: criterion 5 on point estimates, and what a gain needs to hold up.
+"""The rule: criterion 5 on point estimates, and the criteria by which a gain is confirmed.
 
-With figures as text for the sentences that say so: no finer than their intervals allow, or than shows their side.
+Every threshold is compared at the four places that a page shows.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
-from runner.base.figures import p_telling, shown
+from runner.base.figures import p_beside_alpha, round4
+from runner.base.records import GuardState, Verdict
 from runner.eval_set.shapes.plan import Rule
-from runner.eval_set.shapes.tests import GuardState, PairedTestResult, Verdict
+from runner.eval_set.shapes.results import CellResult
+from runner.eval_set.shapes.tests import PairedTestResult
+from runner.score.sign_flip import Side
 
-Side = Literal["above", "below", "not told apart"]
-"""Where a cell stands to the baseline, once every cell compared was allowed for."""
+
+class CellFigures(NamedTuple):
+    """What the rule looks at: differences to the baseline, p over the tested family, guard, gate, and Judged@10.
+
+    A cell outside of the family has no p.
+    """
+
+    gain: float
+    recall: float
+    p_adjusted: float | None
+    p_skew: float | None
+    guard: GuardState
+    gate: Verdict
+    judged: float
+
+    @classmethod
+    def of(cls, row: CellResult) -> Self:
+        """The figures of a tested cell; ValueError for the baseline."""
+        if row.test is None or row.guard is None:
+            raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
+        return cls(
+            row.differences["ndcg@10"].mean,
+            row.differences["recall@10"].mean,
+            row.test.p_adjusted,
+            row.test.p_skew,
+            row.guard.state,
+            row.gate.verdict,
+            row.scores["judged@10"].mean,
+        )
+
+
+class Criterion(NamedTuple):
+    """A condition of a cell: `figure` as it was compared with `bound`, and whether it is met, None if that is open.
+
+    `lacks` is what "it" does or is if the condition is not met.
+    """
+
+    name: Literal["gain", "chance", "skew", "recall", "guard", "gate", "judged"]
+    met: bool | None
+    figure: float | str | None
+    bound: float | str
+    lacks: str
+
+
+def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion]:
+    """The two conditions on point estimates that make a candidate: "gain" and "recall"."""
+    bar, loss, gain, change = rule.min_gain, rule.max_recall_loss, round4(gain), round4(recall_change)
+    return [
+        Criterion("gain", gain >= bar, gain, bar, f"gains less than {bar:g} nDCG@10"),
+        Criterion("recall", change >= -loss, change, -loss, f"loses more than {loss:g} Recall@10"),
+    ]
+
+
+def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
+    """Every condition of a confirmed cell, in the order of `Criterion.name`.
+
+    Criterion 5, an adjusted p of at most `alpha` by both statistics, Recall@10 shown not to fall by more than the rule
+    allows, a null gate passed, and every hit that counts judged.
+    """
+    gain, recall = criterion_5(cell.gain, cell.recall, rule)
+    may = "may lose" if cell.guard == "inconclusive" else "loses"
+    return [
+        gain,
+        _by_p("chance", cell.p_adjusted, alpha, "may be chance (adjusted p {})"),
+        _by_p("skew", cell.p_skew, alpha, "may be chance, since its differences are skewed (p {})"),
+        recall,
+        Criterion(
+            "guard",
+            {"non-inferior": True, "inconclusive": None, "inferior": False}[cell.guard],
+            cell.guard,
+            "non-inferior",
+            f"{may} more than {rule.max_recall_loss:g} Recall@10",
+        ),
+        Criterion(
+            "gate",
+            {"pass": True, "insufficient": None, "fail": False}[cell.gate],
+            cell.gate,
+            "pass",
+            f"does not pass the null gate ({cell.gate})",
+        ),
+        Criterion("judged", round4(cell.judged) >= 1, round4(cell.judged), 1.0, "has unjudged hits"),
+    ]
+
+
+def _by_p(name: Literal["chance", "skew"], p: float | None, alpha: float, lacks: str) -> Criterion:
+    if p is None:
+        return Criterion(name, None, None, alpha, "has no p adjusted over the preregistered family")
+    return Criterion(name, round4(p) <= alpha, round4(p), alpha, lacks.format(p_beside_alpha(p, alpha)))
+
+
+def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
+    """Whether differences to the baseline make a candidate, by the point estimates alone."""
+    return all(one.met for one in criterion_5(gain, recall_change, rule))
+
+
+def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
+    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores.
+
+    Of two conditions on one figure one speaks: the guard for the mean of Recall@10, which it covers, and the p that
+    allows for skewed differences only if the other one is met.
+    """
+    gain, chance, skew, _, *others = criteria(cell, rule, alpha)
+    return [one.lacks for one in (gain, skew if chance.met else chance, *others) if not one.met]
+
+
+def may_gain(row: CellResult, rule: Rule) -> bool:
+    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
+    able = row.guard is not None and row.guard.state != "inferior" and row.gate.verdict != "fail"
+    return able and reaches_gain(row, rule)
+
+
+def reaches_gain(row: CellResult, rule: Rule) -> bool:
+    """Whether the interval of a tested cell's difference reaches the gain asked for; False for the baseline."""
+    return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
+
+
+def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | None:
+    """The best confirmed cell, else the best candidate, else the best that may gain enough, else the best tested one.
+
+    `cells` are ranked, best first. None if the baseline stands alone.
+    """
+    tested = [row for row in cells if row.test is not None]
+    confirmed = [row for row in tested if row.confirmed]
+    candidates = [row for row in tested if row.meets_criterion_5]
+    hopeful = [row for row in tested if may_gain(row, rule)]
+    return next(iter(confirmed or candidates or hopeful or tested), None)
 
 
 def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
-    """A side where the simultaneous interval lies wholly on it, and skewed differences do not explain that."""
-    low, high = map(shown, simultaneous)
-    if shown(p_skew) > alpha or low <= 0 <= high:
+    """A side if the simultaneous interval lies wholly on it, and skewed differences do not explain that."""
+    low, high = map(round4, simultaneous)
+    if round4(p_skew) > alpha or low <= 0 <= high:
         return "not told apart"
     return "above" if low > 0 else "below"
 
@@ -25,44 +152,3 @@ def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
 def interval_of(test: PairedTestResult) -> Sequence[float]:
     """The simultaneous interval of a tested cell, its own outside of the tested family."""
     return test.simultaneous or test.interval
-
-
-def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
-    """Whether differences to the baseline make a candidate, by the point estimates alone."""
-    return shown(gain) >= rule.min_gain and shown(recall_change) >= -rule.max_recall_loss
-
-
-def shortfalls(
-    gain: float,
-    p_adjusted: float | None,
-    p_skew: float | None,
-    guard: GuardState,
-    gate: Verdict,
-    judged: float,
-    rule: Rule,
-    alpha: float,
-) -> list[str]:
-    """What "it" does or is that keeps a cell from being confirmed, most telling first; empty where it is confirmed.
-
-    Confirmed takes a gain of `min_gain`, an adjusted p of at most `alpha` by both statistics, Recall@10 shown not
-    to fall by more than the rule allows, a null gate passed, and every hit that counts judged. A cell outside of
-    the preregistered family has no adjusted p and is never confirmed.
-    """
-    found = []
-    if shown(gain) < rule.min_gain:
-        found.append(f"gains less than {rule.min_gain:g} nDCG@10")
-    if p_adjusted is None or p_skew is None:
-        found.append("has no p adjusted over the preregistered family")
-    elif shown(p_adjusted) > alpha:
-        found.append(f"may be chance (adjusted p {p_telling(p_adjusted, alpha)})")
-    elif shown(p_skew) > alpha:
-        found.append(f"may be chance, since its differences are skewed (p {p_telling(p_skew, alpha)})")
-    if guard == "inferior":
-        found.append(f"loses more than {rule.max_recall_loss:g} Recall@10")
-    elif guard == "inconclusive":
-        found.append(f"may lose more than {rule.max_recall_loss:g} Recall@10")
-    if gate != "pass":
-        found.append(f"does not pass the null gate ({gate})")
-    if shown(judged) < 1:
-        found.append("has unjudged hits")
-    return found

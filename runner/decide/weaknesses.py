@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from runner.base.figures import shown, telling, whole_percent
+from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
@@ -11,7 +11,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import CellPool, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-from runner.judge.agreement.panel import alike
+from runner.judge.agreement.panel import zero_count_bound
 from runner.score.power import minimum_detectable_effect
 
 MOVED = 0.02
@@ -109,9 +109,9 @@ def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[Cel
             continue
         gains = [own - other for own, other in zip(row.scores["ndcg@10"].per_query, baseline, strict=True)]
         without = row.test.left_out[0]
-        if shown(without) < shown(row.differences["ndcg@10"].mean) / 2:
+        if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
             best = queries[gains.index(max(gains))].id
-            left = telling(without, min_gain, *interval_of(row.test))
+            left = figure_beside_bar(without, min_gain, *interval_of(row.test))
             said.append(f"Without query {best} the difference of {row.cell} is {left}.")
     return ["One query carries much of a result. " + " ".join(said)] if said else []
 
@@ -144,7 +144,7 @@ def _agreed(agreement: Agreement, second: SecondJudge) -> str:
 
 
 def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.coefficients.quadratic, alike(agreement, second)
+    kappa, unseen = second.coefficients.quadratic, zero_count_bound(agreement, second)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:
@@ -209,7 +209,7 @@ def _pool(cells: Sequence[CellResult]) -> list[str]:
     assert most.pool is not None
     assert most.pool.kin is not None
     interval = interval_of(most.test)
-    now, then = (telling(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
+    now, then = (figure_beside_bar(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
     return [
         f"Differences depend on who fed the pool, for {len(moved)} of {len(cells) - 1} cells: {most.cell} differs from "
         f"the baseline by {now}, and by {then} without the pairs that only "
@@ -222,11 +222,11 @@ def _owed(pool: CellPool) -> bool:
     """Whether leaving out what its like brought turns the difference round, or moves it by more than MOVED."""
     if pool.kin is None:
         return False
-    return shown(pool.difference) * shown(pool.kin.difference) < 0 or _change(pool) > MOVED
+    return round4(pool.difference) * round4(pool.kin.difference) < 0 or _change(pool) > MOVED
 
 
 def _change(pool: CellPool | None) -> float:
-    return abs(shown(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
+    return abs(round4(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

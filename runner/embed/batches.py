@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.embed.encoder import Batch, Encoder, Grouping
 
 Order = Literal["forward", "reversed"]
@@ -28,11 +28,11 @@ class TextSet:
 
     texts: Sequence[str]
     digests: NDArray[np.uint8]
-    side: Side
+    side: PromptSide
     order: Order
 
     @classmethod
-    def of(cls, texts: Sequence[str], side: Side, order: Order) -> "TextSet":
+    def of(cls, texts: Sequence[str], side: PromptSide, order: Order) -> "TextSet":
         """Of texts that may occur more than once; a UnicodeEncodeError for half of a surrogate pair."""
         unique = list(dict.fromkeys(texts))
         joined = b"".join(sha256(text.encode()).digest() for text in unique)

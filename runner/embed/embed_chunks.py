@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.progress import Progress, Report
-from runner.base.records import Side, Vectors
+from runner.base.records import PromptSide, Vectors
 from runner.base.store import FULL, MANIFEST, PIECES, Store
 from runner.embed.batches import Order, TextSet, planned, token_counts, tokens_read
 from runner.embed.encoder import Answer, Batch, Encoder, checked_rows
@@ -34,7 +34,7 @@ def embed(
     store: Store,
     encoder: Encoder,
     texts: Sequence[str],
-    side: Side,
+    side: PromptSide,
     *,
     order: Order = "forward",
     name_of: Callable[[int], str] | None = None,
@@ -72,7 +72,7 @@ def embed(
 
 
 def outstanding(
-    store: Store, encoder: Encoder, texts: Sequence[str], side: Side, order: Order = "forward"
+    store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
 ) -> tuple[int, int]:
     """How many distinct texts `embed` would send, and how many of their tokens the encoder reads; nothing is sent.
 
@@ -90,13 +90,13 @@ def outstanding(
     return len(rows), int(tokens_read(counts, encoder.spec.max_tokens)[rows].sum())
 
 
-def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: Side, order: Order = "forward") -> bool:
+def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward") -> bool:
     """Whether an earlier run left vectors of these texts, all of them or some."""
     folder = store.folder("vectors", _text_set(texts, side, order, None).inputs(encoder))
     return (folder / MANIFEST).exists() or (folder / PIECES).exists()
 
 
-def _text_set(texts: Sequence[str], side: Side, order: Order, name_of: Callable[[int], str] | None) -> TextSet:
+def _text_set(texts: Sequence[str], side: PromptSide, order: Order, name_of: Callable[[int], str] | None) -> TextSet:
     """The texts without repeats; an InputError names one that is no Unicode text, which no backend can be sent."""
     try:
         return TextSet.of(texts, side, order)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON, digest, sha256
 from runner.base.errors import BackendError, EvalError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.eval_set.catalog import EncoderSpec
 
 Matrix = NDArray[np.float32]
@@ -44,7 +44,7 @@ class Grouping(NamedTuple):
 class Batch:
     """What is sent at once. `forwards` is how many texts each forward batch takes, in order; their sum is all."""
 
-    side: Side
+    side: PromptSide
     texts: tuple[str, ...]
     forwards: tuple[int, ...]
     batch_id: str = field(init=False)
@@ -109,7 +109,7 @@ class Encoder(Protocol):
         """
         ...
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text as this encoder counts them, prompt and special tokens included, before truncation."""
         ...
 
@@ -140,7 +140,7 @@ class InProcessEncoder(ABC):
         return Grouping(self.batch_tokens)
 
     @abstractmethod
-    def encode(self, texts: Sequence[str], side: Side) -> Matrix:
+    def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
         """Unit rows (n, dim), one per text in order, from one forward batch."""
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
@@ -172,7 +172,7 @@ def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
     }
 
 
-def checked_encode(encoder: Encoder, texts: Sequence[str], side: Side) -> Matrix:
+def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:
     """The rows of one forward batch, checked as `checked_rows` does; a BackendError where the backend fails.
 
     A batch that fails is sent again as often as the encoder allows.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.embed.encoder import InProcessEncoder, catalogue_facts
 from runner.embed.weights import WEIGHTS, code_folder, encodings, tokenizer, verified_folder, with_code
 from runner.eval_set import catalog
@@ -98,7 +98,7 @@ class TransformerEncoder(InProcessEncoder):
             },
         }
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
 
         The tokens are kept for `encode`, four bytes each: tokenizing twice costs 5 % of an embedding with MiniLM.
@@ -110,7 +110,7 @@ class TransformerEncoder(InProcessEncoder):
             self._kept[text] = self._clipped(encoding)
         return np.array(counts, dtype=np.int64)
 
-    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
         """Unit rows of one forward batch."""
         import torch
 
@@ -179,7 +179,7 @@ class TransformerEncoder(InProcessEncoder):
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """A BackendError where the model ships another prompt than the catalogue names; it may ship none."""
-        for side in get_args(Side):
+        for side in get_args(PromptSide):
             prompt = shipped.get(side)
             if prompt and prompt != self.spec.prompt(side):
                 raise BackendError(

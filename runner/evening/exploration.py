@@ -11,22 +11,30 @@ from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.results import make_results
 from runner.embed.chunk_corpus import chunkers_sha256
-from runner.eval_set.corpus import texts_to_show
+from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import DRIVER, Version, load_cell_file
-from runner.evening.evening import Evening
+from runner.evening.session import Session
+from runner.gate.graded_gate import GradedGate
 from runner.report.summary import run_summary
 from runner.retrieve.make_runs import CellRuns
+from runner.score.comparison import load_comparison
 
 
 @dataclass
-class Exploration(Evening):
+class Exploration(Session):
     """One run of the driver over cells that decide nothing."""
 
     cells: Sequence[str] = ()
 
-    def _advance(self) -> str:
+    def run(self) -> str:
+        """The answer for stdout: every cell's scores, and where their page lies."""
+        with self.alone():
+            verify_version(self.version)
+            return self._explore()
+
+    def _explore(self) -> str:
         if not self.version.preregistration_path.exists():
             raise InputError(
                 f"{self.version.name} is not preregistered yet, so there is nothing to explore on. "
@@ -42,35 +50,35 @@ class Exploration(Evening):
         self.plan = self.plan.model_copy(update={"cells": cells})
         # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
         _remove(fresh)
-        self._take_runs(fresh, cells)
-        self.version = replace(self.version, record=fresh)
-        self._make_runs(noise_floor=False)
+        self._take_runs(fresh)
+        with self.timed("runs"):
+            self.runs.make(self.wanted(noise_floor=False))
+        self.remember_times()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
-        results = make_results(
-            self.version, self.plan, cells, frozenset(), kind="exploration", texts=texts_to_show(self.version)
-        )
-        self._write_results(results, fresh)
+        comparison = load_comparison(self.version, self.plan, frozenset())
+        results = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
+        self.write(results, fresh)
         _remove(folder)
         fresh.rename(folder)
         self.scored = results, folder
         return f"{run_summary(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
 
-    def _take_runs(self, folder: Path, cells: Sequence[str]) -> None:
-        """Runs that lie in the record are authoritative: an exploration compares with them, not with a recomputation.
+    def _take_runs(self, folder: Path) -> None:
+        """Go on in `folder`, with the runs of the record, which are authoritative.
 
-        But for a cell that was asked for while its chunker's source is another: whoever works on it sees its scores.
+        A cell that was asked for and whose chunker changed since is not taken: whoever works on it sees its scores.
         """
-        recorded = CellRuns(self.version, lambda: self.documents, self.backend)
-        exploration = replace(self.version, record=folder)
-        for cell in cells:
-            if not recorded.is_current(cell):
+        before, recorded = self.version, CellRuns(self.version, lambda: self.documents, self.backend)
+        self.version = replace(before, record=folder)
+        for wanted in self.wanted(noise_floor=False):
+            if not recorded.is_current(wanted):
                 continue
-            facts = load_cell_file(self.version.cell_path(cell))
-            if cell != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256():
-                say(f"{cell}: the chunkers changed since the record was made; this run is new")
+            facts = load_cell_file(before.cell_path(wanted.name))
+            if wanted.name != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256():
+                say(f"{wanted.name}: the chunkers changed since the record was made; this run is new")
                 continue
             for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):
-                write_atomic(kind(exploration, cell), kind(self.version, cell).read_bytes())
+                write_atomic(kind(self.version, wanted.name), kind(before, wanted.name).read_bytes())
 
 
 def _remove(folder: Path) -> None:

@@ -1,11 +1,9 @@
 """An external collection, evaluated: its cells and imported runs against published qrels, onto a page."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
 
 import yaml
 
@@ -13,60 +11,43 @@ from runner.base.canonical import write_atomic
 from runner.base.errors import InputError, NegativeVerdict, Outstanding
 from runner.base.given_files import display, printable
 from runner.base.progress import say
-from runner.base.records import Document
-from runner.base.store import disk_errors, exclusive
 from runner.decide.external_results import make_external_results
-from runner.decide.receipt import CellTimes, remember_times
-from runner.embed.backends import Backend, LocalBackend
 from runner.eval_set.collection import check_same_collection, collection_facts, draw_collection, published_qrels
-from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import DRIVER, Version, load_corpus, load_queries
-from runner.evening.written_results import write_results
+from runner.eval_set.version import DRIVER, load_corpus, load_queries
+from runner.evening.session import Session
 from runner.report.summary import run_summary
 from runner.retrieve.imported_runs import import_runs, imported_cells
-from runner.retrieve.make_runs import CellRuns
 
 
 @dataclass
-class ExternalEvaluation:
+class ExternalEvaluation(Session):
     """One run of the driver over an external collection; `trec_runs` are imported as cells."""
 
-    version: Version
-    corpus_path: Path | None = None
     trec_runs: Sequence[Path] = ()
-    backend: Backend = field(default_factory=LocalBackend)
-    seconds: dict[str, float] = field(default_factory=dict, init=False)
-    scored: tuple[Results, Path] | None = field(default=None, init=False)
-    """What this run scored, and the folder that holds it."""
 
     def run(self) -> str:
-        """The answer for stdout; NegativeVerdict where baseline or controls keep figures from meaning anything."""
-        version = self.version
-        with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        """The answer for stdout; NegativeVerdict if baseline or controls keep figures from meaning anything."""
+        with self.alone():
             return self._evaluate()
 
-    @cached_property
-    def documents(self) -> tuple[Document, ...]:
-        """The documents that are searched."""
-        return corpus_documents(self.version, self.corpus_path)
-
     def _evaluate(self) -> str:
-        version, plan = self.version, self._plan()
-        with self._timed("corpus"):
+        version, plan = self.version, self.plan
+        with self.timed("corpus"):
             self._need_collection(plan)
         import_runs(version, self.trec_runs)
-        times = self._make_runs(plan)
-        with self._timed("score"):
+        with self.timed("runs"):
+            self.runs.make(self.wanted(noise_floor=False))
+        self.remember_times()
+        with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
             self._export(results)
-        self._write(results, times)
-        self.scored = results, version.record
+        self.write(results, version.record)
         say(run_summary(results))
         sentence, place = results.outcome.sentence, version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
@@ -74,8 +55,9 @@ class ExternalEvaluation:
             raise NegativeVerdict(answer)
         return answer
 
-    def _plan(self) -> Plan:
-        """plan.yaml, or the default one where it is not written yet."""
+    @cached_property
+    def plan(self) -> Plan:
+        """plan.yaml, or the default one if it is not written yet."""
         path = self.version.plan_path(rehearsal=False)
         if path.exists():
             return self.version.plan(rehearsal=False)
@@ -104,14 +86,6 @@ class ExternalEvaluation:
             write_atomic(path, default_plan_text(version.source, rehearsal=False).encode())
             say(f"wrote {path}")
 
-    def _make_runs(self, plan: Plan) -> CellTimes:
-        cell_runs = CellRuns(self.version, lambda: self.documents, self.backend)
-        with self._timed("runs"):
-            cell_runs.embed_ahead(plan.cells)
-            for cell in plan.cells:
-                cell_runs.record(cell)
-        return remember_times(self.version, cell_runs.measured)
-
     def _export(self, results: Results) -> None:
         """Every run and the qrels as TREC files, for any other tool to score."""
         version = self.version
@@ -124,13 +98,3 @@ class ExternalEvaluation:
         for path in sorted((version.record / "trec").glob("*.run")):
             if path not in exported:
                 path.unlink()  # of a cell that is not on the page any more
-
-    def _write(self, results: Results, times: CellTimes) -> None:
-        cells = [row.cell for row in results.cells]
-        write_results(self.version, results, self.version.record, cells, times, self.seconds, self.backend.billed)
-
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        started = perf_counter()
-        yield
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - started

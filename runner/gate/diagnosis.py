@@ -3,31 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.base.figures import gain_text, p_text, shown
+from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Run
-from runner.eval_set.shapes.tests import GateVerdict, Null, NullResult
+from runner.eval_set.shapes.tests import GateVerdict, NullResult
+from runner.gate.nulls import BY_NAME
 from runner.score.score import DISCOUNTS
 
 _MANY = 0.5
-
-_FOUND: dict[Null, str] = {
-    "permuted qrels": "rankings fit other queries' judgments {how} their own",
-    "random retrieval": "documents drawn at random do {how} the run",
-    "most retrieved": "giving every query the documents retrieved most often does {how} the run",
-    "length sorted": "giving every query the longest documents does {how} the run",
-    "shuffled top 10": "the first ten documents in random order do {how} in the run's own",
-}
-_LIKELY: dict[Null, str] = {
-    "permuted qrels": "labels may belong to other queries, or the run to other queries' text",
-    "random retrieval": "its vectors or its index may belong to another corpus",
-    "most retrieved": "a few documents crowd out the others whatever is asked",
-    "length sorted": "what is relevant may be so by its length alone",
-    "shuffled top 10": "scores may be constant, or lost on the way to the ranking",
-}
-_LIKELY_WHERE_WORSE: dict[Null, str] = {
-    "permuted qrels": "scores may be sorted worst first",
-    "shuffled top 10": "scores may be sorted worst first",
-}
 
 NOTHING_FOUND = (
     "no query gets a relevant document among its first ten: scores may be sorted worst first, or the index may hold "
@@ -83,20 +65,21 @@ def _sameness(run: Run) -> str:
 
 def _most_telling(failed: Sequence[NullResult], alpha: float) -> NullResult:
     """The first failure; but an order worse than chance explains the constant lists' failures, not they it."""
-    if failed[0].name != "permuted qrels" and failed[-1].name == "shuffled top 10" and _is_worse(failed[-1], alpha):
-        return failed[-1]
-    return failed[0]
+    if BY_NAME[failed[0].name].likely_if_worse:
+        return failed[0]
+    worse = (null for null in failed if BY_NAME[null.name].likely_if_worse and _is_worse(null, alpha))
+    return next(worse, failed[0])
 
 
 def _is_worse(null: NullResult, alpha: float) -> bool:
-    return shown(null.p) >= 1 - alpha and shown(null.delta) < 0
+    return round4(null.p) >= 1 - alpha and round4(null.delta) < 0
 
 
 def _likely(null: NullResult, alpha: float) -> str:
     worse = _is_worse(null, alpha)
-    how = "better than" if worse else "as well as" if shown(null.p) > alpha else "almost as well as"
-    likely = _LIKELY_WHERE_WORSE.get(null.name) if worse else None
-    return f"{_FOUND[null.name].format(how=how)}: {likely or _LIKELY[null.name]}"
+    how = "better than" if worse else "as well as" if round4(null.p) > alpha else "almost as well as"
+    row = BY_NAME[null.name]
+    return f"{row.found.format(how=how)}: {(worse and row.likely_if_worse) or row.likely}"
 
 
 def _undecided(gate: GateVerdict) -> str:

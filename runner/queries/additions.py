@@ -42,7 +42,7 @@ def add_queries(version: Version, path: Path) -> str:
 
 
 def refuse_frozen(version: Version) -> None:
-    """Nothing while queries may still change; an InputError from the preregistration on."""
+    """Check that queries may still change; an InputError from the preregistration on."""
     labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
     if version.preregistration_path.exists() or (version.folder / "decision.json").exists() or labelled:
         raise InputError(

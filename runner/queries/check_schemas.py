@@ -35,7 +35,7 @@ class Finding(Strict):
 
 
 class CheckedQuery(Strict):
-    """One query and how it stands to its source document; None where that cannot be said.
+    """One query and how it stands to its source document; None if that cannot be said.
 
     `overlap` is the share of its content words that the document holds, `distinctive` that of its words which give
     the document away, `shared` these words. Ranks are those at which BM25 and the packaged encoder find the document

@@ -9,12 +9,13 @@ from statistics import fmean
 from runner.base.errors import InputError
 from runner.base.records import Document
 from runner.embed.backends import Backend
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version
 from runner.queries.check_schemas import CheckedQuery, Finding, KindCount, OriginMeans, QueryReport, Rule
 from runner.queries.findability import EncoderView, Sample, checked_query, encoder_view, lexical_run
-from runner.queries.kinds import KINDS, LITERAL_KINDS, SHAPES, WANTED_HAND, expected
+from runner.queries.kinds import KINDS, LITERAL_KINDS, WANTED_HAND, expected
 from runner.queries.query_file import counted, plain, read_queries, shown
 from runner.queries.wording import Alike, alike_in_meaning, alike_in_words
 
@@ -36,7 +37,7 @@ class FileRow:
 
 
 def read_files(paths: Sequence[Path]) -> list[FileRow]:
-    """The queries of all files in order; an InputError where one does not keep to the schema.
+    """The queries of all files in order; an InputError if one does not keep to the schema.
 
     An id that an earlier file has too comes with the name of its own file before it.
     """
@@ -188,7 +189,7 @@ def _spread(source: str, rows: Sequence[FileRow]) -> list[Finding]:
         elif count.expected is not None and count.expected >= 2 and not count.queries:
             message = f"No query is of the kind {count.kind}; the source's share would be {count.expected:.0f}."
             found.append(_warning("spread", [], message))
-        elif count.queries > 2 * (count.expected or 0) + 2 and SHAPES[source]:
+        elif count.queries > 2 * (count.expected or 0) + 2 and SOURCES[source].queries:
             message = (
                 f"{count.queries} queries are of the kind {count.kind}; the share would be {count.expected or 0:.0f}."
             )
@@ -197,7 +198,7 @@ def _spread(source: str, rows: Sequence[FileRow]) -> list[Finding]:
 
 
 def refuse_errors(findings: Iterable[Finding], what: str) -> None:
-    """Nothing without an error among the findings; else an InputError that names them all."""
+    """Check that no finding is an error; an InputError names those that are."""
     if errors := [finding.message for finding in findings if finding.severity == "error"]:
         lines = "\n".join(f"  - {message}" for message in errors)
         raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")

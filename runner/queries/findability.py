@@ -38,7 +38,7 @@ CHUNKER = "fixed_token_512_50"
 class EncoderView(NamedTuple):
     """What the packaged encoder says: ranks of the documents, and unit rows (n, dim) of the queries.
 
-    `skipped` says why there is neither, "" where there are both.
+    `skipped` says why there is neither, "" if there are both.
     """
 
     run: Run | None
@@ -165,7 +165,7 @@ def _wording(row: QueryRow) -> list[Finding]:
 def _out_of_reach(
     row: QueryRow, no_word: bool, bm25_rank: int, encoder_rank: int | None, n_documents: int
 ) -> list[Finding]:
-    """A warning where BM25 does not find the document and the encoder has it in the lower half of the sample."""
+    """A warning if BM25 does not find the document and the encoder has it in the lower half of the sample."""
     if bm25_rank or encoder_rank is None or 0 < 2 * encoder_rank <= n_documents + 1:
         return []
     lexical = "has no word of it, so that BM25 cannot find it" if no_word else f"is below BM25's first {RUN_DEPTH}"

@@ -38,9 +38,9 @@ def read_queries(path: Path) -> list[QueryRow]:
 
 
 def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
-    """`path` with `rows` at the end of its list, whole or not at all; it is begun where it is not there yet.
+    """`path` with `rows` at the end of its list, whole or not at all; it is begun if it is not there yet.
 
-    An InputError where the list is written so that nothing can be put at its end.
+    An InputError if the list is written so that nothing can be put at its end.
     """
     if not rows:
         return
@@ -59,7 +59,7 @@ def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
 def replace_queries(path: Path, changes: Mapping[str, QueryRow]) -> None:
     """`path` with text and note of the rows of these ids changed; every other byte is kept.
 
-    An InputError where the file is written so that this cannot be done.
+    An InputError if the file is written so that this cannot be done.
     """
     rows = read_queries(path)
     content = path.read_bytes()
@@ -120,7 +120,7 @@ def _with_rows(before: bytes, rows: Sequence[QueryRow], name: str) -> bytes:
 
 
 def _indent(content: bytes) -> str:
-    """The white space before the dashes of the list; that of a new file where none has been written."""
+    """The white space before the dashes of the list; that of a new file if none has been written."""
     lines = content.decode("utf-8", "replace").splitlines()
     head = next((number for number, line in enumerate(lines) if line.startswith("queries:")), len(lines))
     dashes = (line for line in lines[head + 1 :] if line.lstrip(" ").startswith("- "))
@@ -152,7 +152,7 @@ def _escaped(character: str) -> str:
 
 
 def _edits(text: str, changes: Mapping[str, QueryRow]) -> list[tuple[int, int, str]]:
-    """First place, end and new scalar of each value to change; none where the composer of YAML cannot read it."""
+    """First place, end and new scalar of each value to change; none if the composer of YAML cannot read it."""
     import yaml
 
     try:
@@ -171,7 +171,7 @@ def _edits(text: str, changes: Mapping[str, QueryRow]) -> list[tuple[int, int, s
 
 
 def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:
-    """Nothing where the new bytes say what they should; they are tried in a file elsewhere."""
+    """Check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
     with TemporaryDirectory(prefix="per-source-eval-") as folder:
         trial = Path(folder) / path.name
         trial.write_bytes(content)

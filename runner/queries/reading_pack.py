@@ -11,7 +11,7 @@ from runner.base.errors import InputError, Outstanding
 from runner.base.records import Document
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import DRIVER, Version
-from runner.queries.kinds import KINDS, SHAPES, WANTED_GENERATED, WANTED_HAND, whole_shares
+from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 
 PACK_SIZE = 25
 INDEX = "index.jsonl"
@@ -39,7 +39,7 @@ def reading_folder(version: Version) -> Path:
 
 
 def need_sampled(version: Version, given: Path) -> None:
-    """Nothing where a corpus was sampled; else an Outstanding with the command that samples the given one."""
+    """Check that a corpus was sampled; an Outstanding names the command that samples the given one."""
     if not version.corpus_path.exists():
         raise Outstanding(
             f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
@@ -59,7 +59,7 @@ def queries_wanted(version: Version, documents: Sequence[Document], seed: int, a
 
 
 def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:
-    """The documents of the pack in reading order; an InputError where every document has a status."""
+    """The documents of the pack in reading order; an InputError if every document has a status."""
     from samplers.corpus.sampling import reading_pack
 
     pack = reading_pack(documents, PACK_SIZE, seed)
@@ -117,9 +117,9 @@ def _indexed(folder: Path) -> set[str]:
 
 def _template(version: Version) -> str:
     n_queries = WANTED_HAND + WANTED_GENERATED
-    shapes = {shape.kind: shape for shape in SHAPES[version.source.name]}
+    asked = {kind.kind: kind for kind in version.source.queries}
     kinds = "".join(
-        f"#   {kind} {count}: {KINDS[kind]}; here: {shapes[kind].wanted}, such as: {shapes[kind].example}\n"
+        f"#   {kind} {count}: {KINDS[kind]}; here: {asked[kind].wanted}, such as: {asked[kind].example}\n"
         for kind, count in whole_shares(version.source.name, n_queries).items()
     )
     return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, path=version.queries_path, kinds=kinds)

@@ -81,7 +81,7 @@ class TakenDrafts:
         return kept
 
     def _taken_in(self, draft: Draft, kept: Kept) -> QueryRow | None:
-        """The draft with its id where it is new or changes one; else None, counted."""
+        """The draft with its id if it is new or changes one; else None, counted."""
         text = plain(draft.query.text)
         earlier = [one for one in self._taken if one.key == draft.key]
         last = earlier[-1] if earlier else None

@@ -185,7 +185,7 @@ _AT_ONCE = 500
 class Alike(NamedTuple):
     """Two queries by their places, first the earlier one; `score` is of 100, `how` is "words" or "meaning".
 
-    `is_same` where nothing but order, case, punctuation and small words tells them apart.
+    `is_same` if nothing but order, case, punctuation and small words tells them apart.
     """
 
     first: int

@@ -15,7 +15,7 @@ from runner.base.figures import (
     figure,
     fitting,
     fitting_signed,
-    p_telling,
+    p_beside_alpha,
     p_text,
     percent,
     places,
@@ -80,7 +80,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_numbers = (places, signed, fitting, fitting_signed, percent, dollars, figure, whole_percent, p_telling)
+    of_numbers = (places, signed, fitting, fitting_signed, percent, dollars, figure, whole_percent, p_beside_alpha)
     of_texts = (ranked, criterion_5, confirmation, anchor, said)
     made.filters |= {each.__name__: each for each in (*of_numbers, *of_texts)}
     made.filters |= {"p_value": p_text, "scale_chart": chart}

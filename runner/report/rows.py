@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.decide import tiers
+from runner.eval_set.shapes.plan import Rule
 
 
 def ranked(rows: Iterable[JSON], cells: Iterable[Mapping[str, JSON]]) -> list[JSON]:
@@ -22,12 +23,8 @@ def criterion_5(row: Mapping[str, JSON], rule: Mapping[str, float]) -> str:
         return "is the baseline"
     if row["meets_criterion_5"]:
         return "yes"
-    gain, recall = (shown(row["differences"][measure]["mean"]) for measure in ("ndcg@10", "recall@10"))
-    reasons = []
-    if gain < rule["min_gain"]:
-        reasons.append(f"gains less than {rule['min_gain']:g} nDCG@10")
-    if recall < -rule["max_recall_loss"]:
-        reasons.append(f"loses more than {rule['max_recall_loss']:g} Recall@10")
+    gain, recall = (row["differences"][measure]["mean"] for measure in ("ndcg@10", "recall@10"))
+    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, Rule(**rule)) if not one.met]
     return f"no: {' and '.join(reasons)}" if reasons else "no"
 
 

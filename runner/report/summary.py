@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from runner.base.figures import fitting, p_telling, telling, texts, whole_percent
+from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -61,9 +61,9 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     low, high = interval_of(row.test)
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
     alone = "" if row.test.simultaneous else "*"
-    changed = telling(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
     p = row.test.p_adjusted
-    adjusted = "" if p is None else p_telling(p, plan.significance.alpha)
+    adjusted = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
 

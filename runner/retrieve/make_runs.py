@@ -1,20 +1,20 @@
-"""From cells to runs: chunks, vectors and rankings through the store, then whole into the version's record."""
+"""From cells to runs: chunk, embed and retrieve through the store, then whole into the version's record."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from chunkers import registry
 from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
 from runner.base.errors import IntegrityError
-from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors, parse_cell
+from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors
 from runner.base.store import Store
 from runner.embed.backends import Backend
-from runner.embed.batches import Order
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.chunk_health import chunk_health, lengths
 from runner.embed.probe import probed
@@ -44,8 +44,30 @@ METHODS = {
 }
 
 
+class Wanted(NamedTuple):
+    """A run to make: a cell's own, or its A/A run, over vectors that are embedded once more in other batches."""
+
+    cell: OwnCell
+    noise_floor: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the record calls the run."""
+        return NOISE_FLOOR_CELL if self.noise_floor else str(self.cell)
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """What the cell needs of its encoder, None for a cell without one."""
+        if isinstance(self.cell, BM25Cell):
+            return None
+        return Embedding(self.cell.encoder, self.cell.chunker, "reversed" if self.noise_floor else "forward")
+
+
 class CellRuns:
-    """Makes the runs of one version's cells; documents, chunks and vectors are loaded when a cell first needs them."""
+    """Makes the runs of one version's cells in three stages, each of which finds in the store what it made before.
+
+    Documents, chunks and vectors are loaded when a run first needs them.
+    """
 
     def __init__(
         self,
@@ -62,51 +84,58 @@ class CellRuns:
         self.vectors = CellVectors(self.store, self.corpus_sha256, self.documents, self.queries, backend)
         self.measured: dict[str, dict[str, float]] = {}
 
-    def embed_ahead(self, cells: Sequence[str], *, noise_floor: str = "") -> None:
-        """Embed what the cells that are not in the record yet need, side by side where the backend can.
+    def missing(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+        """The runs that the record does not hold for the present inputs."""
+        return [each for each in wanted if not self.is_current(each)]
 
-        `noise_floor` is the cell that will be embedded once more, "" for none.
-        """
-        wanted = [_embedding(cell, "forward") for cell in cells if not self.is_current(cell)]
-        if noise_floor and not self.is_current(noise_floor, noise_floor=True):
-            wanted.append(_embedding(noise_floor, "reversed"))
-        self.vectors.ahead([embedding for embedding in wanted if embedding is not None])
+    def chunk(self, wanted: Iterable[Wanted]) -> None:
+        """Chunk the documents by every chunker that a run still needs."""
+        for each in self._unmade(wanted):
+            self.vectors.chunks(each.cell.chunker)
 
-    def record(self, cell: str, *, noise_floor: bool = False) -> None:
-        """Put the cell's runs and its cells/ file into the record, unless they lie there for these inputs already.
+    def embed(self, wanted: Iterable[Wanted]) -> None:
+        """Embed what the runs still need, encoders side by side if the backend can."""
+        found = [each.embedding for each in self._unmade(wanted)]
+        self.vectors.embed([embedding for embedding in found if embedding is not None])
 
-        `noise_floor` makes the A/A run instead: the same cell over vectors embedded once more, in other batches.
-        """
-        name = NOISE_FLOOR_CELL if noise_floor else cell
-        if self.is_current(cell, noise_floor=noise_floor):
-            return
-        key = self._key(parse_cell(cell), noise_floor)
-        folder = self.store.ensure("run", key, partial(self._build, cell, noise_floor))
-        # The cell's file comes last: where it exists, the two others are there.
-        write_atomic(self.version.chunk_run_path(name), (folder / "chunks.tsv").read_bytes())
-        write_atomic(self.version.run_path(name), (folder / "run.tsv").read_bytes())
-        write_atomic(self.version.cell_path(name), (folder / "cell.json").read_bytes())
+    def retrieve(self, wanted: Iterable[Wanted]) -> None:
+        """Rank every query's documents, and put each run and its cells/ file into the record."""
+        for each in wanted:
+            folder = self._made(each)
+            # The cell's file comes last: if it exists, the two others are there.
+            write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv").read_bytes())
+            write_atomic(self.version.run_path(each.name), (folder / "run.tsv").read_bytes())
+            write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
+
+    def make(self, wanted: Iterable[Wanted]) -> None:
+        """Make the runs that the record does not hold yet, through all three stages."""
+        missing = self.missing(wanted)
+        self.chunk(missing)
+        self.embed(missing)
+        self.retrieve(missing)
 
     def lexical_windows(self) -> Run:
         """BM25's best window of every document, for judges to read; no cell and never scored."""
-        cell = f"bm25 x {WINDOW_CHUNKER}"
-        folder = self.store.ensure("run", self._key(parse_cell(cell), False), partial(self._build, cell, False))
-        return read_run(folder / "run.tsv", cell, [query.query_id for query in self.queries])
+        windows = Wanted(BM25Cell("bm25", WINDOW_CHUNKER))
+        query_ids = [query.query_id for query in self.queries]
+        return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
 
-    def is_current(self, cell: str, *, noise_floor: bool = False) -> bool:
-        """Whether the record holds the cell for the present inputs; an edited or exchanged run is an IntegrityError."""
-        name = NOISE_FLOOR_CELL if noise_floor else cell
-        path = self.version.cell_path(name)
+    def is_current(self, wanted: Wanted) -> bool:
+        """Whether the record holds the run for the present inputs.
+
+        IntegrityError if the run was edited or exchanged.
+        """
+        cell, path = str(wanted.cell), self.version.cell_path(wanted.name)
         if not path.exists():
             return False
         facts = load_cell_file(path)
         if (facts.corpus_sha256, facts.queries_sha256) != (self.corpus_sha256, self.queries_sha256):
             return False
-        if noise_floor and facts.cell != cell:
+        if wanted.noise_floor and facts.cell != cell:
             return False  # made for another baseline, before the plan was frozen
         runs = {
-            self.version.run_path(name): facts.run_sha256,
-            self.version.chunk_run_path(name): facts.chunk_run_sha256,
+            self.version.run_path(wanted.name): facts.run_sha256,
+            self.version.chunk_run_path(wanted.name): facts.chunk_run_sha256,
         }
         for run, digest_then in runs.items():
             if facts.cell != cell or not run.exists() or file_sha256(run) != digest_then:
@@ -116,7 +145,14 @@ class CellRuns:
                 )
         return True
 
-    def _key(self, cell: OwnCell, noise_floor: bool) -> JSON:
+    def _unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+        return [each for each in wanted if not self.store.holds("run", self._key(each))]
+
+    def _made(self, wanted: Wanted) -> Path:
+        return self.store.ensure("run", self._key(wanted), partial(self._build, wanted))
+
+    def _key(self, wanted: Wanted) -> JSON:
+        cell = wanted.cell
         return {
             "format": FORMAT,
             "cell": str(cell),
@@ -125,13 +161,11 @@ class CellRuns:
             "queries": self.queries_sha256,
             "encoder": None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder).identity(),
             "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
-            "order": "reversed" if noise_floor else "forward",
+            "order": "reversed" if wanted.noise_floor else "forward",
         }
 
-    def _build(self, name: str, noise_floor: bool, folder: Path) -> None:
-        cell = parse_cell(name)
-        order: Order = "reversed" if noise_floor else "forward"
-        embedding = _embedding(name, order)
+    def _build(self, wanted: Wanted, folder: Path) -> None:
+        cell, embedding = wanted.cell, wanted.embedding
         embedded = None if embedding is None else self.vectors.vectors(embedding)
         started = time.perf_counter()
         found = self._retrieve(cell, embedded)
@@ -145,7 +179,7 @@ class CellRuns:
         measured = {"retrieve_seconds": round(finished - started, 3)}
         if embedding is None or embedding in self.vectors.seconds:
             measured["embed_seconds"] = round(0.0 if embedding is None else self.vectors.seconds[embedding], 3)
-        self.measured[NOISE_FLOOR_CELL if noise_floor else name] = measured
+        self.measured[wanted.name] = measured
 
     def _retrieve(self, cell: OwnCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
@@ -197,12 +231,6 @@ class CellRuns:
             bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
             method=METHODS[cell.method if isinstance(cell, HybridCell) else type(cell)],
         )
-
-
-def _embedding(cell: str, order: Order) -> Embedding | None:
-    """What the cell needs of its encoder, None for one without."""
-    parsed = parse_cell(cell)
-    return None if isinstance(parsed, BM25Cell) else Embedding(parsed.encoder, parsed.chunker, order)
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:

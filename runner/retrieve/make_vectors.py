@@ -9,7 +9,7 @@ from typing import NamedTuple
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
 from runner.base.progress import Dollars, Progress, Report, bars
-from runner.base.records import Chunk, Document, Query, Side, Vectors
+from runner.base.records import Chunk, Document, PromptSide, Query, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
@@ -51,12 +51,14 @@ class CellVectors:
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
 
-    def ahead(self, embeddings: Sequence[Embedding]) -> None:
-        """Ask the backend whether what is outstanding may begin; then embed, each encoder in a thread of its own.
+    def embed(self, embeddings: Sequence[Embedding]) -> None:
+        """Make these vectors, one after the other, or each encoder's in a thread if the backend is concurrent.
 
-        Where a backend is not concurrent nothing is embedded ahead: each cell embeds when its turn comes.
+        A concurrent backend is first asked whether what is outstanding may begin.
         """
         if not self.backend.concurrent:
+            for embedding in dict.fromkeys(embeddings):
+                self.vectors(embedding)
             return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
@@ -142,7 +144,7 @@ class CellVectors:
         self,
         wanted: Embedding,
         texts: Sequence[str],
-        side: Side,
+        side: PromptSide,
         name_of: Callable[[int], str],
         report: Report | None = None,
     ) -> Vectors:

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Query, Run, Scores
+from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.tests import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, paired_intervals, score_matrix
-from runner.score.score import score
+from runner.score.score import qrels, score
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
@@ -137,6 +140,25 @@ class Comparison:
         """Every cell less the baseline, in the order of `runs`; zeros for the baseline itself."""
         values = score_matrix(list(self.scores.values()), measure)
         return paired_differences(values, list(self.scores).index(self.plan.baseline), self.plan)
+
+
+def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
+    """The recorded runs of the plan's cells, in its order."""
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
+
+
+def load_comparison(version: Version, plan: Plan, registered: frozenset[str]) -> Comparison:
+    """The recorded runs of the plan's cells beside the version's labels; `registered` cells form the tested family."""
+    return Comparison(
+        plan=plan,
+        queries=load_queries(version.queries_path),
+        runs=load_runs(version, plan),
+        qrels=qrels(judgments(version_labels(version))),
+        facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
+        registered=registered,
+        document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},
+    )
 
 
 def mean(values: Ints) -> float:

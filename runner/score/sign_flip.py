@@ -11,16 +11,18 @@ statistics of those subset means, and both come from the same numbers.
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from runner.base.figures import shown
-from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.eval_set.shapes.tests import GuardState
+from runner.base.figures import round4
+from runner.base.records import SCORE_UNIT, GuardState, Interval, Ints
 from runner.score.bootstrap import holm
 from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
 from runner.score.power import t_tails
+
+Side = Literal["above", "below", "not told apart"]
+"""Where a cell stands to another, once every cell compared was allowed for."""
 
 EXACT_UP_TO = 20
 """Differences other than 0 whose flips are all counted, whatever the number of draws."""
@@ -216,9 +218,9 @@ def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) ->
     whole = row.mean <= shift
     as_low = 1 + whole + int((low <= shift).sum()) + int(((high <= shift) | (np.isinf(high) & whole)).sum())
     state: GuardState = "inconclusive"
-    if shown(bounds.low) > -shown(margin):
+    if round4(bounds.low) > -round4(margin):
         state = "non-inferior"
-    elif shown(bounds.high) < -shown(margin):
+    elif round4(bounds.high) < -round4(margin):
         state = "inferior"
     return NonInferiority(state, bounds.low, bounds.high, as_low / (2 * (1 + len(low))))
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
@@ -71,4 +71,4 @@ def _least_total(threshold: float, n_queries: int) -> int:
     """The least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
     most = n_queries * SCORE_UNIT
     totals = range(-most, most + 1)
-    return bisect_left(totals, threshold, key=lambda total: shown(total / most)) - most
+    return bisect_left(totals, threshold, key=lambda total: round4(total / most)) - most

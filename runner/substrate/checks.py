@@ -10,11 +10,11 @@ import numpy as np
 
 from runner.base.given_files import printable
 from runner.base.records import Document
-from runner.substrate.chunks import Cut, chunks_finding
 from runner.substrate.database import Substrate
-from runner.substrate.findings import Finding
+from runner.substrate.findings import note
 from runner.substrate.full_text import fts_findings
-from runner.substrate.texts import Coverage, coverage, outside_finding, read_texts, text_findings
+from runner.substrate.shapes import CoverageResult, FindingResult
+from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
 from runner.substrate.vectors import (
     Embed,
     Model,
@@ -28,7 +28,7 @@ from runner.substrate.vectors import (
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the operator believes the substrate to be; `version` is None where no version was recorded.
+    """What the operator believes the substrate to be; `version` is None if no version was recorded.
 
     `cut` holds the chunks of the documents that it is checked against.
     """
@@ -44,11 +44,11 @@ class Expected:
 class Checks:
     """Every finding, also those with nothing to say, in the order of the checks; and the coverage."""
 
-    findings: tuple[Finding, ...]
-    coverage: Coverage
+    findings: tuple[FindingResult, ...]
+    coverage: CoverageResult
 
     @property
-    def faults(self) -> tuple[Finding, ...]:
+    def faults(self) -> tuple[FindingResult, ...]:
         """The findings that are faults."""
         return tuple(finding for finding in self.findings if finding.fault)
 
@@ -69,7 +69,7 @@ def check_substrate(
     texts = read_texts(substrate, documents)
     covered, lacking = coverage(texts, documents)
 
-    def findings() -> Iterator[Finding]:
+    def findings() -> Iterator[FindingResult]:
         model = Model(expected.model_id, expected.model_version)
         chunk_ids = np.array([row[0] for row in substrate.rows("SELECT chunk_id FROM {chunks}")], np.int64)
         vectors = read_vectors(substrate)
@@ -88,14 +88,10 @@ def check_substrate(
     return Checks(tuple(findings()), covered)
 
 
-def _version(substrate: Substrate, expected: str | None) -> Finding:
-    """A note where the substrate's version is not the one expected."""
+def _version(substrate: Substrate, expected: str | None) -> FindingResult:
+    """A note if the substrate's version is not the one expected."""
     other = expected is not None and substrate.version != expected
-    sentence = f"The substrate's version is {printable(substrate.version)!r}"
-    return Finding(
-        "substrate version",
-        fault=False,
-        count=int(other),
-        of=1,
-        sentence=f"{sentence}{f', not {printable(str(expected))!r}' if other else ''}.",
+    unlike = f", not {printable(str(expected))!r}" if other else ""
+    return note(
+        "substrate version", int(other), 1, f"The substrate's version is {printable(substrate.version)!r}{unlike}."
     )

@@ -61,7 +61,7 @@ class Substrate:
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a statement, whose tables are named as in `Layout.sql`.
 
-        An InputError where the database is locked or damaged, or holds text that is not UTF-8.
+        An InputError if the database is locked or damaged, or holds text that is not UTF-8.
         """
         return _rows(self.connection, self.path, self.layout.sql(sql), bindings)
 
@@ -70,9 +70,9 @@ class Substrate:
         return int(next(self.rows("SELECT count(*) FROM {chunks}"))[0])
 
     def ids_of(self, doc_ids: Sequence[str]) -> Mapping[str, str]:
-        """Each eval-set document's id here: its own where a chunk carries it, else as `document_ids` maps it.
+        """Each eval-set document's id here: its own if a chunk carries it, else as `document_ids` maps it.
 
-        An InputError where two of them are one document here.
+        An InputError if two of them are one document here.
         """
         known = {
             row[0]

@@ -10,8 +10,9 @@ import numpy as np
 from runner.base.given_files import printable
 from runner.retrieve.bm25 import lucene_tokens
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import EXAMPLES, Finding, chunk_names, finding
+from runner.substrate.findings import chunk_names, finding, note
 from runner.substrate.search import match_expression
+from runner.substrate.shapes import FindingResult
 from runner.substrate.tables import FTS_COLUMNS
 from runner.substrate.vectors import Ids
 
@@ -33,7 +34,7 @@ CANARIES: dict[str, tuple[str, str]] = {
 """A text and a search for it."""
 
 
-def fts_findings(substrate: Substrate, chunk_ids: Ids, tokenizer: str, seed: int) -> Iterator[Finding]:
+def fts_findings(substrate: Substrate, chunk_ids: Ids, tokenizer: str, seed: int) -> Iterator[FindingResult]:
     """The three findings on the index."""
     indexed = np.array([row[0] for row in substrate.rows("SELECT id FROM {docsize}")], np.int64)
     missing = np.setxor1d(chunk_ids, indexed).tolist()
@@ -47,7 +48,7 @@ def fts_findings(substrate: Substrate, chunk_ids: Ids, tokenizer: str, seed: int
     yield _stale(substrate, np.intersect1d(chunk_ids, indexed), seed)
 
 
-def tokenizer_finding(declared: str, expected: str) -> Finding:
+def tokenizer_finding(declared: str, expected: str) -> FindingResult:
     """Whether the index is cut as expected, by name and by what each of CANARIES finds.
 
     A search is lost where the harness' own BM25 finds the text and FTS5 with the declared tokenizer does not.
@@ -62,17 +63,11 @@ def tokenizer_finding(declared: str, expected: str) -> Finding:
     if gained:
         said.append(f"Unlike the harness' BM25 it finds: {', '.join(gained)}.")
     examples = [f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost]
-    return Finding(
-        "FTS tokenizer mismatch",
-        fault=other or bool(lost),
-        count=len(lost) + other,
-        of=len(CANARIES) + 1,
-        sentence=" ".join(said),
-        examples=tuple(examples[:EXAMPLES]),
-    )
+    wrong = len(lost) + other
+    return note("FTS tokenizer mismatch", wrong, len(CANARIES) + 1, " ".join(said), examples, fault=wrong > 0)
 
 
-def _stale(substrate: Substrate, ids: Ids, seed: int) -> Finding:
+def _stale(substrate: Substrate, ids: Ids, seed: int) -> FindingResult:
     """Whether a sample of chunks drawn by `seed` is found by its own rarest words and has as many as the index says.
 
     What the index holds beyond a chunk's present words shows in their number alone, which is compared where the index

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.base.records import Run, Side
+from runner.base.records import PromptSide, Run
 from runner.base.store import Store
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
@@ -20,13 +20,12 @@ from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Encoder
 from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.version import load_queries
-from runner.substrate.beside_record import arm_results, counterparts, quantisation
 from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.chunks import Cut
 from runner.substrate.database import Substrate
-from runner.substrate.record import Decided, documents, record
+from runner.substrate.record import Decided, arm_results, counterparts, documents, quantisation, record
 from runner.substrate.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
-from runner.substrate.shapes import CoverageResult, FindingResult, ModelFacts, PostBulk, SubstrateFacts
+from runner.substrate.shapes import ModelFacts, PostBulk, SubstrateFacts
+from runner.substrate.texts import Cut
 from runner.substrate.verdict import compared_findings, limits
 
 
@@ -86,8 +85,6 @@ def report(known: Decided, found: Searched) -> PostBulk:
     beside = record(known)
     arms = arm_results(beside, found.answers.runs, counterparts(beside.cells, known.encoder.spec.name, known.chunker))
     lost = quantisation(beside, found.answers.wide_runs, found.answers.recall)
-    coverage = CoverageResult(**asdict(found.checks.coverage))
-    checks = [FindingResult(**{**asdict(row), "examples": list(row.examples)}) for row in found.checks.findings]
     return PostBulk(
         schema_version=1,
         source=version.source.name,
@@ -100,9 +97,9 @@ def report(known: Decided, found: Searched) -> PostBulk:
         queries=[query.query_id for query in beside.queries],
         arms=arms,
         quantisation=lost,
-        coverage=coverage,
-        findings=[*checks, *compared_findings(arms, lost, plan)],
-        limits=limits(arms, coverage, known.chunker, n_queries=len(beside.queries)),
+        coverage=found.checks.coverage,
+        findings=[*found.checks.findings, *compared_findings(arms, lost, plan)],
+        limits=limits(arms, found.checks.coverage, known.chunker, n_queries=len(beside.queries)),
         results_sha256=file_sha256(version.record / "results.json"),
         lock_sha256=file_sha256(version.record / LOCK_NAME),
     )
@@ -128,7 +125,7 @@ def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
     }
 
 
-def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
     return np.asarray(embed(store, encoder, texts, side).rows)
 
 

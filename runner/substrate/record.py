@@ -1,29 +1,127 @@
-"""What a decided version says of the substrate that was filled by it."""
+"""The record of a decided version, and the comparison of its cells with the substrate's searches, query by query."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.base.canonical import read_json
+from runner.base.canonical import read_json, sha256
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, Document, parse_cell
+from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
 from runner.base.schema import checked
+from runner.decide.cell_results import COMPARED, bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.lock import LOCK_NAME
-from runner.eval_set.runs import read_run
+from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries
-from runner.score.score import qrels
-from runner.substrate.beside_record import Record
+from runner.score.comparison import Comparison
+from runner.score.score import MEASURES, qrels
+from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
+from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
+
+INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
+"""Mean index recall by depth below which quantisation loses more than rescoring is there to bring back."""
+
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a record is scored from; `run` reads the run of a cell of its plan, `cells` are these, best first."""
+
+    plan: Plan
+    cells: Sequence[str]
+    queries: Sequence[Query]
+    qrels: Qrels
+    run: Callable[[str], Run]
+
+    def comparison(self, runs: Mapping[str, Run], baseline: str) -> Comparison:
+        """Runs of the substrate and of the record beside the one named; no family, so that every p stands alone."""
+        return Comparison(
+            plan=self.plan.model_copy(update={"baseline": baseline}),
+            queries=self.queries,
+            runs=runs,
+            qrels=self.qrels,
+            facts={},
+            registered=frozenset(),
+            document_lengths={},
+        )
+
+
+def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, str]:
+    """The cell that stands beside each arm; an arm that none of `cells` (best first) resembles is left out.
+
+    Beside the vectors: the dense cell of this encoder and chunker, else the best of this encoder; the fused arm
+    likewise beside reciprocal rank fusion; full text beside BM25 over whole documents.
+    """
+    parsed = {cell: parse_cell(cell) for cell in cells}
+    own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
+    own.sort(key=lambda cell: parsed[cell].chunker != chunker)
+    dense = [cell for cell in own if isinstance(parsed[cell], DenseCell)]
+    fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
+    keyword = [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))]
+    found = {EXACT: dense, BINARY: dense, KEYWORD: keyword, FUSED: fused}
+    return {arm: candidates[0] for arm, candidates in found.items() if candidates}
+
+
+def arm_results(record: Record, runs: Mapping[str, Run], beside: Mapping[str, str]) -> list[ArmResult]:
+    """One row an arm, in the order of `runs`."""
+    return [_arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
+
+
+def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -> Quantisation:
+    """What the binary index loses against exact search over the same vectors; `runs` are over all of them."""
+    comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
+    shares = {10: recall.at_10, 100: recall.at_100}
+    return Quantisation(
+        recall=[_recall(comparison.query_ids, depth, shares[depth]) for depth in INDEX_RECALL_FLOORS],
+        difference=comparison.differences("ndcg@10")[1],
+        test=comparison.tests[BINARY],
+    )
+
+
+def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
+    runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
+    comparison = record.comparison(runs, cell or arm)
+    means = {measure: comparison.means(measure) for measure in MEASURES}
+    beside = None
+    if cell is not None:
+        beside = Beside(
+            cell=cell,
+            scores={measure: rows[1] for measure, rows in means.items()},
+            differences={measure: comparison.differences(measure)[0] for measure in COMPARED},
+            test=comparison.tests[arm],
+        )
+    holes = holes_of(run, record.qrels)
+    return ArmResult(
+        arm=arm,
+        scores={measure: rows[0] for measure, rows in means.items()},
+        unjudged=len(holes),
+        bounds=bounds_of(comparison, run, holes),
+        run_sha256=sha256(run_bytes(run)),
+        beside=beside,
+    )
+
+
+def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> IndexRecallResult:
+    short = sorted((share, query_id) for query_id, share in zip(query_ids, shares, strict=True) if share < 1)
+    return IndexRecallResult(
+        depth=depth,
+        mean=sum(shares) / len(shares),
+        least=min(shares),
+        worst=[query_id for _, query_id in short[:_LISTED]],
+        floor=INDEX_RECALL_FLOORS[depth],
+    )
 
 
 @dataclass(frozen=True)
 class Decided:
     """A version with what its record says.
 
-    `encoder` and `chunker` made what the substrate should hold: the chosen cell's or, where that has no encoder
+    `encoder` and `chunker` made what the substrate should hold: the chosen cell's or, if that has no encoder
     (`of_baseline`), the baseline's.
     """
 
@@ -36,7 +134,7 @@ class Decided:
 
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
-    """The version's recorded and locked decision with its encoder; an InputError where nothing is decided yet."""
+    """The version's recorded and locked decision with its encoder; an InputError if nothing is decided yet."""
     path, results_path = version.record / "decision.json", version.record / "results.json"
     if not path.exists() or not (version.record / LOCK_NAME).exists():
         raise InputError(

@@ -12,8 +12,7 @@ from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
 from runner.retrieve.retrieve import fused_ids
 from runner.substrate.database import Substrate
-from runner.substrate.ranking import Ranking
-from runner.substrate.searches import MOST_NEAREST, Indexes, indexes
+from runner.substrate.searches import MOST_NEAREST, Indexes, Ranking, indexes
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
@@ -82,8 +81,8 @@ def search_runs(substrate: Substrate, search: Search) -> dict[str, Run]:
 def index_recall(substrate: Substrate, search: Search) -> IndexRecall:
     """How much of the exact ranking of chunks the binary index keeps, query by query.
 
-    A chunk counts as found where bq + rescore has one that scores as high as exact search's last, to 1e-5, so that
-    ties cost nothing. 1.0 where there is nothing to find.
+    A chunk counts as found if bq + rescore has one that scores as high as exact search's last, to 1e-5, so that
+    ties cost nothing. 1.0 if there is nothing to find.
     """
     arms = _Arms.of(substrate, search)
     shares = [arms.recall(vector) for _, _, vector in arms.queries]
@@ -213,7 +212,7 @@ class _Arms:
 def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> tuple[Hit, ...]:
     """Two rankings of documents by reciprocal rank, as runner.retrieve.retrieve fuses them, to RUN_DEPTH.
 
-    The evidence is the dense arm's where that has the document, else the keyword arm's.
+    The evidence is the dense arm's if that has the document, else the keyword arm's.
     """
     spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
     ranking = fused_ids([[hit.doc_id for hit in hits] for hits in (keyword, dense)])

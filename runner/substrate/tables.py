@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast
 from runner.base.given_files import printable
 
 Metric = Literal["l2", "l1", "cosine"]
-"""How a vec0 column declares its distance; l2 where it declares none."""
+"""How a vec0 column declares its distance; l2 if it declares none."""
 
 Rows = Callable[..., Iterator[tuple[Any, ...]]]
 
@@ -94,7 +94,7 @@ class Declared(NamedTuple):
 
 
 def declared(layout: Layout, rows: Rows) -> tuple[Declared | None, list[str]]:
-    """What the source's tables declare, and every way in which they are not the ones assumed; None where one is."""
+    """What the source's tables declare, and every way in which they are not the ones assumed; None if one is."""
     found = {name: sql or "" for name, sql in rows("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")}
     problems = [
         problem for table, wanted in _wanted(layout, found).items() for problem in _lacking(table, wanted, found, rows)

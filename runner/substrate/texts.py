@@ -1,22 +1,17 @@
-"""Checks of the chunks' texts against the eval set's archived documents."""
+"""Checks of what the substrate holds of the archived documents: their texts, and the chunks that the decided chunker
+makes of them, each once.
+"""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from runner.base.records import Document
+from runner.base.given_files import printable
+from runner.base.records import Chunk, Document
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import EXAMPLES, Finding, finding
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of the manifest's documents the substrate's chunks hold; characters are those that are not space."""
-
-    documents: int
-    with_chunks: int
-    characters: int
-    covered: int
+from runner.substrate.findings import EXAMPLES, finding, note
+from runner.substrate.shapes import CoverageResult, FindingResult
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ def read_texts(substrate: Substrate, documents: Sequence[Document]) -> Texts:
     return texts
 
 
-def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[Coverage, dict[str, str]]:
+def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[CoverageResult, dict[str, str]]:
     """The coverage over all documents, and by id an example for each that has no chunk or misses characters."""
     lacking: dict[str, str] = {}
     characters, covered = 0, 0
@@ -63,10 +58,12 @@ def coverage(texts: Texts, documents: Sequence[Document]) -> tuple[Coverage, dic
         elif missing:
             lacking[document.doc_id] = f"{document.doc_id}: {missing:,} of {all_of_it:,} characters in no chunk"
     with_chunks = sum(1 for document in documents if texts.spans.get(document.doc_id))
-    return Coverage(len(documents), with_chunks, characters, covered), lacking
+    n_documents = len(documents)
+    found = CoverageResult(documents=n_documents, with_chunks=with_chunks, characters=characters, covered=covered)
+    return found, lacking
 
 
-def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[Document]) -> Iterator[Finding]:
+def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[Document]) -> Iterator[FindingResult]:
     """Whether the documents are there whole, and as they were archived."""
     yield finding(
         "missing chunks",
@@ -84,7 +81,7 @@ def text_findings(texts: Texts, lacking: Mapping[str, str], documents: Sequence[
     )
 
 
-def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> Finding:
+def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> FindingResult:
     """A note of the documents that the substrate holds beside the manifest's."""
     ids = substrate.ids_of([document.doc_id for document in documents])
     (of,) = next(substrate.rows("SELECT count(DISTINCT document_id) FROM {chunks}"))
@@ -92,14 +89,8 @@ def outside_finding(substrate: Substrate, documents: Sequence[Document]) -> Find
     bindings = (json_array(ids.values()),)
     (count,) = next(substrate.rows(f"SELECT count(DISTINCT document_id) {outside}", bindings))
     few = substrate.rows(f"SELECT DISTINCT document_id {outside} ORDER BY 1 LIMIT {EXAMPLES}", bindings)
-    return Finding(
-        "documents not in the manifest",
-        fault=False,
-        count=count,
-        of=of,
-        sentence=f"{count:,} of {of:,} documents of the substrate are not in the manifest; they were not sampled.",
-        examples=tuple(str(document_id) for (document_id,) in few),
-    )
+    sentence = f"{count:,} of {of:,} documents of the substrate are not in the manifest; they were not sampled."
+    return note("documents not in the manifest", count, of, sentence, [str(document_id) for (document_id,) in few])
 
 
 def _gaps(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
@@ -114,3 +105,104 @@ def _gaps(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
 
 def _without_space(texts: Iterator[str] | Sequence[str]) -> int:
     return sum(len(part) for text in texts for part in text.split())
+
+
+Place = tuple[object, object, object]
+"""Start, end and context; of a chunk in the substrate whatever is stored there."""
+
+
+class Stored(NamedTuple):
+    """A chunk of the substrate; `doc_id` is the eval set's."""
+
+    doc_id: str
+    chunk_id: int
+    place: Place
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A chunker's name and the chunks that it makes of the documents."""
+
+    chunker: str
+    chunks: Sequence[Chunk]
+
+
+@dataclass(frozen=True)
+class Others:
+    """By document: the places of expected chunks that are not stored, and stored chunks that are not expected.
+
+    Both are multisets: of a chunk that is expected once and stored twice, the second is not expected.
+    """
+
+    missing: Mapping[str, Sequence[Place]]
+    surplus: Mapping[str, Sequence[Stored]]
+
+
+def others(expected: Iterable[Chunk], stored: Iterable[Stored]) -> Others:
+    """The differences between both, documents and chunks in the order given; a document without any is in neither."""
+    left: defaultdict[str, Counter[Place]] = defaultdict(Counter)
+    for chunk in expected:
+        left[chunk.doc_id][_place(chunk)] += 1
+    surplus: defaultdict[str, list[Stored]] = defaultdict(list)
+    for row in stored:
+        if left[row.doc_id][row.place] > 0:
+            left[row.doc_id][row.place] -= 1
+        else:
+            surplus[row.doc_id].append(row)
+    return Others({doc_id: gone for doc_id, places in left.items() if (gone := list(places.elements()))}, surplus)
+
+
+def chunks_finding(
+    substrate: Substrate, documents: Sequence[Document], cut: Cut, *, left_out: Collection[str]
+) -> FindingResult:
+    """Whether the documents' chunks are those of the cut, by start, end and context; NULL is no context.
+
+    `left_out` are documents whose chunks differ of necessity, since they are amended or not there whole.
+    """
+    compared = [document.doc_id for document in documents if document.doc_id not in left_out]
+    expected: dict[str, list[Chunk]] = {doc_id: [] for doc_id in compared}
+    for chunk in cut.chunks:
+        if chunk.doc_id in expected:
+            expected[chunk.doc_id].append(chunk)
+    found = others((chunk for chunks in expected.values() for chunk in chunks), _stored(substrate, compared))
+    wrong = [doc_id for doc_id in compared if doc_id in found.missing or doc_id in found.surplus]
+    n_missing, n_surplus = (sum(map(len, side.values())) for side in (found.missing, found.surplus))
+    return finding(
+        "other chunks",
+        [_example(doc_id, expected[doc_id], found) for doc_id in wrong],
+        len(compared),
+        f"documents that are there whole and unchanged are not cut as {cut.chunker} cuts them",
+        f"{n_missing:,} of its chunks are missing, and {n_surplus:,} stored ones are not its own or are stored again, "
+        "so what was decided is not what was embedded",
+    )
+
+
+def _stored(substrate: Substrate, doc_ids: Sequence[str]) -> Iterable[Stored]:
+    """Every chunk of the documents, by chunk_id."""
+    owners = {document_id: doc_id for doc_id, document_id in substrate.ids_of(doc_ids).items()}
+    rows = substrate.rows(
+        "SELECT chunk_id, document_id, char_start, char_end, context FROM {chunks} "
+        "WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        (json_array(owners),),
+    )
+    for chunk_id, document_id, start, end, context in rows:
+        yield Stored(owners[document_id], chunk_id, (start, end, "" if context is None else context))
+
+
+def _example(doc_id: str, expected: Sequence[Chunk], found: Others) -> str:
+    """The document, how many chunks differ, and the first that does, by id and characters."""
+    missing, surplus = found.missing.get(doc_id, ()), found.surplus.get(doc_id, ())
+    if not surplus:
+        start, end, _ = missing[0]
+        return f"{doc_id}: {len(missing):,} missing, first characters {start} to {end}"
+    chunk_id, (start, end, context) = surplus[0][1:]
+    why = "not its own"
+    if (start, end) in {(chunk.span.start, chunk.span.end) for chunk in expected}:
+        again = (start, end, context) in {_place(chunk) for chunk in expected}
+        why = "stored again" if again else "with another context"
+    place = printable(f"characters {start} to {end}")
+    return f"{doc_id}: {len(missing):,} missing, {len(surplus):,} too many, first chunk {chunk_id}, {place}, {why}"
+
+
+def _place(chunk: Chunk) -> Place:
+    return chunk.span.start, chunk.span.end, chunk.context

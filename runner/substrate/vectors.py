@@ -12,7 +12,8 @@ from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.embed.encoder import UNIT_TOLERANCE
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import Finding, chunk_names, finding
+from runner.substrate.findings import chunk_names, finding
+from runner.substrate.shapes import FindingResult
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit rows for texts, as the production encoder embeds documents."""
@@ -66,8 +67,8 @@ def read_vectors(substrate: Substrate) -> Vectors:
     return Vectors(np.sort(np.concatenate(parts)), not_finite, not_unit, other_bits)
 
 
-def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> Iterator[Finding]:
-    """Whether chunks and vectors belong together, and whether the vectors are sound."""
+def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> Iterator[FindingResult]:
+    """Findings on vectors without chunks, chunks without vectors, and vectors that are unsound."""
     rows = substrate.rows("SELECT chunk_id FROM {chunks} WHERE embedded_at IS NULL")
     unmarked = np.array([chunk_id for (chunk_id,) in rows], np.int64)
     missing = np.union1d(np.setdiff1d(chunk_ids, vectors.ids), unmarked).tolist()
@@ -108,7 +109,7 @@ def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> I
     )
 
 
-def model_finding(substrate: Substrate, model: Model) -> Finding:
+def model_finding(substrate: Substrate, model: Model) -> FindingResult:
     """Whether every embedded chunk names the expected model and version."""
     rows = list(
         substrate.rows(
@@ -127,7 +128,7 @@ def model_finding(substrate: Substrate, model: Model) -> Finding:
     )
 
 
-def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids: Ids) -> Finding:
+def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids: Ids) -> FindingResult:
     """Whether the queue's jobs of this model are done, and done means that there is a vector."""
     key = (substrate.layout.chunks, model.model_id, model.version)
     counts = list(
@@ -157,10 +158,10 @@ def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids:
     )
 
 
-def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: int) -> Finding:
+def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: int) -> FindingResult:
     """Whether a sample of SAMPLE chunks drawn by `seed` has the vectors that `embed` makes of context and text.
 
-    An InputError where `embed` has another dimension than the substrate.
+    An InputError if `embed` has another dimension than the substrate.
     """
     generator = np.random.default_rng(np.random.PCG64(seed))
     sample = np.sort(generator.choice(vector_ids, min(SAMPLE, len(vector_ids)), replace=False)).tolist()
@@ -185,7 +186,7 @@ def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: in
 
 
 def _cosines(stored: Mapping[int, bytes], texts: Mapping[int, str], embed: Embed) -> dict[int, float]:
-    """By chunk, between the stored vector and the one that `embed` makes; NaN where one is not finite or 0."""
+    """By chunk, between the stored vector and the one that `embed` makes; NaN if one is not finite or 0."""
     again = embed(list(texts.values()))
     dim = len(next(iter(stored.values()))) // 4
     if again.shape != (len(texts), dim):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runner.base.figures import p_text, shown
+from runner.base.figures import p_text, round4
 from runner.base.records import parse_cell
 from runner.eval_set.shapes.plan import Plan
 from runner.substrate.search import BINARY, EXACT, KEYWORD
@@ -18,8 +18,8 @@ def compared_findings(arms: Sequence[ArmResult], quantisation: Quantisation, pla
 
 
 def _quantisation_loss(found: Quantisation) -> FindingResult:
-    """A fault where the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
-    short = [recall for recall in found.recall if shown(recall.mean) < recall.floor]
+    """A fault if the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
+    short = [recall for recall in found.recall if round4(recall.mean) < recall.floor]
     shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in found.recall)
     floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in found.recall)
     return FindingResult(
@@ -37,7 +37,7 @@ def _quantisation_loss(found: Quantisation) -> FindingResult:
 
 
 def _score_loss(arms: Sequence[ArmResult], plan: Plan) -> FindingResult:
-    """A fault where a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
+    """A fault if a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
 
     Full text and fusion are not held to this: FTS5 ranks chunks by its own words, which is another method.
     """
@@ -57,8 +57,8 @@ def _score_loss(arms: Sequence[ArmResult], plan: Plan) -> FindingResult:
 
 
 def _falls_short(arm: ArmResult, beside: Beside, alpha: float) -> bool:
-    is_less = beside.differences["ndcg@10"].mean < 0 and shown(beside.test.p) <= alpha
-    return is_less and shown(arm.bounds[1]) < shown(beside.scores["ndcg@10"].mean)
+    is_less = beside.differences["ndcg@10"].mean < 0 and round4(beside.test.p) <= alpha
+    return is_less and round4(arm.bounds[1]) < round4(beside.scores["ndcg@10"].mean)
 
 
 def verdict(found: PostBulk) -> str:

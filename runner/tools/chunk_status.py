@@ -56,7 +56,7 @@ class ChunkStatus:
 def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[str] = ()) -> ChunkStatus:
     """The chunkers of the version's plan over a sample of `corpus_path`, or over its own documents; nothing is written.
 
-    Outstanding where there are no documents.
+    Outstanding if there are no documents.
     """
     cells = [parse_cell(cell) for cell in _cells(version)]
     documents, readiness = _documents(version, corpus_path)

@@ -40,7 +40,7 @@ def version_parser(command: str, description: str, epilog: str = "") -> argparse
 def answer(text: str, *, ascii_only: bool = False) -> None:
     """Print text, what the console cannot show as escapes; a reader that has gone away is none of our business.
 
-    A BackendError where the answer cannot be written.
+    A BackendError if the answer cannot be written.
     """
     encoding = "ascii" if ascii_only else sys.stdout.encoding or "utf-8"
     try:
@@ -105,7 +105,7 @@ ASCII = Signs(
 def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
     """The signs that `stream` can print.
 
-    Plain ones where they are asked for, by `ascii_only` or by the environment variable PER_SOURCE_EVAL_ASCII, and
+    Plain ones if they are asked for, by `ascii_only` or by the environment variable PER_SOURCE_EVAL_ASCII, and
     where the stream's encoding lacks one of the signs. A stream without an encoding (io.StringIO) takes them all.
     """
     if ascii_only or os.environ.get(ASCII_VARIABLE):

@@ -18,7 +18,7 @@ from runner.evening.dry_run import describe
 class Explanation(Strict):
     """What is known of a version's decision.
 
-    `outstanding` says what is missing, and is empty where a decision is recorded. `chosen` to `decided_on` are empty
+    `outstanding` says what is missing, and is empty if a decision is recorded. `chosen` to `decided_on` are empty
     before it is; `tier` to `weaknesses` are empty before anything was scored.
     """
 
@@ -49,7 +49,7 @@ class Explanation(Strict):
 
 
 def explain(version: Version) -> Explanation:
-    """The decision of a version whose locks hold (IntegrityError where they do not), or what keeps it from one."""
+    """The decision of a version whose locks hold (IntegrityError if they do not), or what keeps it from one."""
     verify_version(version)
     version = (None if version.rehearsal else version_in_force(version)) or version
     lines, decided = describe(version)

@@ -5,58 +5,27 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from samplers.registry import SOURCES
+
 LOOKED_AT = 16_384
 """Bytes of a file that are looked at: prolog, DOCTYPE and processing instructions of a public law take 2,000."""
 
 BILL_STATUS = "bill_status"
 
 _ROOTS: Mapping[str, str] = {
-    **dict.fromkeys(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"), "bills"),
-    "pLaw": "public_laws",
-    "uscDoc": "us_code",
-    **dict.fromkeys(
-        ("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU"),
-        "federal_register",
-    ),
-    **dict.fromkeys(("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS"), "ecfr_and_cfr"),
-    **{f"DIV{n}": "ecfr_and_cfr" for n in range(1, 10)},
+    **{root: row.name for row in SOURCES.values() for root in row.known_by.roots},
     "billStatus": BILL_STATUS,
 }
 """Local name of the root element -> source; a level of USLM (section, chapter) is told by its identifier instead."""
 
-_IDENTIFIERS: Mapping[bytes, str] = {
-    b"usc": "us_code",
-    b"cfr": "ecfr_and_cfr",
-    b"pl": "public_laws",
-    b"pvtl": "public_laws",
-    b"bill": "bills",
-}
+_IDENTIFIERS: Mapping[str, str] = {word: row.name for row in SOURCES.values() for word in row.known_by.identifiers}
 _IDENTIFIER = re.compile(rb'identifier="/us/([a-z]+)/')
 _NAME = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
 
-_FIRST_LINES: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\[Congressional Record (?:Volume|Vol\.)"), "congressional_record"),
-    (
-        re.compile(rb"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d", re.M),
-        "hearing_transcripts",
-    ),
-    (
-        re.compile(rb"\[(?:House|Senate|Conference) Report \d|\[(?:House|Senate) (?:Executive|Exec\.) "),
-        "committee_reports",
-    ),
-    (re.compile(rb"<title>(?:House|Senate|Conference|Executive) Report \d"), "committee_reports"),
-    (re.compile(rb"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ", re.M), "crs_reports"),
-    (re.compile(rb"^- Origin chamber: ", re.M), "bills"),
-    (re.compile(rb'"gao_id"\s*:'), "gao_reports"),
-    (re.compile(rb"STATEMENT OF ADMINISTRATION POLICY"), "statements_of_administration_policy"),
-    (re.compile(rb"CONGRESSIONAL BUDGET OFFICE\s{1,80}COST ESTIMATE", re.I), "cbo_cost_estimates"),
-)
-"""Words that the publisher prints at the head of each file of a source, in the order in which they are tried."""
+_FIRST_LINES = [(re.compile(line.encode(), re.M), row.name) for row in SOURCES.values() for line in row.known_by.lines]
+"""Words that the publisher prints at the head of each file of a source; those that stand first in a file count."""
 
-_PDF_NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\d\d-[A-Za-z]+-\d{3}-\d{4}-\d\d-\d\d_"), "statements_of_administration_policy"),
-    (re.compile(r"cbo|cost.?estimate", re.I), "cbo_cost_estimates"),
-)
+_PDF_NAMES = [(re.compile(name), row.name) for row in SOURCES.values() for name in row.known_by.pdf_names]
 """A PDF's first kilobytes are compressed, so only its name can speak."""
 
 
@@ -89,11 +58,12 @@ def _recognised(data: bytes, name: str) -> Recognised:
     root = _root(head)
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
         return Recognised(_by_root(root, head), f"root <{root[:40]}>")
-    for pattern, source in _FIRST_LINES:
-        if match := pattern.search(head):
-            words = " ".join(match[0].decode("latin-1").split())
-            return Recognised(source, f'it begins with "{words}"')
-    return Recognised("", "")
+    lines = [(match, source) for pattern, source in _FIRST_LINES if (match := pattern.search(head))]
+    if not lines:
+        return Recognised("", "")
+    match, source = min(lines, key=lambda found: found[0].start())
+    words = " ".join(match[0].decode("latin-1").split())
+    return Recognised(source, f'it begins with "{words}"')
 
 
 def _single_bytes(head: bytes) -> bytes:
@@ -107,7 +77,7 @@ def _by_root(root: str, head: bytes) -> str:
     if root in _ROOTS:
         return _ROOTS[root]
     identifier = _IDENTIFIER.search(head)
-    return _IDENTIFIERS.get(identifier[1], "") if identifier else ""
+    return _IDENTIFIERS.get(identifier[1].decode(), "") if identifier else ""
 
 
 def _root(head: bytes) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from runner.base.http_client import Busy
 from samplers.feeds.endpoints import Refused, shown
 from samplers.feeds.request import Kind
 
@@ -25,7 +26,7 @@ _DOCTYPE = re.compile(rb"<!doctype\s{1,9}html\b", re.I)
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]{0,80})")
 
 
-class Cut(Exception):  # a reason to ask again, not a failure
+class Cut(Busy):
     """An answer that ends before it is whole."""
 
 

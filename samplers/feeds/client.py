@@ -2,35 +2,46 @@
 
 import json
 import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from runner import __version__
 from runner.base.canonical import JSON
-from runner.base.errors import InputError
+from runner.base.errors import BackendError, InputError
+from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
 from samplers.feeds.answers import Cut, check_content, check_type
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
-from samplers.feeds.patience import ATTEMPTS, UNRESOLVED_ATTEMPTS, Busy, Clock, patiently, retry_after
 from samplers.feeds.request import Kind, Say
 from samplers.feeds.watchdog import Watchdog
 
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
-
 USER_AGENT = f"per-source-eval/{__version__} (evaluation of public legislative documents)"
 
 MAX_LISTING = 64_000_000
 """Bytes of one listing; the structure of a whole title of the CFR is the largest of them."""
 
+LONGEST_WAIT = 300.0
+"""Seconds that a server may ask to wait; a run whose server asks for more ends, and can be resumed later."""
+
+LONGEST_ANSWER = 900.0
+"""Seconds that one answer may take with all its attempts, waits and redirects: a server that sends a byte at a time
+would hold a run for ever. The largest file, 200 MB, needs 220 kB a second."""
+
+UNRESOLVED_TRIES = 2
+"""Tries if a host's name leads nowhere: mostly there is no network at all, and the person should hear of it."""
+
 MAX_REDIRECTS = 5
 _BUSY = frozenset((408, 429, 500, 502, 503, 504))
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_ENCODINGS = frozenset(("", "identity", "gzip"))
 _ACCEPT = {
     "xml": "application/xml, text/xml;q=0.9",
     "htm": "text/html",
@@ -38,6 +49,17 @@ _ACCEPT = {
     "zip": "application/zip",
     "json": "application/json",  # govinfo's listings answer 406 without it
 }
+
+
+_Result = TypeVar("_Result")
+
+
+class Clock(NamedTuple):
+    """Time as a client needs it: seconds that only grow, waiting, and the time of day; tests bring their own."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    utc: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 class Answer(NamedTuple):
@@ -48,7 +70,7 @@ class Answer(NamedTuple):
     last_modified: str
 
 
-class Client:
+class Client(ExitStack):
     """Answers of the endpoints. Listings are cached and revalidated; files, and answers to a key, are not.
 
     A keyed answer may repeat its key, so none is ever stored.
@@ -59,82 +81,92 @@ class Client:
         from hishel import CacheOptions, SqliteStorage
         from hishel.httpx import CacheClient
 
+        super().__init__()
         self.endpoints = endpoints
         self.clock = clock
         self._say = say
+        self._patience = Patience(
+            clock.sleep, clock.utc, tries=6, longest_pause=60.0, waits=LONGEST_ANSWER, within=LONGEST_ANSWER
+        )
         self._rate = rate
         self._next: dict[str, float] = {}
         self._watchdog = Watchdog()
         (caches / "feeds").mkdir(parents=True, exist_ok=True)
         storage = SqliteStorage(database_path=caches / "feeds" / "http_v2.db", max_stream_size=MAX_LISTING)
         timeout = httpx.Timeout(30.0, connect=10.0)
-        self._plain = httpx.Client(timeout=timeout, verify=_certificates())
-        rfc = CacheOptions(shared=False)
-        self._cached = CacheClient(storage=storage, rfc=rfc, timeout=timeout, verify=_certificates())
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._plain.close()
-        self._cached.close()
+        rfc, verify = CacheOptions(shared=False), _certificates()
+        self._plain = self.enter_context(httpx.Client(timeout=timeout, verify=verify))
+        self._cached = self.enter_context(CacheClient(storage=storage, rfc=rfc, timeout=timeout, verify=verify))
 
     def json(self, url: str) -> JSON:
-        """A listing; BackendError where the server gives none."""
+        """A listing; BackendError if the server gives none."""
 
-        def ask(attempt: int, deadline: float) -> JSON:
+        def ask(attempt: int) -> JSON:
             # What was cached may be what is wrong with it, so only the first attempt asks the cache.
-            answer = self._answer(url, "json", MAX_LISTING, deadline, may_cache=attempt == 1)
+            answer = self._exchange(url, "json", MAX_LISTING, may_cache=attempt == 1)
             try:
                 return json.loads(answer.data)
             except (ValueError, RecursionError) as error:
                 raise Cut("the answer is not JSON") from error
 
-        return patiently(url, ask, self.clock, self._say)
+        return self._patiently(url, ask)
 
     def page(self, url: str) -> str:
         """A page of HTML as text."""
-
-        def ask(attempt: int, deadline: float) -> Answer:
-            return self._answer(url, "html", MAX_LISTING, deadline, may_cache=attempt == 1)
-
-        return patiently(url, ask, self.clock, self._say).data.decode("utf-8", "replace")
+        answer = self._patiently(url, lambda attempt: self._exchange(url, "html", MAX_LISTING, may_cache=attempt == 1))
+        return answer.data.decode("utf-8", "replace")
 
     def file(self, url: str, kind: Kind, limit: int) -> Answer:
         """A file of at most `limit` bytes; Refused for what cannot be had, BackendError for a server that fails."""
+        return self._patiently(url, lambda _: self._exchange(url, kind, limit, may_cache=False))
 
-        def ask(_: int, deadline: float) -> Answer:
-            return self._answer(url, kind, limit, deadline, may_cache=False)
+    def _patiently(self, url: str, ask: Callable[[int], _Result]) -> _Result:
+        """What `ask` returns; Refused if every answer was cut short, BackendError if the server stays busy."""
+        place, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
 
-        return patiently(url, ask, self.clock, self._say)
+        def once(attempt: int) -> _Result:
+            with self._watchdog.until(deadline - self.clock.now()):
+                return ask(attempt)
 
-    def _answer(self, url: str, kind: Kind, limit: int, deadline: float, *, may_cache: bool) -> Answer:
-        with self._watchdog.until(deadline - self.clock.now()):
-            return self._exchange(url, kind, limit, may_cache=may_cache)
+        try:
+            return patiently(once, self._patience, tell=lambda line: self._say(f"{place}: {line}"))
+        except Cut as error:
+            raise Refused(f"{place}: {error}.") from error
+        except Busy as error:
+            raise BackendError(
+                f"{place} could not be had: {error}. What was fetched is kept; run the command again later."
+            ) from error
 
     def _exchange(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Answer:
-        import httpx
-
         target = url
-        try:
-            for _ in range(MAX_REDIRECTS + 1):
-                key = self.endpoints.key(target)
-                client = self._cached if may_cache and not key else self._plain
-                self._wait_turn(target)
-                sent, seen = self.endpoints.sent(target), {"trace": self._watchdog.saw}
-                with client.stream("GET", sent, headers=_headers(kind, key), extensions=seen) as response:
-                    if response.status_code in _REDIRECTS:
-                        target = self.endpoints.followed(target, response.headers.get("location", ""))
-                        continue
-                    return self._read(response, kind, limit, target)
-        except httpx.TransportError as error:
-            attempts = UNRESOLVED_ATTEMPTS if _is_unresolved(error) else ATTEMPTS
-            raise Busy(_trouble(error), attempts=attempts) from error
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise Refused(f"{without_key(url)} cannot be read ({type(error).__name__}).") from error
+        for _ in range(MAX_REDIRECTS + 1):
+            response = self._response(target, kind, limit, may_cache=may_cache)
+            if response.status not in _REDIRECTS:
+                return self._answer(response, kind, target)
+            target = self.endpoints.followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
+
+    def _response(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Response:
+        key = self.endpoints.key(url)
+        client = self._cached if may_cache and not key else self._plain
+        self._wait_turn(url)
+        try:
+            return exchange(
+                client,
+                "GET",
+                self.endpoints.sent(url),
+                longest=limit,
+                seconds=LONGEST_ANSWER,
+                shown=shown,
+                headers=_headers(kind, key),
+                extensions={"trace": self._watchdog.saw},
+            )
+        except Busy as error:
+            if _is_unresolved(error):
+                error.tries = UNRESOLVED_TRIES
+            raise
+        except Unusable as error:
+            raise Refused(f"{without_key(url)}: {error}.") from error
 
     def _wait_turn(self, url: str) -> None:
         name = self.endpoints.name(url)
@@ -143,41 +175,26 @@ class Client:
             self.clock.sleep(pause)
         self._next[name] = self.clock.now() + 1 / min(self._rate, ENDPOINTS[name].max_rate)
 
-    def _read(self, response: "httpx.Response", kind: Kind, limit: int, url: str) -> Answer:
-        self._check_status(response, url)
+    def _answer(self, response: Response, kind: Kind, url: str) -> Answer:
         place = without_key(url)
+        if response.status != HTTPStatus.OK:
+            raise self._failure(response, url)
         check_type(kind, response.headers.get("content-type", ""), place)
-        if response.headers.get("content-encoding", "").lower() not in _ENCODINGS:
-            raise Refused(f"{place} comes compressed in a way that was not asked for.")
-        declared = response.headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit() and int(declared[:18]) > limit:
-            raise Refused(
-                f"{place} has {int(declared[:18]) / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB allowed."
-            )
-        data = self._body(response, limit, place)
-        check_content(kind, data, place)
-        return Answer(data, _validator(response, "etag"), _validator(response, "last-modified"))
+        check_content(kind, response.body, place)
+        return Answer(response.body, _validator(response, "etag"), _validator(response, "last-modified"))
 
-    def _body(self, response: "httpx.Response", limit: int, place: str) -> bytes:
-        body = bytearray()
-        for piece in response.iter_bytes():
-            body += piece
-            if len(body) > limit:
-                raise Refused(f"{place} has more than the {limit / 1e6:,.0f} MB allowed.")
-        return bytes(body)
-
-    def _check_status(self, response: "httpx.Response", url: str) -> None:
-        status, place = response.status_code, without_key(url)
-        if status == HTTPStatus.OK:
-            return
-        if status in _BUSY:
-            raise Busy(f"HTTP {status}", retry_after(response.headers.get("retry-after", ""), self.clock, url))
+    def _failure(self, response: Response, url: str) -> Exception:
+        words = f"HTTP {response.status}"
+        if response.status in _BUSY:
+            wait = self._patience.asked(response.headers)
+            is_too_long = wait is not None and wait > LONGEST_WAIT
+            return Busy(words, wait=wait, tries=1 if is_too_long else sys.maxsize)
         variable = ENDPOINTS[self.endpoints.name(url)].key
-        if variable and status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            raise InputError(
-                f"{place}: HTTP {status}, the key was refused. Check what the environment has as {variable}."
+        if variable and response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return InputError(
+                f"{without_key(url)}: {words}, the key was refused. Check what the environment has as {variable}."
             )
-        raise Refused(f"{place}: HTTP {status}.")
+        return Refused(f"{without_key(url)}: {words}.")
 
 
 @cache
@@ -199,19 +216,9 @@ def _headers(kind: Kind, key: str) -> dict[str, str]:
     return headers | {"X-Api-Key": key} if key else headers
 
 
-def _validator(response: "httpx.Response", name: str) -> str:
+def _validator(response: Response, name: str) -> str:
     value = response.headers.get(name, "")
     return value if value.isprintable() and len(value) <= 200 else ""
-
-
-def _trouble(error: "httpx.TransportError") -> str:
-    import httpx
-
-    if isinstance(error, httpx.TimeoutException):
-        return "the server does not answer in time"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "the answer was cut short"
-    return f"the connection failed ({shown(str(error), 100)})"
 
 
 def _is_unresolved(error: BaseException | None) -> bool:

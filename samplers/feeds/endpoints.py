@@ -1,13 +1,13 @@
 """The addresses that feeds may reach: official hosts, or the mirrors given in their place."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.http_client import Secret, without_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,6 @@ ENDPOINTS: Mapping[str, Endpoint] = {
 
 DEMO_KEY = "DEMO_KEY"
 """The key of api.data.gov for a first look: 30 requests an hour, 50 a day."""
-
-SHORTEST_SECRET = 8
-"""Signs of a key that is kept out of messages; those of api.data.gov have 40, and shorter ones occur in any text."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -102,14 +99,12 @@ class Endpoints:
         variable = ENDPOINTS[self.name(url)].key
         if not variable:
             return ""
-        key = os.environ.get(variable, "").strip() or (DEMO_KEY if self._demo_key else "")
+        key = Secret(variable).value or (DEMO_KEY if self._demo_key else "")
         if not key:
             raise InputError(
                 f"{urlsplit(url).netloc} needs a key of api.data.gov. Put one into the environment as {variable} "
                 "(https://api.data.gov/signup/ gives it, free). Without one, `fetch --demo-key` makes a few requests."
             )
-        if not re.fullmatch(r"[!-~]{1,200}", key):
-            raise InputError(f"What the environment has as {variable} is no key: a space, or signs beyond ASCII.")
         return key
 
 
@@ -123,11 +118,8 @@ def shown(text: str, longest: int = 200) -> str:
 
     A server may repeat a key in any letters, and names of hosts and types come in lower case.
     """
-    for variable in sorted({row.key for row in ENDPOINTS.values()} - {""}):
-        key = os.environ.get(variable, "").strip()
-        if len(key) >= SHORTEST_SECRET:
-            text = re.sub(re.escape(key), "[key]", text, flags=re.IGNORECASE)
-    return printable(text, longest)
+    keys = (os.environ.get(row.key, "").strip() for row in ENDPOINTS.values() if row.key)
+    return printable(without_keys(text, *keys), longest)
 
 
 def is_official(url: str) -> bool:

@@ -8,11 +8,10 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.store import disk_errors, exclusive
 from samplers.feeds.again import fetch_again
-from samplers.feeds.client import Client
+from samplers.feeds.client import Client, Clock
 from samplers.feeds.download import Downloads, take_companions
 from samplers.feeds.endpoints import Endpoints
 from samplers.feeds.folder import LOCK, Folder
-from samplers.feeds.patience import Clock, SystemClock
 from samplers.feeds.registry import Feed, feed_of
 from samplers.feeds.request import Draw, FetchReport, FetchRequest, Item, Say
 from samplers.registry import source_format
@@ -35,7 +34,7 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
     with (
         disk_errors(folder),
         exclusive(folder / LOCK, "another fetch into this folder"),
-        Client(endpoints, request.rate, request.cache, clock or SystemClock(), say) as client,
+        Client(endpoints, request.rate, request.cache, clock or Clock(), say) as client,
     ):
         target = Folder(folder, request.max_mb)
         if request.documents:

@@ -39,6 +39,10 @@ class Packages:
         return drawn([item for item in items if item], files_wanted(request), request.seed)
 
 
+HEARINGS = Packages("CHRG")
+REPORTS = Packages("CRPT")
+
+
 def draw_granules(client: Client, request: FetchRequest, say: Say) -> Draw:
     """A draw in two stages: days of the Record by year, then granules of those days by section."""
     count = files_wanted(request)

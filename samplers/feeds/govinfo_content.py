@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from samplers.feeds.client import Client
 from samplers.feeds.request import Item, Located
-from samplers.sources.bills.sample_bills import VERSIONS
+from samplers.sources.bills.reader import VERSIONS
 
 _CONTENT = "https://www.govinfo.gov/content/pkg"
 _LAWS = "https://www.govinfo.gov/bulkdata/PLAW"

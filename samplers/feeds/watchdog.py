@@ -8,8 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from runner.base.errors import EvalError
-from samplers.feeds.answers import Cut
-from samplers.feeds.patience import LONGEST_ANSWER, Busy
+from runner.base.http_client import Busy, Unusable
 
 
 class Watchdog:
@@ -35,32 +34,29 @@ class Watchdog:
 
     @contextmanager
     def until(self, seconds: float) -> Iterator[None]:
-        """The block may use the network for so long; Busy where it took longer, whatever came of it."""
+        """The block may use the network for so long; a last Busy if it took longer, whatever came of it."""
+        late = Busy("no whole answer in the time that one may take", tries=1)
         self._is_over = False
         timer = threading.Timer(seconds, self._end)
         timer.daemon = True
         timer.start()
         try:
             yield
-        except (Busy, Cut, EvalError) as error:
-            if not self._is_over:
-                raise
-            raise _late() from error
+        except (Unusable, EvalError) as error:
+            if self._is_over:
+                raise late from error
+            raise
         finally:
             timer.cancel()
             timer.join()  # else one that has just rung would shut down the next exchange
         if self._is_over:
-            raise _late()
+            raise late
 
     def _end(self) -> None:
         with self._lock:
             self._is_over = True
             for opened in self._sockets:
                 _shut_down(opened)
-
-
-def _late() -> Busy:
-    return Busy(f"no whole answer within {LONGEST_ANSWER:.0f} seconds")
 
 
 def _shut_down(opened: socket.socket) -> None:

@@ -13,8 +13,8 @@ INVISIBLE = str.maketrans("", "", _INVISIBLE)
 
 
 def visible(text: str) -> int:
-    """How many characters of a text are not white space."""
-    return len("".join(text.split()))
+    """How many characters of a text in NFC are not white space: every count of an account is one of NFC."""
+    return len("".join(unicodedata.normalize("NFC", text).split()))
 
 
 @dataclass(slots=True)

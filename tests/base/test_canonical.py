@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base import canonical
@@ -33,7 +33,6 @@ json_values = st.recursive(
 
 
 @given(json_values)
-@settings(deadline=None)
 def test_reading_canonical_json_and_writing_it_again_gives_the_same_bytes(value):
     written = json_bytes(value)
     assert json.loads(written) == rounded(value)
@@ -42,7 +41,6 @@ def test_reading_canonical_json_and_writing_it_again_gives_the_same_bytes(value)
 
 
 @given(st.dictionaries(text, st.integers(), min_size=2, max_size=6))
-@settings(deadline=None)
 def test_bytes_do_not_depend_on_the_order_of_keys(value):
     backwards = dict(reversed(value.items()))
     assert json_bytes(backwards) == json_bytes(value)
@@ -55,7 +53,6 @@ def _folder(tmp_path_factory):
 
 
 @given(st.lists(st.dictionaries(text, json_values, max_size=3), max_size=4))
-@settings(deadline=None, max_examples=50)
 def test_rows_come_back_one_a_line(folder, rows):
     path = folder / "rows.jsonl"
     path.write_bytes(jsonl_bytes(rows))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import KEY_VARIABLE, TRIES, Client, Patience
+from runner.base.http_client import Client, Patience
+from runner.embed.over_http.dialects import ENCODER, KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from tests.support.embedding_server import Reply, Server, as_json, served, tei_info, toy_rows
 from tests.support.fake_encoder import TEXTS
@@ -199,8 +200,8 @@ def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else(server, mo
 @pytest.mark.parametrize("status", [307, 401, 402, 404, 429])
 def test_a_key_in_the_path_of_an_address_is_not_shown(server, monkeypatch, status):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    server.faults = [Reply(b"no", status)] * TRIES
-    client = Client(5.0, Patience(lambda seconds: None))
+    server.faults = [Reply(b"no", status)] * 5
+    client = Client(5.0, Patience(lambda seconds: None), ENCODER)
     try:
         with pytest.raises(BackendError, match=r"/\[key\]/v1: HTTP") as caught:
             client.post(f"{server.url}/{KEY}/v1", b'{"input": []}', 1000, threading.Event())

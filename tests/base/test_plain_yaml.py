@@ -62,12 +62,8 @@ def test_a_key_may_stand_in_several_mappings(path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"a: &a [1]\nb: *a",
-        b"a: &a [*a]",
-        b"a: &a {x: 1}\nb: {<<: *a}",
-        b"\na: !!bool 5",
-        b"\na: !!python/object:os.system x",
-        b"\na: !mine [1]",
+        *(b"a: &a [1]\nb: *a", b"a: &a [*a]", b"a: &a {x: 1}\nb: {<<: *a}", b"\na: !!bool 5"),
+        *(b"\na: !!python/object:os.system x", b"\na: !mine [1]"),
     ],
 )
 def test_an_alias_or_a_tag_is_refused_with_its_line(path, content):

@@ -22,6 +22,7 @@ from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import CHECKOUT
+from tests.support.corpora import real_files
 
 DATA = Path(__file__).parents[1] / "data" / "chunkers"
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
@@ -73,31 +74,14 @@ class Builder:
 
 KINDS = st.sampled_from(
     [
-        "division",
-        "title",
-        "section",
-        "section",
-        "section",
-        "subsection",
-        "paragraph",
-        "appropriations-small",
-        "preamble",
+        *("division", "title", "section", "section", "section", "subsection", "paragraph"),
+        *("appropriations-small", "preamble"),
     ]
 )
 WORDS = st.sampled_from(
     [
-        "The Keeper shall mend it. ",
-        "ropes; ",
-        "café ",
-        "漢字",
-        "퀠",
-        "😀 ",
-        "\n",
-        "\n\n",
-        "x",
-        "<|endoftext|>",
-        " ",
-        "Sec. 4 ",
+        *("The Keeper shall mend it. ", "ropes; ", "café ", "漢字", "퀠", "😀 ", "\n", "\n\n", "x", "<|endoftext|>"),
+        *(" ", "Sec. 4 "),
     ]
 )
 STRETCHES = st.lists(st.tuples(WORDS, st.sampled_from([0, 1, 3, 40, 150, 700])), max_size=3).map(
@@ -167,7 +151,7 @@ def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules)
 
 @pytest.mark.parametrize("name", CHUNKERS)
 @given(source=documents())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_invariants_hold_for_nested_documents(name: str, source: Document) -> None:
     chunks = chunker(name)(source)
     check(source, name, chunks)
@@ -176,11 +160,9 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
 
 @pytest.mark.shared
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
-    from samplers.sources.bills.sample_bills import read_bill
+    from samplers.sources.bills.reader import read_bill
 
-    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
-    assert len(paths) == 123
-    for path in paths:
+    for path in real_files(shared, "bills"):
         source = read_bill(path.read_bytes(), path.name)
         for name in CHUNKERS:
             check(source, name, chunker(name)(source))
@@ -206,7 +188,6 @@ def test_fixtures_satisfy_the_invariants(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
 @given(words=st.lists(st.sampled_from(["mend ", "the ", "Keeper's ", "123456 ", "\n"]), min_size=1, max_size=30))
-@settings(max_examples=25, deadline=None)
 def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, words: list[str]) -> None:
     source = document("Begin " + "".join(words) * 120)
     chunks = chunker(name)(source)

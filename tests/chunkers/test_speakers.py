@@ -75,10 +75,7 @@ def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
     chunks = speaker_turn_v1(document)
     check(document, chunks)
     assert [chunk.context for chunk in chunks] == [
-        "Hearing: Quays",
-        "Hearing: Quays > Mr. Pike",
-        "Hearing: Quays > Ms. Fenn",
-        "Hearing: Quays > Mr. Pike",
+        *("Hearing: Quays", "Hearing: Quays > Mr. Pike", "Hearing: Quays > Ms. Fenn", "Hearing: Quays > Mr. Pike"),
     ]
     turns = [section.span for section in document.sections if section.kind == "turn"]
     assert [chunk.span for chunk in chunks[1:]] == turns
@@ -199,7 +196,7 @@ PARTS = st.lists(
 
 @pytest.mark.parametrize("chunk", [speaker_turn_v1, speaker_exchange_v1])
 @given(parts=PARTS, separator=st.sampled_from(["\n\n", "\n", ""]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_invariants_hold_for_any_nesting_of_turns(chunk, parts, separator) -> None:  # type: ignore[no-untyped-def]
     speech = Speech()
     for level, kind, label, words in parts:
@@ -225,7 +222,7 @@ def test_a_document_without_sections_is_chunked() -> None:
 
 @pytest.mark.shared
 def test_real_hearings_are_chunked_by_turn(shared: Path) -> None:
-    from samplers.sources.hearings.sample_hearing_transcripts import FORMAT
+    from samplers.sources.hearings.reader import FORMAT
 
     for path in sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))[::4]:
         document = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]

@@ -41,7 +41,6 @@ def token_bytes(text: str) -> list[tuple[int, int]]:
 
 
 @given(TEXTS)
-@settings(deadline=None)  # the first example loads the encoding
 def test_offsets_are_whole_characters_around_the_decoded_bytes(text: str) -> None:
     result = tokenize(text)
     byte_of = [len(text[:i].encode()) for i in range(len(text) + 1)]
@@ -53,7 +52,6 @@ def test_offsets_are_whole_characters_around_the_decoded_bytes(text: str) -> Non
 
 
 @given(TEXTS, st.data())
-@settings(deadline=None)
 def test_count_is_the_number_of_tokens_with_a_part_in_the_span(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
@@ -64,7 +62,7 @@ def test_count_is_the_number_of_tokens_with_a_part_in_the_span(text: str, data: 
 
 
 @given(TEXTS)
-@settings(max_examples=50, deadline=None)  # the first example loads the reference
+@settings(max_examples=50)  # the first example loads the reference
 def test_tokens_are_those_of_the_offline_plugin(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", "")  # its loader then reads the packaged file and writes no copy

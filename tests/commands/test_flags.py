@@ -84,17 +84,12 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
         assert all(where in arguments for arguments in commands)
 
 
-@pytest.fixture(name="decided", scope="module")
-def _decided(decided_evening):
-    return decided_evening
-
-
 @pytest.fixture(name="decided_command")
-def _decided_command(decided, monkeypatch, capsys):
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(decided / ".cache"))
+def _decided_command(decided_evening, monkeypatch, capsys):
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(decided_evening / ".cache"))
 
     def call(*arguments):
-        code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided / 'eval-sets' / 'demo'}"])
+        code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided_evening / 'eval-sets' / 'demo'}"])
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -118,8 +113,9 @@ def test_a_folder_is_no_place_for_a_page(decided_command, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_page_goes_where_it_is_asked_for_and_is_the_committed_one(decided, decided_command, tmp_path):
+def test_a_page_goes_where_it_is_asked_for_and_is_the_committed_one(decided_evening, decided_command, tmp_path):
     code, out, _ = decided_command("render", f"--output={tmp_path / 'new' / 'page.html'}")
     assert code == 0
     assert str(tmp_path / "new" / "page.html") in out
-    assert (tmp_path / "new" / "page.html").read_bytes() == (make_version(decided).record / "results.html").read_bytes()
+    committed = make_version(decided_evening).record / "results.html"
+    assert (tmp_path / "new" / "page.html").read_bytes() == committed.read_bytes()

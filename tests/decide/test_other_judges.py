@@ -7,7 +7,7 @@ import pytest
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.other_judges import judge_shortfalls, under_judge, under_other_judges
+from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult, NoisyCell
 from runner.judge.agreement.by_cell import favours
 from tests.support.judge_cases import BASELINE, evening, favouring, label, labels_of, off_by_one, plan, read_twice
@@ -163,7 +163,7 @@ def test_a_sixth_judge_who_upsets_a_cell_is_heard():
         labels += [label(q, d, comparison.qrels[q][d], f"judge {number}", "") for q, d in pairs]
     others = under_other_judges(comparison, labels)
     assert [row.judge for row in others][-1] == "zoe"
-    assert judge_shortfalls(CELL, None, others, {}, ALPHA) == ["is not confirmed with the grades of zoe"]
+    assert judge_blockers(CELL, None, others, {}, ALPHA) == ["is not confirmed with the grades of zoe"]
 
 
 def test_an_exploratory_cell_never_holds():
@@ -173,12 +173,12 @@ def test_an_exploratory_cell_never_holds():
 
 
 def test_what_judges_leave_of_a_cell_is_said():
-    assert judge_shortfalls(CELL, noise(0.01), [outcome(CELL)], {CELL: 0.2}, ALPHA) == []
-    assert judge_shortfalls(CELL, None, [], {}, ALPHA) == []
-    assert judge_shortfalls(CELL, None, [outcome(CELL), outcome(judge="ann")], {CELL: None}, ALPHA) == [
+    assert judge_blockers(CELL, noise(0.01), [outcome(CELL)], {CELL: 0.2}, ALPHA) == []
+    assert judge_blockers(CELL, None, [], {}, ALPHA) == []
+    assert judge_blockers(CELL, None, [outcome(CELL), outcome(judge="ann")], {CELL: None}, ALPHA) == [
         "is not confirmed with the grades of ann"
     ]
-    assert judge_shortfalls(CELL, noise(-0.01), [outcome()], {CELL: 0.03}, ALPHA) == [
+    assert judge_blockers(CELL, noise(-0.01), [outcome()], {CELL: 0.03}, ALPHA) == [
         "is not confirmed with the grades of second",
         "is favoured by its judge (adjusted p 0.0300)",
         "may owe its gain to the judge's errors (-0.0100 to +0.2000 with the grades of a second judge)",
@@ -186,17 +186,17 @@ def test_what_judges_leave_of_a_cell_is_said():
 
 
 def test_thresholds_of_judges_compare_the_four_places_that_are_shown():
-    assert judge_shortfalls(CELL, None, [], {CELL: 0.05004}, ALPHA) != []
-    assert judge_shortfalls(CELL, None, [], {CELL: 0.05006}, ALPHA) == []
-    assert judge_shortfalls(CELL, noise(0.00004), [], {}, ALPHA) != []
-    assert judge_shortfalls(CELL, noise(0.00006), [], {}, ALPHA) == []
+    assert judge_blockers(CELL, None, [], {CELL: 0.05004}, ALPHA) != []
+    assert judge_blockers(CELL, None, [], {CELL: 0.05006}, ALPHA) == []
+    assert judge_blockers(CELL, noise(0.00004), [], {}, ALPHA) != []
+    assert judge_blockers(CELL, noise(0.00006), [], {}, ALPHA) == []
 
 
 def test_what_was_not_drawn_bars_no_cell():
     comparison = evening(1, n_cells=2)
     unknown = two_level(comparison, [], seed=1)
     assert unknown.unknown
-    assert judge_shortfalls(CELL, unknown, [], {}, ALPHA) == []
+    assert judge_blockers(CELL, unknown, [], {}, ALPHA) == []
 
 
 def confirmed(comparison):
@@ -209,7 +209,7 @@ def left(comparison, doubles, cells):
     others = under_other_judges(comparison, second_judge(comparison, doubles))
     rows = favours(doubles, comparison.runs, BASELINE, alpha=ALPHA, seed=1, draws=399)
     favoured = {row.cell: row.p_for_cell for row in rows}
-    return [cell for cell in cells if not judge_shortfalls(cell, drawn, others, favoured, ALPHA)]
+    return [cell for cell in cells if not judge_blockers(cell, drawn, others, favoured, ALPHA)]
 
 
 def judged(seed, *, lift=0.0, favoured=None):

@@ -7,13 +7,13 @@ import pytest
 from runner.decide.outcome import outcome
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.shapes.tests import Difference
-from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, control, evidence, row
+from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, outcome_inputs, row
 
 GOOD = {"p": 0.004, "guard": "non-inferior"}
 
 
 def found_by(*rows, **facts):
-    return outcome(PLAN, evidence(*rows, **facts))
+    return outcome(outcome_inputs(*rows, **facts))
 
 
 def test_the_baseline_is_kept_where_no_cell_can_gain_what_the_rule_asks_for():

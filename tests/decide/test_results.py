@@ -16,7 +16,9 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import NOISE_FLOOR_CELL, load_cell_file, load_queries
 from runner.evening.evening import Evening
+from runner.gate.graded_gate import GradedGate
 from runner.judge.answers import import_answers
+from runner.score.comparison import load_comparison
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
 from tests.support.small_set import SmallEncoder, answers, fake_encoders, make_version, unscored
@@ -54,7 +56,8 @@ def judge(version, *labels):
 def scored(version, *cells, registered=(BASELINE, OTHER, THIRD)):
     """results.json as a parsed file, and its rows by cell."""
     plan = version.plan().model_copy(update={"cells": list(cells)})
-    made = make_results(version, plan, cells, frozenset(registered), kind="production")
+    comparison = load_comparison(version, plan, frozenset(registered))
+    made = make_results(version, comparison, GradedGate.over(comparison), kind="production")
     parsed = json.loads(json_bytes(made.model_dump()))
     return parsed, {row["cell"]: row for row in parsed["cells"]}
 

@@ -5,10 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import rounded
-from runner.base.figures import shown, telling, texts
-from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls
+from runner.base.figures import figure_beside_bar, round4, texts
+from runner.decide.tiers import (
+    CellFigures,
+    cell_in_question,
+    criteria,
+    interval_of,
+    meets_criterion_5,
+    unmet_criteria,
+)
 from runner.eval_set.shapes.plan import Rule
-from tests.support.example_results import BETTER, RULE, row
+from tests.support.example_results import BASELINE, BETTER, HYBRID, RULE, SPARSE, row
 
 
 @pytest.mark.parametrize(
@@ -49,11 +56,11 @@ def test_another_rule_is_applied_as_it_is_written():
     assert not meets_criterion_5(0.05, -0.0001, strict)
 
 
-GOOD = {"gain": 0.05, "p_adjusted": 0.01, "p_skew": 0.02, "guard": "non-inferior", "gate": "pass", "judged": 1.0}
+GOOD = CellFigures(gain=0.05, recall=0.0, p_adjusted=0.01, p_skew=0.02, guard="non-inferior", gate="pass", judged=1.0)
 
 
 def missing(**changes):
-    return shortfalls(**{**GOOD, **changes}, rule=RULE, alpha=0.05)
+    return unmet_criteria(GOOD._replace(**changes), RULE, 0.05)
 
 
 def test_a_cell_that_meets_every_condition_falls_short_of_nothing():
@@ -81,7 +88,55 @@ def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
 
 
 def test_every_condition_that_is_missed_is_named():
-    assert len(missing(gain=0.0, p_adjusted=0.9, guard="inferior", gate="fail", judged=0.5)) == 5
+    assert (
+        len(missing(gain=0.0, recall=-0.1, p_adjusted=0.9, p_skew=0.9, guard="inferior", gate="fail", judged=0.5)) == 5
+    )
+
+
+@given(
+    st.builds(
+        CellFigures,
+        gain=st.sampled_from([0.0199, 0.02, 0.05]),
+        recall=st.sampled_from([-0.0201, -0.02, 0.0]),
+        p_adjusted=st.sampled_from([None, 0.0501, 0.05]),
+        p_skew=st.sampled_from([None, 0.0501, 0.05]),
+        guard=st.sampled_from(["non-inferior", "inconclusive", "inferior"]),
+        gate=st.sampled_from(["pass", "fail", "insufficient"]),
+        judged=st.sampled_from([0.9999, 1.0]),
+    )
+)
+def test_one_list_of_criteria_is_behind_candidates_and_confirmed_cells(cell):
+    by_name = {one.name: one for one in criteria(cell, RULE, 0.05)}
+    assert list(by_name) == ["gain", "chance", "skew", "recall", "guard", "gate", "judged"]
+    assert meets_criterion_5(cell.gain, cell.recall, RULE) == bool(by_name["gain"].met and by_name["recall"].met)
+    unmet = unmet_criteria(cell, RULE, 0.05)
+    assert set(unmet) <= {one.lacks for one in by_name.values() if not one.met}
+    # The guard covers the mean of Recall@10: one that is non-inferior leaves none below the bound.
+    assert (not unmet) == all(one.met for one in by_name.values() if one.name != "recall")
+    assert by_name["chance"].met is (None if cell.p_adjusted is None else cell.p_adjusted <= 0.05)
+    assert by_name["guard"].met is {"non-inferior": True, "inferior": False}.get(cell.guard)
+    assert by_name["gate"].met is {"pass": True, "fail": False}.get(cell.gate)
+    assert (by_name["gain"].figure, by_name["gain"].bound) == (cell.gain, 0.02)
+    assert (by_name["recall"].figure, by_name["recall"].bound) == (cell.recall, -0.02)
+
+
+def test_a_row_of_results_is_short_of_what_its_figures_lack():
+    tested = row(BETTER, 0.03)
+    assert unmet_criteria(CellFigures.of(tested), RULE, 0.05) == tested.short_of
+    with pytest.raises(ValueError, match=BASELINE):
+        CellFigures.of(row(BASELINE))
+
+
+def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():
+    kept, hopeful = row(SPARSE, 0.0, guard="inferior"), row(HYBRID, 0.0, half=0.07)
+    candidate = row(BETTER, 0.03)
+    confirmed = candidate.model_copy(update={"confirmed": True})
+    ranked = [kept, hopeful, candidate, row(BASELINE)]
+    assert cell_in_question(ranked, RULE) == candidate
+    assert cell_in_question([kept, candidate, hopeful, confirmed], RULE) == confirmed
+    assert cell_in_question([kept, hopeful], RULE) == hopeful
+    assert cell_in_question([kept], RULE) == kept
+    assert cell_in_question([row(BASELINE)], RULE) is None
 
 
 @pytest.mark.parametrize(
@@ -98,13 +153,13 @@ def test_every_condition_that_is_missed_is_named():
     ],
 )
 def test_a_figure_has_as_many_places_as_show_its_side_of_zero_and_of_the_bar(value, bar, half, said):
-    assert telling(value, bar, value - half, value + half) == said
+    assert figure_beside_bar(value, bar, value - half, value + half) == said
 
 
 @given(st.floats(-1, 1), st.sampled_from([0.0, 0.02, -0.02]), st.floats(0.0001, 0.5))
 def test_a_figure_never_reads_as_if_it_were_on_the_other_side_of_zero_or_of_the_bar(value, bar, half):
-    read = float(telling(value, bar, value - half, value + half))
-    compared = shown(value)
+    read = float(figure_beside_bar(value, bar, value - half, value + half))
+    compared = round4(value)
     assert (read > bar, read < bar) == (compared > bar, compared < bar)
     assert (read > 0, read < 0) == (compared > 0, compared < 0)
 

@@ -5,7 +5,7 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
@@ -194,7 +194,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=50)
 @given(EVENTS)
 def test_spent_never_falls_and_ends_as_the_sum_of_the_ledger(tmp_path_factory, events):
     folder, clock = tmp_path_factory.mktemp("spend"), Clock()

@@ -77,7 +77,7 @@ def test_boilerplate_that_was_counted_before_is_taken_as_it_is():
 
 @pytest.mark.shared
 def test_health_of_real_bills_reports_full_coverage(shared: Path):
-    from samplers.sources.bills.sample_bills import read_bill
+    from samplers.sources.bills.reader import read_bill
 
     paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))[:12]
     documents = [read_bill(path.read_bytes(), path.name) for path in paths]

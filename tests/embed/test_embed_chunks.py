@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
@@ -126,7 +126,6 @@ def test_a_plan_holds_every_text_once_within_its_budget(lengths, budget, most, o
 
 
 @given(st.permutations(list(range(12))))
-@settings(max_examples=30)
 def test_a_plan_does_not_depend_on_the_order_of_its_input(permutation):
     lengths = np.array([3, 3, 3, 9, 9, 1, 1, 1, 7, 7, 2, 2], dtype=np.int64)
     digests = _digests(12)
@@ -419,8 +418,7 @@ embed(Store(Path(sys.argv[1])), FakeEncoder(seconds=0.004), TEXTS, "document")
 
 def _child(store, fatal):
     return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), CHECKOUT],
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", _CHILD, str(store.root), str(fatal), CHECKOUT], stdout=subprocess.PIPE
     )
 
 

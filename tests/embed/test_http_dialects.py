@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import KEY_VARIABLE
-from runner.embed.over_http.dialects import address
+from runner.embed.over_http.dialects import KEY_VARIABLE, address
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.probe import probe
 from tests.support.embedding_server import DIM, MINILM, Reply, as_json, tei_info, toy_rows

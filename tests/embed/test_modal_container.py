@@ -4,9 +4,11 @@ In a file of its own: for as long as it runs, the client of this process is led 
 was defined with a token for the model hub.
 """
 
+import os
 import sys
 
 import pytest
+from packaging.requirements import Requirement
 
 from runner.base.errors import BackendError
 from runner.embed.encoder import Batch
@@ -15,6 +17,8 @@ from runner.embed.weights import download_mark
 from runner.eval_set import catalog
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
+from tests.support.modal_server.image import BuildError, environment_of, install, pinned
+from tests.support.modal_server.launch import walls
 from tests.support.modal_words import TEXTS, backend
 
 MINILM = catalog.encoder("minilm-l6-v2")
@@ -30,7 +34,7 @@ def _cloud(tmp_path_factory):
         import runner.embed.modal.app
 
         patch.delitem(sys.modules, "runner.embed.modal.app")
-        patch.delattr(runner.on_modal, "app")
+        patch.delattr(runner.embed.modal, "app")
         with (
             HubServer(packaged_minilm()) as hub,
             ModalServer(folder / "server", retries="server", environment={"HF_ENDPOINT": hub.url}) as server,
@@ -39,6 +43,7 @@ def _cloud(tmp_path_factory):
             yield server, hub
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weights(cloud, tmp_path):
     server, hub = cloud
@@ -68,3 +73,34 @@ def test_a_gpu_that_is_asked_for_and_not_there_is_never_replaced_by_a_cpu(cloud,
         backend(tmp_path, gpu="L4", containers=1) as rented,
     ):
         list(rented.encoder(MINILM.name).embed([batch]))
+
+
+def test_a_container_connects_to_nobody_but_the_service_and_changes_no_file_that_is_read_only():
+    hook = walls({50051}, block_network=True, read_only=("/weights",))
+    hook("socket.connect", (None, ("127.0.0.1", 50051)))
+    hook("open", ("/weights/a", "r", os.O_RDONLY))
+    hook("os.rename", ("/tmp/a", "/tmp/b"))
+    for event, arguments, said in (
+        ("socket.connect", (None, ("127.0.0.1", 9)), "Network is unreachable"),
+        ("open", ("/weights/a", "w", os.O_WRONLY), "Read-only"),
+        ("os.rename", ("/tmp/a", "/weights/../weights/b"), "Read-only"),
+    ):
+        with pytest.raises(OSError, match=said):
+            hook(event, arguments)
+
+
+def test_an_image_is_what_its_lines_say_and_a_pin_that_is_not_here_builds_none(tmp_path):
+    lines = [
+        "FROM base",
+        "ENV A='two words'",
+        "ENV A=three",
+        "RUN /.uv/uv pip install --python $(command -v python) a==1",
+    ]
+    assert environment_of(lines) == {"A": "three"}
+    assert pinned(lines) == [Requirement("a==1")]
+    with pytest.raises(BuildError, match=r"numpy==1\.0"):
+        install(["RUN pip install numpy==1.0"], tmp_path / "wrong")
+    install(["RUN pip install 'numpy'"], tmp_path / "right")
+    names = {path.name for path in (tmp_path / "right").iterdir()}
+    assert {"numpy", "modal", "grpclib", "google"} <= names
+    assert not {"runner", "pydantic", "torch", "pytest"} & names

@@ -12,7 +12,7 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError, NegativeVerdict
@@ -37,7 +37,6 @@ from runner.eval_set import catalog
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from tests.embed.test_estimate import session
 from tests.support.hub_server import HubServer, packaged_minilm
-from tests.support.modal_server.toy import CONTAINER_HOME
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     SPEC,
     TEXTS,
@@ -50,6 +49,9 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
 )
 
 MINILM = catalog.encoder("minilm-l6-v2")
+CONTAINER_HOME = "/root"
+"""Where Modal puts the files that a client adds."""
+
 LOCALLY = pytest.mark.filterwarnings("ignore:The Embedder.embed function is executing locally")
 
 
@@ -124,7 +126,6 @@ def test_without_a_gpu_forward_batches_are_the_local_ones_and_an_answer_stays_be
     st.sampled_from(["minilm-l6-v2", "arctic-l-v2.0"]),
     st.sampled_from(["forward", "reversed"]),
 )
-@settings(max_examples=30)
 def test_no_request_to_a_gpu_has_more_texts_than_an_answer_should(tmp_path_factory, lengths, name, order):
     encoder = driver(tmp_path_factory.getbasetemp(), gpu="L4").encoder(name)
     grouping, counts = encoder.grouping, np.array(lengths)

@@ -3,16 +3,20 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from runner.base.errors import BackendError
+from runner.base.store import Store
+from runner.embed.embed_chunks import embed
 from runner.eval_set.version import CHECKOUT
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     N_BATCHES,
     TEXTS,
     Container,
+    Words,
     batch_of,
     holds,
     local_rows,
@@ -57,9 +61,12 @@ def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, protocol, rpc
     assert set(made.executed().values()) == {1}
 
 
-@pytest.mark.parametrize("rpc", ["FunctionMap", "FunctionPutInputs", "FunctionGetOutputs"])
-def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, rpc):
-    made = bench()
+@pytest.mark.parametrize(
+    ("protocol", "rpc"),
+    [*(("control", f"Function{name}") for name in ("Map", "PutInputs", "GetOutputs")), ("input", "MapStartOrContinue")],
+)
+def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, protocol, rpc):
+    made = bench(protocol=protocol)
     made.server.faults.lose_reply(rpc)
     whole(made)
     assert set(made.executed().values()) == {1}
@@ -80,6 +87,12 @@ def test_an_output_that_comes_twice_counts_once(bench, protocol):
     reports = []
     made.embed(report=reports.append)
     assert reports[-1].texts == reports[-1].all_texts == len(TEXTS)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_text_too_large_for_a_message_is_embedded_all_the_same(bench, protocol):
+    made, texts = bench(protocol=protocol), ["grant " * 600_000]
+    assert np.array_equal(made.embed(texts).rows, embed(Store(made.folder / "local"), Words(), texts, "document").rows)
 
 
 def test_an_input_that_fails_once_is_tried_again_by_modal(bench):
@@ -238,17 +251,17 @@ def test_weights_are_fetched_once_and_their_mark_is_enough_the_next_time(bench):
     assert [one.function for one in made.server.inputs].count("fetch") == 1
 
 
-def until_it_works(made, held):
+@contextmanager
+def at_work(made, held):
     """The driver in a process of its own, when a container holds the batch of TEXTS[0]; some batches are done then."""
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.modal_words", str(made.folder)],
-        cwd=CHECKOUT,
-        env={**os.environ, **made.server.environment()},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert held.wait(120)
-    return driver
+    command = [sys.executable, "-m", "tests.support.modal_words", str(made.folder)]
+    environment = {**os.environ, **made.server.environment()}
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True) as driver:
+        try:
+            assert held.wait(120)
+            yield driver
+        finally:
+            driver.kill()
 
 
 def holding(held, let_go):
@@ -266,9 +279,9 @@ def holding(held, let_go):
 def test_after_the_driver_is_killed_only_what_was_missing_is_sent(bench, how):
     held, let_go = threading.Event(), threading.Event()
     made = bench(holding(held, let_go))
-    driver = until_it_works(made, held)
-    driver.send_signal(how)
-    _, said = driver.communicate(timeout=120)
+    with at_work(made, held) as driver:
+        driver.send_signal(how)
+        _, said = driver.communicate(timeout=120)
     if how == signal.SIGINT:
         assert len(made.server.apps_stopped) == 1
         assert said.rstrip().endswith("KeyboardInterrupt")

@@ -84,64 +84,52 @@ def test_float32_is_held_to_a_closer_bound_than_half_precision():
     assert f"at least {FLOAT32_COSINE} is asked for" in checks(found)["cosine"].said
 
 
-def test_a_missing_query_prompt_is_named():
-    class NoPrompt(There):
-        def encode(self, texts, side):
-            return super().encode(texts, "document")
+class Misreading(There):
+    """`read` is the row of a text and side, given this encoder."""
 
-    said = failed(NoPrompt())
-    assert "'query: ' is not applied" in said["prompts"]
-    assert "the query " in said["cosine"]
-    assert "16 of 32 texts are below" in said["cosine"]
+    def __init__(self, read, prompt=PROMPT):
+        super().__init__(prompt)
+        self.read = read
 
-
-def test_a_prompt_on_both_sides_or_on_the_other_side_is_named():
-    class Exchanged(There):
-        def _row(self, text, side):
-            return super()._row(text, {"query": "document", "document": "query"}[side])
-
-    class OnBoth(There):
-        def _row(self, text, side):
-            return super()._row(text, "query")
-
-    assert "or to the other side" in failed(Exchanged())["prompts"]
-    assert "is not applied" in failed(OnBoth())["prompts"]
+    def _row(self, text, side):
+        return self.read(super()._row, text, side)
 
 
-def test_a_prompt_applied_twice_is_named():
-    class Twice(There):
-        def _row(self, text, side):
-            return super()._row(PROMPT + text if side == "query" else text, side)
+def up_to(limit):
+    """Reads so many words of a text, whatever the catalogued limit is."""
 
-    assert "this one twice" in failed(Twice())["prompts"]
+    def read(row, text, side):
+        words = row.__self__._words(text, side)[:limit] or [""]
+        return np.mean([_noise(word) for word in words], axis=0)
+
+    return read
 
 
-def test_a_prompt_where_none_is_catalogued_is_named():
-    class Prompted(There):
-        def _row(self, text, side):
-            return super()._row("search " + text if side == "query" else text, side)
+OTHER_SIDE = {"query": "document", "document": "query"}
 
-    said = failed(Prompted(""), Here(""))
-    assert "none are catalogued" in said["prompts"]
+
+@pytest.mark.parametrize(
+    ("read", "prompt", "said"),
+    [
+        (lambda row, text, side: row(text, "document"), PROMPT, {"prompts": "'query: ' is not applied"}),
+        (lambda row, text, side: row(text, "document"), PROMPT, {"cosine": "16 of 32 texts are below"}),
+        (lambda row, text, side: row(text, OTHER_SIDE[side]), PROMPT, {"prompts": "or to the other side"}),
+        (lambda row, text, side: row(text, "query"), PROMPT, {"prompts": "is not applied"}),
+        (lambda row, text, side: row(PROMPT * (side == "query") + text, side), PROMPT, {"prompts": "this one twice"}),
+        (lambda row, text, side: row("search " * (side == "query") + text, side), "", {"prompts": "none are cata"}),
+        (up_to(30), PROMPT, {"truncation": "it reads less of a text"}),
+        (up_to(16), PROMPT, {"truncation": "32 tokens"}),
+        (up_to(40), PROMPT, {"truncation": "it reads on"}),
+    ],
+)
+def test_another_prompt_or_limit_is_named(read, prompt, said):
+    found = failed(Misreading(read, prompt), Here(prompt))
+    ((name, words),) = said.items()
+    assert words in found[name]
+
+
+def test_without_a_prompt_there_is_none_to_miss():
     assert failed(There(""), Here("")) == {}
-
-
-@pytest.mark.parametrize("limit", [30, 16])
-def test_a_backend_that_reads_less_of_a_text_is_named(limit):
-    class Short(There):
-        def _row(self, text, side):
-            return np.mean([_noise(word) for word in self._words(text, side)[:limit] or [""]], axis=0)
-
-    assert "32 tokens" in failed(Short())["truncation"]
-    assert "it reads less of a text" in failed(Short())["truncation"]
-
-
-def test_a_backend_that_reads_past_the_limit_is_named():
-    class Long(There):
-        def _row(self, text, side):
-            return np.mean([_noise(word) for word in self._words(text, side)[:40] or [""]], axis=0)
-
-    assert "it reads on" in failed(Long())["truncation"]
 
 
 def test_other_weights_are_named_by_the_text_that_they_move_most():
@@ -297,7 +285,7 @@ def _doctor(tmp_path, monkeypatch, capsys):
     def call(backend, *arguments):
         places = []
         monkeypatch.setattr(
-            "runner.commands.parity.backend_from", lambda options, folder: places.append(folder) or backend
+            "runner.commands.doctor.backend_from", lambda options, folder: places.append(folder) or backend
         )
         try:
             code = cli.main(["doctor", *arguments, "--ascii"])
@@ -445,6 +433,7 @@ def test_smoke_starts_nothing_that_its_ceiling_does_not_hold(monkeypatch, tmp_pa
     assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_minilm_in_half_precision_is_close_to_float32_and_six_tokens_less_are_noticed():
     spec = catalog.encoder("minilm-l6-v2")

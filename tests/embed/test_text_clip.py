@@ -1,7 +1,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer
 from tokenizers.models import WordLevel
@@ -61,7 +61,6 @@ def test_hostile_texts_are_cut_to_the_first_tokens(name):
 
 
 @given(st.lists(st.text(max_size=12), min_size=100, max_size=400).map(" ".join), st.integers(8, 40))
-@settings(max_examples=60)
 def test_any_text_is_cut_to_an_opening_with_the_first_tokens_of_the_whole(text, limit):
     spec = dataclasses.replace(MINILM, max_tokens=limit)
     ((cut, n_tokens),) = Clip(spec).cut([text])

@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 
 import pytest
 
@@ -9,7 +10,9 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import ENCODERS, REFUSED, SOURCES
 from runner.eval_set.corpus import EXTERNAL_READER
 from runner.eval_set.version import CHECKOUT
-from samplers.registry import SAMPLERS
+from samplers.feeds.registry import source_feeds
+from samplers.registry import SAMPLERS, source_format
+from samplers.source_format import SourceFormat
 
 
 def test_every_row_stands_under_its_own_name():
@@ -36,17 +39,34 @@ def test_every_baseline_is_a_dense_cell_of_known_parts():
 def test_every_source_has_a_reader_and_a_structural_chunker():
     for spec in EVALUATED:
         assert spec.reader in SAMPLERS
+        assert isinstance(source_format(spec.reader), SourceFormat)
         assert spec.structural_chunker in CHUNKERS
         assert spec.predicted_best in CHUNKERS
+
+
+def test_every_feed_that_a_row_names_is_there_and_a_row_without_one_says_where_to_look():
+    for spec in SOURCES.values():
+        if isinstance(spec.feeds, str):
+            assert "/" in spec.feeds
+        else:
+            found = source_feeds(spec.name)
+            assert list(found.feeds) == list(spec.feeds.feeds)
+            assert all(
+                callable(feed.draw) and feed.takes <= {"since", "until", "congress"} for feed in found.feeds.values()
+            )
+            assert callable(found.locate)
+
+
+def test_no_two_sources_are_known_by_the_same_mark_and_each_marks_files_for_a_reader_of_its_own():
+    marks = Counter(mark for spec in SOURCES.values() for part in spec.known_by for mark in part)
+    assert [mark for mark, count in marks.items() if count > 1 and mark != "bill"] == []
+    assert {spec.name for spec in SOURCES.values() if any(spec.known_by)} == set(SAMPLERS)
 
 
 def test_a_public_collection_is_compared_with_bm25_and_belongs_to_no_bulk_order():
     (beir,) = EXTERNAL
     assert (beir.name, beir.baseline, beir.reader, beir.trigger_order) == (
-        "beir",
-        "bm25 x whole_doc",
-        EXTERNAL_READER,
-        0,
+        *("beir", "bm25 x whole_doc", EXTERNAL_READER, 0),
     )
 
 

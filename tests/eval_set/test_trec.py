@@ -11,7 +11,7 @@ from ir_measures import RR, R, nDCG
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT, Hit, Run, Span
 from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
-from runner.gate.single_gold.rank_measures import parse_measure
+from runner.gate.single_gold.bench import parse_measure
 from runner.score.score import score
 from runner.tools.grade.grade import graded_values
 
@@ -38,10 +38,7 @@ def test_columns_are_parted_by_spaces_or_tabs_in_any_order_of_lines(tmp_path):
     found = read_trec_run(written(tmp_path, text))
     assert found.run == Run(
         "my-run",
-        {
-            "q2": (Hit("d3", 3.0, WHOLE), Hit("d1", 2.5, WHOLE)),
-            "q1": (Hit("d2", 1.0, WHOLE), Hit("d1", -0.5, WHOLE)),
-        },
+        {"q2": (Hit("d3", 3.0, WHOLE), Hit("d1", 2.5, WHOLE)), "q1": (Hit("d2", 1.0, WHOLE), Hit("d1", -0.5, WHOLE))},
     )
     assert found.documents == {"d1", "d2", "d3"}
 

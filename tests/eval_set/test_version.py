@@ -2,7 +2,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError, IntegrityError
@@ -158,7 +158,6 @@ grades = st.tuples(st.sampled_from(["q1", "q2", "q3"]), st.sampled_from("abcdef"
 
 
 @given(st.lists(st.lists(grades, max_size=4), max_size=4))
-@settings(deadline=None, max_examples=30)
 def test_appending_labels_keeps_every_earlier_byte(tmp_path_factory, appends):
     path = tmp_path_factory.mktemp("labels") / "labels.jsonl"
     before, known = b"", {}
@@ -235,13 +234,6 @@ def test_a_preregistration_is_written_once_and_stays_as_it_is(version):
     before = (version.preregistration_path.read_bytes(), version.preregistration_path.stat().st_mtime_ns)
     assert preregister(version) == frozen
     assert (version.preregistration_path.read_bytes(), version.preregistration_path.stat().st_mtime_ns) == before
-
-
-def test_too_few_queries_are_not_preregistered(version):
-    edit_queries(version, query_rows()[:24])
-    with pytest.raises(InputError, match="criterion 1: 24 queries; at least 25 are needed"):
-        preregister(version)
-    assert not version.preregistration_path.exists()
 
 
 @pytest.mark.parametrize("rehearsal", [False, True])

@@ -18,15 +18,8 @@ from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
 from tests.support.small_set import answers, make_version, write_corpus, write_queries
 
-INPUTS = {
-    "corpus.jsonl",
-    "judge-v1.md",
-    "labels.jsonl",
-    "plan.yaml",
-    "preregistration.json",
-    "queries.yaml",
-    "rehearsal/plan.yaml",
-}
+INPUTS = {"corpus.jsonl", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json", "queries.yaml"}
+INPUTS |= {"rehearsal/plan.yaml"}
 
 
 @pytest.fixture
@@ -130,6 +123,7 @@ def _local(tmp_path_factory):
     return driver
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
     decision = json.loads((local.record / "decision.json").read_text())
@@ -151,6 +145,7 @@ def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
     assert "results.html" in tampered.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(local, tmp_path):
     """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in."""
@@ -175,10 +170,6 @@ def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(loca
     assert {row.text for row in load_queries(driver.record / "queries.yaml")} <= texts
     secrets = [server.environment()[name].encode() for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET")]
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "modal" not in path.parts]
-    assert not [
-        secret
-        for secret in secrets
-        for said in (*written, done.stdout.encode(), done.stderr.encode())
-        if secret in said
-    ]
+    told = b"".join((*written, done.stdout.encode(), done.stderr.encode()))
+    assert not any(secret in told for secret in secrets)
     assert "<bdi>Modal</bdi>" in (driver.record / "results.html").read_text()

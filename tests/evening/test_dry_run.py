@@ -22,7 +22,7 @@ from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
-from tests.support.small_set import begin, make_version, query_rows, write_plans, write_queries
+from tests.support.small_set import begin, make_version, query_rows, write_plans
 
 HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
 
@@ -295,16 +295,6 @@ def test_a_broken_plan_is_told_with_every_criterion(tmp_path, dry_run):
     assert (code, lines) == (2, [])
     assert "pool_depth: 1" in errors
     assert "the plan is for 'bills'" in errors
-
-
-def test_a_changed_file_of_a_locked_version_exits_4(tmp_path, dry_run):
-    version = begin(tmp_path)
-    decided(version)
-    write_lock(version.record)
-    write_queries(version.folder).write_bytes(b"schema_version: 1\n")
-    code, lines, errors = dry_run()
-    assert (code, lines) == (4, [])
-    assert "queries.yaml: changed" in errors
 
 
 @pytest.mark.parametrize("view", [(), ("--rehearse",)])

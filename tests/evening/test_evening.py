@@ -11,9 +11,7 @@ import pytest
 import yaml
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
-from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
-from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version
 from runner.evening.evening import Evening
@@ -132,39 +130,6 @@ def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided
     assert pages[0] == pages[1]
 
 
-def test_a_decision_without_its_lock_is_completed_by_the_next_run(decided):
-    version = decided
-    locked = (version.record / "lock.json").read_bytes()
-    (version.record / "lock.json").unlink()
-    evening(version).run()
-    assert (version.record / "lock.json").read_bytes() == locked
-
-
-def test_a_decision_over_other_results_is_not_locked(decided):
-    version = decided
-    (version.record / "lock.json").unlink()
-    with (version.record / "results.json").open("a") as stream:
-        stream.write(" ")
-    with pytest.raises(IntegrityError, match=r"results\.json is not what the files beside it make"):
-        evening(version).run()
-
-
-def test_a_recorded_decision_is_final(decided):
-    with pytest.raises(InputError, match="That is final"):
-        evening(decided, choice=Choice("minilm-l6-v2 x fixed_token_512_50", "I prefer it", "me")).run()
-
-
-def test_any_flipped_byte_of_the_record_stops_every_kind_of_run(decided):
-    version = decided
-    target = version.labels_path
-    content = bytearray(target.read_bytes())
-    content[len(content) // 2] ^= 1
-    target.write_bytes(bytes(content))
-    for attempt in (evening(version), evening(version, cells=["bm25 x recursive_v1"])):
-        with pytest.raises(IntegrityError, match=r"labels\.jsonl: changed"):
-            attempt.run()
-
-
 def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided):
     version = decided
     before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
@@ -212,18 +177,6 @@ def test_a_query_blind_corpus_gets_no_decision(tmp_path, corpus):
     with pytest.raises(NegativeVerdict, match="null gate"):
         evening(version, choice=CHOICE).run()
     assert not (version.record / "decision.json").exists()
-
-
-def test_labels_survive_as_bytes_when_more_are_imported(tmp_path, corpus):
-    version = make_version(tmp_path)
-    write_queries(version.folder)
-    with pytest.raises(Outstanding):
-        evening(version, corpus).run()
-    judged(version, slice(0, 1))
-    before = version.labels_path.read_bytes()
-    judged(version)
-    assert version.labels_path.read_bytes().startswith(before)
-    assert len({label.key for label in load_labels(version.labels_path)}) == len(load_labels(version.labels_path))
 
 
 def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):

@@ -17,16 +17,11 @@ from tests.support.small_set import SmallEncoder, make_version
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 
 
-@pytest.fixture(name="decided", scope="module")
-def _decided(decided_evening):
-    return decided_evening
-
-
 @pytest.fixture(name="version")
-def _version(decided, tmp_path):
+def _version(decided_evening, tmp_path):
     """A decided version in a fresh checkout: its archive is there, its cache is not."""
     version = make_version(tmp_path)
-    shutil.copytree(make_version(decided).folder.parent, version.folder.parent)
+    shutil.copytree(make_version(decided_evening).folder.parent, version.folder.parent)
     return version
 
 
@@ -80,11 +75,11 @@ def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypa
     first = explore(version, cell, encoders=Counted())
 
     def first_third(document):
-        chunks = registry.CHUNKERS["whole_doc"](document)
+        chunks = registry.chunker("whole_doc")(document)
         return [replace(c, span=replace(c.span, end=c.span.start + len(document.text) // 3)) for c in chunks]
 
     # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
-    monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", first_third)
+    monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", registry.Row(first_third, 512))
     for module in (cell_runs, stored_chunks):
         monkeypatch.setattr(module, "chunkers_sha256", lambda: "0" * 64)
     second = explore(version, cell, encoders=Counted())

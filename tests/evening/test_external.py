@@ -17,22 +17,10 @@ from runner.commands import main as cli
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_queries
 from tests.conftest import called
-from tests.support.small_collection import (
-    CELLS,
-    documents,
-    evaluate,
-    external_version,
-    qrels,
-    write_collection,
-)
+from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
 
-TREC_NAMES = {
-    "ndcg@10": "ndcg_cut_10",
-    "recall@10": "recall_10",
-    "recall@100": "recall_100",
-    "mrr": "recip_rank",
-}
+TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "mrr": "recip_rank"}
 
 
 def results_of(version) -> Results:
@@ -243,20 +231,10 @@ def test_a_dry_run_writes_nothing_and_is_undecided(evaluated, capsys):
 
 def test_the_command_evaluates_a_collection_from_its_folder(tmp_path):
     collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    command = [
-        sys.executable,
-        str(CHECKOUT / "bin" / "per-source-eval.py"),
-        "--source=beir",
-        "--corpus-path",
-        collection,
-    ]
-    done = subprocess.run(
-        [*command, f"--eval-set-path={version.folder.parent}"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {CACHE_VARIABLE: str(tmp_path / ".cache")},
-        check=False,
-    )
+    driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "--source=beir"]
+    where = [f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}"]
+    environment = os.environ | {CACHE_VARIABLE: str(tmp_path / ".cache")}
+    done = subprocess.run([*driver, *where], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert "nothing is decided" in done.stdout
 
@@ -294,9 +272,9 @@ def test_ids_that_differ_by_case_alone_are_two_queries(tmp_path):
     assert [query.query_id for query in load_queries(version.queries_path)] == ["q1", "Q1"]
 
 
-def test_another_sample_than_was_drawn_is_refused(tmp_path):
+def test_another_sample_than_was_drawn_is_refused(evaluated_collection, tmp_path):
+    shutil.copytree(evaluated_collection, tmp_path, dirs_exist_ok=True)
     version = external_version(tmp_path, cells=CELLS[:1])
-    evaluate(version, write_collection(tmp_path / "c"))
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace("size: 1000000", "size: 48"))
     with pytest.raises(InputError, match=r"sample is 48 .* and 1000000 .* was drawn"):
@@ -310,9 +288,9 @@ def test_no_row_of_a_collection_claims_what_a_decision_needs(evaluated):
 
 @pytest.mark.parametrize("name", ["qrels.txt", "queries.yaml", "corpus.jsonl"])
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_a_file_that_was_edited_or_lost_is_named_with_the_way_out(tmp_path, name, is_gone):
-    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:1])
-    evaluate(version, collection)
+def test_a_file_that_was_edited_or_lost_is_named_with_the_way_out(evaluated_collection, tmp_path, name, is_gone):
+    shutil.copytree(evaluated_collection, tmp_path, dirs_exist_ok=True)
+    collection, version = tmp_path / "collection", external_version(tmp_path, cells=CELLS[:1])
     before = (version.folder / "results.json").read_bytes()
     path = version.folder / name
     if is_gone:
@@ -359,6 +337,7 @@ def test_results_of_another_release_are_told_by_their_schema(evaluated, tmp_path
         checked(Results, old, "results.json")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_scifact_agrees_with_reference_runs_of_bm25s(shared, tmp_path):
     version = external_version(tmp_path, cells=CELLS[:2])

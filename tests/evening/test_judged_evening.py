@@ -121,7 +121,7 @@ def replace_date(label):
     return label.model_copy(update={"judged_on": ""})
 
 
-@pytest.mark.parametrize("how", ["messages", "batches"])
+@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
 def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
     version, server = opened
     said = hired(version, corpus, server, how=how).run()
@@ -134,38 +134,6 @@ def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, 
     assert results["judging"]["others"][0]["judge"] == SECOND
     receipt = json.loads((version.record / "receipt.json").read_bytes())
     assert receipt["spend"]["judging_usd"] > 0
-
-
-def test_every_fault_that_passes_leaves_the_same_labels(by_file, opened, corpus):
-    version, server = opened
-    server.faults = [
-        api.rate_limited(0),
-        None,
-        api.overloaded(),
-        api.reset(),
-        api.not_json(),
-        api.prose,
-        api.off_schema,
-        api.refusal,
-        api.cut_off,
-        api.broken(),
-    ]
-    hired(version, corpus, server).run()
-    assert without_date(load_labels(version.labels_path)) == without_date(load_labels(by_file.labels_path))
-
-
-def test_a_pair_that_is_refused_for_ever_is_named_and_all_others_are_kept(opened, corpus):
-    version, server = opened
-    server.always = {"Honest Scales": api.refusal}
-    with pytest.raises(BackendError, match=r"BILLS-117hr113ih") as stopped:
-        hired(version, corpus, server).run()
-    assert api.KEY not in str(stopped.value)
-    labels = load_labels(version.labels_path)
-    assert labels
-    assert all(label.doc_id != "BILLS-117hr113ih" for label in labels)
-    server.always = {}
-    hired(version, corpus, server).run()
-    assert {label.doc_id for label in load_labels(version.labels_path)} >= {"BILLS-117hr113ih"}
 
 
 def test_a_ceiling_that_is_too_low_stops_before_anything_is_sent(opened, corpus):

@@ -25,7 +25,7 @@ from tests.evening.test_judged_evening import _embedded as _embedded
 from tests.evening.test_judged_evening import _opened as _opened
 from tests.support import anthropic_server as api
 from tests.support.small_judging import answer, everything
-from tests.support.small_set import fake_encoders
+from tests.support.small_set import fake_encoders, make_version
 
 
 def by_file(version, corpus, choice=None):
@@ -38,10 +38,24 @@ def give(version, path, said, judge, model=""):
     return import_answers(version, answers, judge=judge, model=model, judged_on="2026-01-31")
 
 
-def judged(version, corpus, judge=FIRST, model=FIRST):
-    """Every pair of the version's pool graded by file."""
-    with pytest.raises(Outstanding, match="to be judged"):
-        by_file(version, corpus).run()
+@pytest.fixture(name="judged", scope="module")
+def _judged(embedded, tmp_path_factory):
+    """Gives a version what one has of whose pool every pair was graded by file."""
+    made = {}
+
+    def judged(version, judge=FIRST, model=FIRST):
+        if judge not in made:
+            folder = tmp_path_factory.mktemp("judged")
+            shutil.copytree(embedded, folder, dirs_exist_ok=True)
+            made[judge] = make_version(folder)
+            grade(made[judge], judge, model)
+        for part in ("folder", "work"):
+            shutil.copytree(getattr(made[judge], part), getattr(version, part), dirs_exist_ok=True)
+
+    return judged
+
+
+def grade(version, judge, model):
     for path in batch_files(version.judging):
         give(version, path, spoken, judge, model)
 
@@ -55,9 +69,9 @@ def rehearsal_of(version):
     return replace(version, record=version.folder / "rehearsal", rehearsal=True)
 
 
-def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus):
+def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus, "a person", "")
+    judged(version, "a person", "")
     by_file(version, corpus, CHOICE).run()
     before = version.labels_path.read_bytes()
     hired(rehearsal_of(version), corpus, server).run()
@@ -66,9 +80,9 @@ def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus):
     verify_version(version)
 
 
-def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_so(opened, corpus):
+def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_so(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus, "a person", "")
+    judged(version, "a person", "")
     by_file(version, corpus, CHOICE).run()
     evening = hired(rehearsal_of(version), corpus, server)
     labels = version_labels(version)[:-1]
@@ -82,7 +96,9 @@ def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_s
 def test_a_rehearsal_decided_but_not_locked_keeps_the_record_from_judging(opened, corpus):
     version, server = opened
     rehearsal = rehearsal_of(version)
-    judged(rehearsal, corpus, "a person", "")
+    with pytest.raises(Outstanding, match="to be judged"):
+        by_file(rehearsal, corpus).run()
+    grade(rehearsal, "a person", "")
     by_file(rehearsal, corpus, CHOICE).run()
     (rehearsal.record / "lock.json").unlink()
     before = version.labels_path.read_bytes()
@@ -92,18 +108,18 @@ def test_a_rehearsal_decided_but_not_locked_keeps_the_record_from_judging(opened
     assert by_file(rehearsal, corpus, CHOICE).run()
 
 
-def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(opened, corpus):
+def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus)
+    judged(version)
     read_twice(version)
     shutil.rmtree(version.judging)
     assert "chosen is" in hired(version, corpus, server).run()
     assert not server.requests
 
 
-def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(opened, corpus):
+def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus)
+    judged(version)
     read_twice(version)
     by_file(version, corpus, CHOICE).run()
     open_next(version, today="2026-02-01")
@@ -111,9 +127,9 @@ def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(o
     assert not server.requests
 
 
-def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened, corpus):
+def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus)
+    judged(version)
     (path,) = export_doubles(version, version_labels(version), 0.1).paths
     server.always = {read_batch(path)[0].title.split(": ")[-1]: api.refusal}
     with pytest.raises(BackendError, match="labels import"):
@@ -128,15 +144,15 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     assert len(server.requests) == asked
 
 
-def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus):
+def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus, judged):
     version, _ = opened
-    judged(version, corpus, "a person", "")
+    judged(version, "a person", "")
     assert by_file(version, corpus, CHOICE).run()
 
 
-def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus):
+def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus, judged):
     version, _ = opened
-    judged(version, corpus, "a person", "")
+    judged(version, "a person", "")
     (path,) = export_doubles(version, version_labels(version), 0.1).paths
     row = read_batch(path)[0]
     answers = version.judging / "one.jsonl"
@@ -145,18 +161,18 @@ def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, 
     assert by_file(version, corpus, CHOICE).run()
 
 
-def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus):
+def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus, judged):
     version, _ = opened
-    judged(version, corpus)
+    judged(version)
     with pytest.raises(Outstanding, match=r"second judge for 10% .* 40 of 40 such pairs"):
         by_file(version, corpus, CHOICE).run()
     read_twice(version)
     assert by_file(version, corpus, CHOICE).run()
 
 
-def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus):
+def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):
     version, server = opened
-    judged(version, corpus)
+    judged(version)
     lines = judging_lines(version, version.plan(), JudgeOptions(url=server.url))
     assert f"{FIRST}, 0 pairs" in lines[0]
     assert f"{SECOND}, 40 pairs" in lines[1]

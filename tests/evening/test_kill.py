@@ -60,6 +60,7 @@ def state(folder):
     return frozenset((".tmp" if ".tmp-" in name else name, file_sha256(path)) for name, path in found.items())
 
 
+@pytest.mark.slow
 def test_ten_runs_killed_at_ten_moments_of_their_lives_are_finished_with_the_same_bytes(tmp_path, undisturbed):
     whole, steps, _ = undisturbed
     moments = [steps * (2 * n + 1) // (2 * KILLS) for n in range(KILLS)]
@@ -94,23 +95,10 @@ def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_pat
     assert verify_lock(make_version(tmp_path).record)
 
 
-FILES = (
-    "plan.yaml",
-    "corpus.tar.zst",
-    "corpus.jsonl",
-    "preregistration.json",
-    "manifest.json",
-    "bm25-x-whole_doc.tsv",
-    "bm25-x-whole_doc.json",
-    "aa.tsv",
-    "batch-0001.jsonl",
-    "labels.jsonl",
-    "results.json",
-    "receipt.json",
-    "results.html",
-    "decision.json",
-    "lock.json",
-)
+USUAL = ("corpus.jsonl", "preregistration.json", "aa.tsv", "labels.jsonl", "results.json", "lock.json")
+SELDOM = ("plan.yaml", "corpus.tar.zst", "manifest.json", "bm25-x-whole_doc.tsv", "bm25-x-whole_doc.json")
+SELDOM += ("batch-0001.jsonl", "receipt.json", "results.html", "decision.json")
+FILES = USUAL + SELDOM
 
 
 @pytest.fixture(name="moments", scope="module")
@@ -144,7 +132,7 @@ def _before_any_file_appears(monkeypatch: pytest.MonkeyPatch, call: Callable[[st
     monkeypatch.setattr("os.link", told_link)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*USUAL, *(pytest.param(name, marks=pytest.mark.slow) for name in SELDOM)])
 def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, moments, name):
     whole, _, _ = undisturbed
     assert len(list(moments.rglob(name))) >= 1

@@ -113,9 +113,7 @@ def replace_corpus(version, change):
     """The manifest with its rows as `change` makes them."""
     header, rows = load_corpus(version.corpus_path)
     changed = change(list(rows))
-    version.corpus_path.write_bytes(
-        corpus_bytes(header.model_copy(update={"n_documents": len(changed)}), changed),
-    )
+    version.corpus_path.write_bytes(corpus_bytes(header.model_copy(update={"n_documents": len(changed)}), changed))
 
 
 def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):

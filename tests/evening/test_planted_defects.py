@@ -16,25 +16,30 @@ from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
 from runner.embed.probe import _FILLER, PARAPHRASES
 from runner.eval_set.catalog import SOURCES
+from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import CHECKOUT, Workspace, open_version
 from runner.evening.evening import Evening
 from runner.retrieve import make_runs as cell_runs
-from tests.support.small_set import _TOPICS, LOOSE, SmallEncoder, _words, unscored
+from tests.support.small_set import _TOPICS, LOOSE, SmallEncoder, _words, few_draws, unscored
 
-INPUTS = ("corpus.jsonl", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json", "queries.yaml")
+INPUTS = ("corpus.jsonl", "judge-v1.md", "plan.yaml", "queries.yaml", "rehearsal/plan.yaml")
 CHOICE = Choice("recommended", "", "test")
 PROBED = {sentence for pair in PARAPHRASES for sentence in pair}
 
 
 def demo_copy(folder):
-    """The demo's committed inputs in a folder of their own."""
-    source = CHECKOUT / "eval-sets" / "demo" / "v1"
-    for name in (*INPUTS, "rehearsal/plan.yaml"):
-        target = folder / "demo" / "v1" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, target)
+    """The demo's committed inputs in a folder of their own, with a plan of few draws, frozen before any label."""
+    source, target = CHECKOUT / "eval-sets" / "demo" / "v1", folder / "demo" / "v1"
+    if not target.exists():
+        (target / "rehearsal").mkdir(parents=True)
+        for name in INPUTS:
+            (target / name).write_text(few_draws((source / name).read_text(encoding="utf-8")), encoding="utf-8")
     workspace = Workspace(CHECKOUT, folder / "demo", folder / "work", folder / "cache")
-    return open_version(workspace, SOURCES["demo"])
+    version = open_version(workspace, SOURCES["demo"])
+    if not version.labels_path.exists():
+        preregister(version)
+        shutil.copyfile(source / "labels.jsonl", version.labels_path)
+    return version
 
 
 class Words(SmallEncoder):
@@ -91,12 +96,7 @@ def test_without_a_defect_every_cell_and_every_control_behaves(healthy):
     assert [row["cell"] for row in found["cells"] if row["diagnosis"] or row["gate"]["verdict"] != "pass"] == []
     assert all(control["behaves"] for control in found["controls"])
     assert [control["name"] for control in found["controls"]] == [
-        "oracle",
-        "constant",
-        "popularity",
-        "random",
-        "marginal-matched",
-        "source-prior",
+        *("oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"),
     ]
 
 

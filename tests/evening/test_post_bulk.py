@@ -34,8 +34,8 @@ from runner.evening.post_bulk import post_bulk
 from runner.judge.answers import import_answers
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
-from runner.substrate.beside_record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
 from runner.substrate.measure import search_substrate
+from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
@@ -101,10 +101,7 @@ def substrate(folder: Path, made: Build, *faults: str) -> Path:
     path = build(folder / "substrate.db", replace(made, faults=faults))
     spec = fake_encoders("minilm-l6-v2").spec
     for table, prefix in (("demo_chunks", "embedded_"), ("chunk_embedding_jobs", "")):
-        for column, given, new in (
-            ("model_id", MODEL[0], spec.hub_id),
-            ("model_version", MODEL[1], spec.revision),
-        ):
+        for column, given, new in (("model_id", MODEL[0], spec.hub_id), ("model_version", MODEL[1], spec.revision)):
             edit(path, f"UPDATE {table} SET {prefix}{column} = ? WHERE {prefix}{column} = ?", (new, given))
     return path
 
@@ -474,14 +471,8 @@ def test_a_chosen_cell_without_an_encoder_has_its_vectors_held_to_the_baselines(
 
 
 CELLS = [
-    "bm25 x whole_doc",
-    "b x one",
-    "rrf(bm25,a) x two",
-    "bm25>a x one",
-    "a x two",
-    "a x one",
-    "rrf(bm25,a) x one",
-    "bm25-okapi x whole_doc",
+    *("bm25 x whole_doc", "b x one", "rrf(bm25,a) x two", "bm25>a x one", "a x two", "a x one"),
+    *("rrf(bm25,a) x one", "bm25-okapi x whole_doc"),
 ]
 
 

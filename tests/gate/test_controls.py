@@ -3,10 +3,12 @@ from math import comb
 import numpy as np
 import pytest
 
-from runner.gate import graded_gate
-from runner.gate.controls import DRAWS, controls, most_by_chance
+from runner.gate import nulls
+from runner.gate.controls import controls, most_by_chance
 from runner.gate.graded_gate import GradedGate
-from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded
+from runner.gate.nulls import BY_NAME, NULLS
+from runner.gate.nulls import CONTROL_DRAWS as DRAWS
+from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded, run_of, verdicts
 
 NAMES = ["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
 
@@ -41,6 +43,17 @@ def test_on_a_healthy_set_every_control_behaves(make):
     assert [row.draws for row in found.values()] == [1, 1, DRAWS, DRAWS, 1]
     assert [row.bound for row in found.values()] == [0, 0, 21, 21, 0]
     assert all(row.passes <= row.bound for row in found.values())
+
+
+CAUGHT = [(null.name, name) for null in NULLS for name in null.controls]
+
+
+@pytest.mark.parametrize(("null", "control"), CAUGHT)
+def test_a_null_catches_the_controls_of_its_row(null, control):
+    gate = gate_of(*two_strata())
+    rankings = next(iter(BY_NAME[null].controls[control](gate.graded)))
+    run = run_of({q: [DOCS[d] for d in row if d >= 0] for q, row in zip(gate.table.query_ids, rankings, strict=True)})
+    assert verdicts(gate.judge(run, CHUNKS))[null] == "fail"
 
 
 def test_the_more_a_cheater_knows_the_higher_it_scores():
@@ -93,7 +106,7 @@ def test_a_corpus_of_fewer_than_ten_documents_is_judged_by_its_order():
 def test_a_gate_that_never_permutes_lets_the_source_prior_pass_and_that_is_seen(monkeypatch):
     qrels, strata = two_strata()
     none = np.zeros(SETTINGS["draws"], np.int64)
-    monkeypatch.setattr(graded_gate, "permuted_totals", lambda *_: none)
+    monkeypatch.setattr(nulls, "permuted_totals", lambda *_: none)
     assert misbehaving(controls_of(qrels, strata)) == {"source-prior"}
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.gate.single_gold.rank_measures import Measure, gold_matches, parse_measure
+from runner.gate.single_gold.bench import Measure, gold_matches, parse_measure
 
 IDS = st.lists(st.integers(0, 9), unique=True, max_size=8)
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.gate.single_gold import gate as gate_module
-from runner.gate.single_gold.draws import random_places
 from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold.nulls import random_places
 from runner.gate.single_gold.verdict import holm_levels
 
 NULLS = "ABCD"

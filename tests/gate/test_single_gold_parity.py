@@ -155,8 +155,7 @@ def test_draws_of_a_function_have_the_distribution_of_theirs():
     rows, gold, pool = bench(60, 9, 15, 6, 0.4, 1)
     rel, n_trials = [3] * 60, 400
     from runner.gate.single_gold.bench import checked_inputs
-    from runner.gate.single_gold.draws import sampled_outcomes
-    from runner.gate.single_gold.moments import Progress
+    from runner.gate.single_gold.nulls import Progress, sampled_outcomes
 
     metric = theirs("ndcg@5")
     inputs = checked_inputs(

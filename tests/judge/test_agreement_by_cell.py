@@ -6,16 +6,7 @@ import pytest
 from runner.base.records import Hit, Run, Span
 from runner.judge.agreement.by_cell import cell_confusions, favours
 from runner.judge.agreement.double_graded import Double
-from tests.judge.test_agreement_world import (
-    BASELINE,
-    EQUAL,
-    UNEQUAL,
-    favouring,
-    harsh,
-    read,
-    read_twice,
-    world,
-)
+from tests.judge.test_agreement_world import BASELINE, EQUAL, UNEQUAL, favouring, harsh, read, read_twice, world
 
 
 def double(doc_id, first, second, query_id="q1"):
@@ -59,7 +50,9 @@ def alarms(first, second, qualities, share, runs):
 P_VALUES = ("p_for_cell", "p_for_baseline")
 
 
-@pytest.mark.parametrize("qualities", [EQUAL, UNEQUAL], ids=["equal cells", "unequal cells"])
+@pytest.mark.parametrize(
+    "qualities", [pytest.param(EQUAL, id="equal cells", marks=pytest.mark.slow), pytest.param(UNEQUAL, id="unequal")]
+)
 @pytest.mark.parametrize("second", [fair, strict], ids=["equal judges", "a harsher second judge"])
 def test_judges_who_err_at_random_are_not_found_to_favour_a_cell(second, qualities):
     # 30 runs at .05: more than 5 alarms come three times in a thousand.

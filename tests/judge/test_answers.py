@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import file_sha256, json_line, sha256
@@ -254,7 +254,6 @@ answer_rows = st.builds(
 
 
 @given(st.lists(answer_rows, min_size=1, max_size=6))
-@settings(deadline=None, max_examples=25)
 def test_an_import_is_whole_or_nothing(ready, tmp_path_factory, answers):
     folder = tmp_path_factory.mktemp("import")
     shutil.copytree(ready, folder, dirs_exist_ok=True)

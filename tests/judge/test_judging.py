@@ -64,7 +64,7 @@ def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(ve
 
 
 def test_passages_come_from_sparse_windows_too_which_are_no_cell_of_the_version(version, evening):
-    best = evening.cell_runs.lexical_windows().hits["q26"][0]
+    best = evening.runs.lexical_windows().hits["q26"][0]
     document = next(document for document in evening.documents if document.doc_id == LONG)
     assert best.doc_id == LONG
     assert ANSWER in document.text[best.span.start : best.span.end]

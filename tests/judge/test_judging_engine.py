@@ -6,7 +6,7 @@ import shutil
 from itertools import groupby
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
@@ -423,7 +423,6 @@ FAULTS = {"right": right, "prose": prose, "refused": refused, "off": lambda ask:
     st.lists(st.integers(0, 14), max_size=3),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=40)
 def test_any_faults_and_stops_end_in_the_answers_of_an_undisturbed_run(ready, tmp_path_factory, scripts, stops, order):
     folder = tmp_path_factory.mktemp("judging")
     shutil.copytree(ready, folder, dirs_exist_ok=True)

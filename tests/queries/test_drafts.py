@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.models.requests import Reply
-from runner.queries.citations import cites
 from runner.queries.draft_answers import (
     Answered,
     DraftAnswer,
     broken_rules,
+    cites,
     file_answers,
     quotations,
     reply_answer,
@@ -27,7 +28,6 @@ from runner.queries.draft_asks import (
     shown_parts,
     write_draft_file,
 )
-from runner.queries.kinds import SHAPES
 from runner.queries.wording import DistinctiveWords
 from tests.support.query_fixtures import by_id, document, drafted
 from tests.support.small_set import BILLS
@@ -184,7 +184,7 @@ def test_words_copied_in_a_row_are_told_and_a_citation_may_copy(version):
     assert broken(version, "citation", title) == []
 
 
-CITATIONS = [shape.example for shapes in SHAPES.values() for shape in shapes if shape.kind == "citation"]
+CITATIONS = [kind.example for row in SOURCES.values() for kind in row.queries if kind.kind == "citation"]
 
 
 @pytest.mark.parametrize(
@@ -211,14 +211,9 @@ def test_what_people_cite_by_is_a_citation(query):
 @pytest.mark.parametrize(
     "query",
     [
-        "the shortfall act",
-        "an act on lamps of 1893",
-        "the act",
-        "covid-19 aid",
-        "more than 12 ferries in 2019-2020",
-        "children's 12 meals",
-        "ferries after 31 December",
-        "harbors and ferries",
+        *("the shortfall act", "an act on lamps of 1893", "the act", "covid-19 aid"),
+        *("more than 12 ferries in 2019-2020", "children's 12 meals"),
+        *("ferries after 31 December", "harbors and ferries"),
     ],
 )
 def test_a_number_or_a_word_alone_is_no_citation(query):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
-from runner.base.figures import p_telling, shown
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.base.figures import p_beside_alpha, round4
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
@@ -415,7 +415,7 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, skew, gain,
     row["test"] |= {"p_adjusted": p, "p_skew": None if p is None else skew}
     row["guard"]["state"], row["gate"]["verdict"] = guard, gate
     rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    short = shortfalls(gain, p, row["test"]["p_skew"], guard, gate, 1.0, rule, 0.05)
+    short = unmet_criteria(CellFigures(gain, 0.0, p, row["test"]["p_skew"], guard, gate, 1.0), rule, 0.05)
     told = challenger(results)
     assert all(criterion["met"] for criterion in told["criteria"]) == (not short)
     assert told["could_be_chance"] == (None if p is None else max(p, skew) > 0.05)
@@ -512,8 +512,8 @@ def test_a_difference_on_the_page_has_a_true_minus():
 
 @given(st.floats(0.000001, 1))
 def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float):
-    read = p_telling(p, 0.05)
-    assert (float(read.lstrip("<")) > 0.05) == (shown(p) > 0.05)
+    read = p_beside_alpha(p, 0.05)
+    assert (float(read.lstrip("<")) > 0.05) == (round4(p) > 0.05)
 
 
 def test_no_more_queries_are_named_than_a_sentence_holds():

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,9 @@ IDS = [row["_id"] for row in documents()]
 
 
 @pytest.fixture
-def version(tmp_path):
-    version = external_version(tmp_path, cells=CELLS[:1])
-    evaluate(version, write_collection(tmp_path / "collection"))
-    return version
+def version(evaluated_collection, tmp_path):
+    shutil.copytree(evaluated_collection, tmp_path, dirs_exist_ok=True)
+    return external_version(tmp_path, cells=CELLS[:1])
 
 
 def write_run(path, rankings, tag="mine"):

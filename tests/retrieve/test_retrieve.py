@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
@@ -53,7 +53,6 @@ def brute_force(chunks, vectors, queries):
     return rankings
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 250), st.integers(0, 400), st.integers(0, 2**32), st.sampled_from([1, 2, 7, 60, 400]))
 def test_a_dense_run_equals_brute_force_in_float64_with_many_duplicates(n_documents, more, seed, distinct):
     chunks, vectors, query_ids, queries = corpus(n_documents, n_documents + more, seed, distinct)
@@ -105,7 +104,6 @@ def close_calls(n_documents, more, seed):
     return chunks, vectors, np.concatenate([query, -query, unit(vectors[:2])]).astype(np.float32)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.integers(90, 700),
     st.integers(0, 700),
@@ -316,10 +314,7 @@ def test_reranking_keeps_the_sparse_documents_and_takes_the_dense_order():
     rng = np.random.default_rng(9)
     picked = {q: [f"d{i:04}" for i in rng.choice(300, 40, replace=False)] for q in query_ids}
     picked[query_ids[0]] = []
-    sparse = Run(
-        "bm25", {q: tuple(Hit(d, 1.0 / (i + 1), Span(0, 1)) for i, d in enumerate(p)) for q, p in picked.items()}
-    )
-    reranked = rerank_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
+    reranked = rerank_run("cell", sparse_run(picked), DenseArm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         subset = [j for j, chunk in enumerate(chunks) if chunk.doc_id in picked[query_id]]
         expected = brute_force([chunks[j] for j in subset], vectors[subset], queries[i : i + 1])[0]
@@ -350,11 +345,8 @@ def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():
     chunks, vectors, query_ids, queries = corpus(260, 700, seed=10, distinct=600)
     rng = np.random.default_rng(10)
     picked = {q: [f"d{i:04}" for i in rng.choice(260, 80, replace=False)] for q in query_ids}
-    sparse = Run(
-        "bm25", {q: tuple(Hit(d, 1.0 / (i + 1), Span(0, 1)) for i, d in enumerate(p)) for q, p in picked.items()}
-    )
     dense = dense_run("dense", DenseArm(query_ids, queries, chunks, vectors)).run
-    fused = rrf_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
+    fused = rrf_run("cell", sparse_run(picked), DenseArm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         sums = {}
         for ranking in (picked[query_id], [hit.doc_id for hit in dense.hits[query_id]]):
@@ -397,7 +389,6 @@ def test_rank_and_best_chunks_on_a_small_table():
     assert table.rows_of(np.array([1, 0])).tolist() == [2, 0, 1]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["a", "ab", "b", "c", "é"]), st.integers(0, 9)), max_size=30, unique=True))
 def test_a_table_of_chunks_in_any_order_says_where_each_documents_rows_are(owned):
     chunks = [Chunk(doc_id, index, Span(0, 1), "", index + 1) for doc_id, index in owned]

@@ -80,16 +80,8 @@ def test_appendices_have_designators_with_a_full_stop(text, designators):
 
 def test_six_levels_are_told_apart_the_last_two_by_their_italics():
     lines = (
-        "(a) A:",
-        "(1) B:",
-        "(i) C:",
-        "(A) D:",
-        "(_1_) E:",
-        "(_i_) F.",
-        "(_ii_) G.",
-        "(_2_) H.",
-        "(B) I.",
-        "(ii) J.",
+        *("(a) A:", "(1) B:", "(i) C:", "(A) D:", "(_1_) E:", "(_i_) F.", "(_ii_) G.", "(_2_) H."),
+        *("(B) I.", "(ii) J."),
     )
     assert levels(*lines) == [(1,), (2,), (3,), (4,), (5,), (6,), (6,), (5,), (4,), (3,)]
 
@@ -191,13 +183,8 @@ def test_a_footnote_stays_in_the_last_member_of_a_list():
 
 def test_commentaries_count_with_full_stops():
     lines = (
-        "1. _Examples._ These:",
-        "i. A boat:",
-        "A. Red; or",
-        "B. Blue.",
-        "ii. A raft.",
-        "2. _Rafts._ i. Large.",
-        "ii. Small.",
+        *("1. _Examples._ These:", "i. A boat:", "A. Red; or", "B. Blue.", "ii. A raft."),
+        *("2. _Rafts._ i. Large.", "ii. Small."),
     )
     assert levels(*lines, full_stops=True) == [(1,), (2,), (3,), (3,), (2,), (1, 2), (2,)]
 

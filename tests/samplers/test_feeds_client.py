@@ -9,9 +9,8 @@ import pytest
 
 from runner import __version__
 from runner.base.errors import BackendError, InputError
-from samplers.feeds.client import MAX_REDIRECTS, Client
+from samplers.feeds.client import LONGEST_ANSWER, LONGEST_WAIT, MAX_REDIRECTS, Client, Clock
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused
-from samplers.feeds.patience import ATTEMPTS, LONGEST_ANSWER, LONGEST_WAIT, SystemClock
 from tests.support.feed_server import FakeClock, Reply, Site, as_htm, as_json, as_xml, as_zip, served
 
 GOVINFO = "https://www.govinfo.gov"
@@ -78,7 +77,7 @@ def test_a_server_that_stays_busy_ends_the_run_after_so_many_attempts(site, clie
     with pytest.raises(BackendError, match="HTTP 503, 6 times") as caught:
         get(client)
     assert not isinstance(caught.value, Refused)
-    assert len(site.log) == ATTEMPTS
+    assert len(site.log) == 6
 
 
 def test_a_wait_that_the_server_asks_for_in_seconds_is_kept(site, client, clock):
@@ -204,39 +203,39 @@ def test_utf_16_is_looked_at_as_text(site, client):
 
 def test_a_file_that_declares_too_much_is_refused_before_it_is_read(site, client):
     site.at("/a.xml", as_xml(b"<a>" + b" " * 20_000 + b"</a>"))
-    with pytest.raises(Refused, match="more than the 0 MB allowed"):
+    with pytest.raises(Refused, match="more than 10,000 bytes"):
         get(client)
 
 
 def test_a_file_that_grows_past_the_limit_is_refused(site, client):
     site.at("/a.xml", as_xml(b"<a>" + b" " * 200_000 + b"</a>", framed=False))
-    with pytest.raises(Refused, match="more than the 0 MB allowed"):
+    with pytest.raises(Refused, match="more than 10,000 bytes"):
         get(client)
 
 
 @pytest.mark.parametrize("slow", ["head", "body"])
 def test_an_answer_that_drips_for_ever_is_given_up_and_the_next_one_comes(site, tmp_path, monkeypatch, slow):
-    monkeypatch.setattr("samplers.feeds.patience.LONGEST_ANSWER", 0.3)
+    monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.3)
     site.at("/a.xml", as_xml(XML, slow=slow))
     site.at("/b.xml", as_xml(XML))
     site.at("/list", as_json({}, slow=slow))
-    with Client(Endpoints({"govinfo": site.origin}), 1000.0, tmp_path, SystemClock(), print) as client:
+    with Client(Endpoints({"govinfo": site.origin}), 1000.0, tmp_path, Clock(), print) as client:
         assert get(client, "/b.xml").data == XML
-        with pytest.raises(BackendError, match="no whole answer within 900 seconds, once"):
+        with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
             get(client)
-        with pytest.raises(BackendError, match="no whole answer within 900 seconds, once"):
+        with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
             client.json(GOVINFO + "/list")
         assert get(client, "/b.xml").data == XML
 
 
 def test_a_connection_that_opens_after_the_deadline_is_of_no_use(site, tmp_path, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.patience.LONGEST_ANSWER", 0.1)
+    monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.1)
     resolved = socket.getaddrinfo
     monkeypatch.setattr("socket.getaddrinfo", lambda *given, **named: time.sleep(0.3) or resolved(*given, **named))
     site.at("/a.xml", as_xml(XML, slow="head"))
     with (
-        Client(Endpoints({"govinfo": site.origin}), 1000.0, tmp_path, SystemClock(), print) as client,
-        pytest.raises(BackendError, match="no whole answer within"),
+        Client(Endpoints({"govinfo": site.origin}), 1000.0, tmp_path, Clock(), print) as client,
+        pytest.raises(BackendError, match="no whole answer in the time"),
     ):
         get(client)
 
@@ -451,7 +450,7 @@ def test_a_key_that_is_refused_is_said_so_without_showing_it(site, keyed, status
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["two words", "naïve", "x" * 300, "line\nbreak"])
+@pytest.mark.parametrize("key", ["two words", "naïve", "x" * 5000, "line\nbreak"])
 def test_what_cannot_be_a_key_is_refused_without_showing_it(site, tmp_path, clock, monkeypatch, key):
     monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", key)
     with (

@@ -302,7 +302,7 @@ def test_a_file_larger_than_the_reader_reads_is_left_out_by_name(run, site, monk
     report = run()
     ((name, reason),) = report.failed
     assert name == NAMES[4]
-    assert "more than the 0 MB allowed" in reason
+    assert "more than 100,000 bytes" in reason
     assert report.n_fetched == 4
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from runner.base.canonical import read_jsonl
 from runner.base.errors import BackendError, InputError
-from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import CHECKOUT
 from samplers.feeds.client import Client
 from samplers.feeds.download import had
@@ -19,7 +18,7 @@ from samplers.feeds.federal_register import WINDOW
 from samplers.feeds.govinfo_bulk import status_item
 from samplers.feeds.govinfo_content import bill_item, granule_item, law_item, print_item
 from samplers.feeds.olrc import unzipped
-from samplers.feeds.registry import FEEDS, WITHOUT_FEED, feed_of, source_feeds
+from samplers.feeds.registry import feed_of, source_feeds
 from samplers.feeds.request import FetchRequest, Item
 from tests.support.feed_server import FakeClock, Reply, Site, as_json, as_zip, bulk_listing, served
 
@@ -660,11 +659,6 @@ def test_every_bill_of_the_committed_manifest_can_be_had_again(drawing):
     # What stays out are drafts of a conversion, which were never published, and a bill that states no version.
     assert all("draft" in doc_id or doc_id == "BILLS-116s2245" for doc_id in located.missing)
     assert len(located.items) > 80
-
-
-def test_every_source_of_the_catalog_has_a_feed_or_a_place_to_look():
-    assert set(FEEDS) | set(WITHOUT_FEED) == set(SOURCES)
-    assert not set(FEEDS) & set(WITHOUT_FEED)
 
 
 @pytest.mark.parametrize("source", ["gao_reports", "cbo_cost_estimates", "statements_of_administration_policy"])

@@ -258,11 +258,7 @@ def test_headings_of_notes_run_into_their_first_paragraph():
     )
     text, sections, _ = written(body)
     assert text.split("\n") == [
-        "Authority: 93 U.S.C. 1.",
-        "b",
-        "Authority: 93 U.S.C. 2.",
-        "Note: A cask.",
-        "No heading.",
+        *("Authority: 93 U.S.C. 1.", "b", "Authority: 93 U.S.C. 2.", "Note: A cask.", "No heading."),
     ]
     assert sections == []
 

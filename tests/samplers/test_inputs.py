@@ -289,10 +289,7 @@ def test_a_column_that_is_computed_is_not_read(tmp_path):
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE us_code_documents (doc_id, path, raw AS (zeroblob(900000000)))")
     database.close()
-    with (
-        pytest.raises(InputError, match=r"has the columns doc_id, path\. Documents"),
-        corpus_files(path, "us_code"),
-    ):
+    with pytest.raises(InputError, match=r"has the columns doc_id, path\. Documents"), corpus_files(path, "us_code"):
         pass
 
 

@@ -24,11 +24,8 @@ def one_page(content: bytes, resources: bytes = b"") -> bytes:
 
 def test_lines_are_joined_into_paragraphs_at_gaps_and_indents() -> None:
     lines = [
-        "The keeper of the tower lights the lamp",
-        "every evening.",
-        "",
-        "The keeper of the bell rings it",
-        "at noon.",
+        *("The keeper of the tower lights the lamp", "every evening.", ""),
+        *("The keeper of the bell rings it", "at noon."),
     ]
     data = pdf([[*column(lines), Put(120, 560, "A line set in begins a paragraph"), Put(90, 546, "and goes on.")]])
     assert texts(read_pdf(data, "x.pdf")) == [

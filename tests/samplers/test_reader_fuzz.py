@@ -2,6 +2,7 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from samplers.registry import SAMPLERS
 from tests.support import reader_mutations
@@ -10,7 +11,9 @@ from tests.support.reader_goldens import DATA
 from tests.support.reader_mutations import GENERAL, OF_MARKUP, json_values, mutated
 
 PLANTED = "tests.support.planted_reader"
-N = 150
+N = 2 * settings().max_examples
+"""Inputs of a source: 50 in the suite, 200 in the profile "all"."""
+
 LARGEST = 150_000
 """Bytes that an input is cut to here; the search over real files takes whole ones."""
 
@@ -93,4 +96,4 @@ def test_a_damaged_real_file_is_read_or_refused_and_nothing_else(source, shared)
     files = files_of(row_of(source), shared / "corpora" / source)
     if not files:
         pytest.skip(f"no real file of {source}")
-    assert [found for found in run(source, files, seed=1, n=60) if found[1]] == []
+    assert [found for found in run(source, files, seed=1, n=N // 4) if found[1]] == []

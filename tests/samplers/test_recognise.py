@@ -76,6 +76,12 @@ def test_a_file_of_another_source_is_named_with_what_gave_it_away():
     assert named_elsewhere(b"<bill>", "a", "bills") == ""
 
 
+def test_the_words_that_stand_first_tell_the_source():
+    report, record = b"[House Report 199-1]", b"[Congressional Record Volume 1]"
+    assert recognise(PRE + report + b"\n" + record, "a.htm") == "committee_reports"
+    assert recognise(PRE + record + b"\n" + report, "a.htm") == "congressional_record"
+
+
 def test_a_root_element_of_a_million_letters_is_not_repeated():
     assert recognise(b"<" + b"a" * 1_000_000 + b">", "a.xml") == ""
     said = named_elsewhere(b"<" + b"a" * 3000 + b' identifier="/us/usc/t1">', "a.xml", "bills")

@@ -6,7 +6,8 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
-from samplers.sources.sample_cbo_cost_estimates import FORMAT
+from samplers.sources.cbo_cost_estimates import FORMAT
+from tests.support.corpora import assert_accounted
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "cbo_cost_estimates"
@@ -157,5 +158,4 @@ def test_every_visible_character_is_text_or_accounted_for() -> None:
             whole = "".join(line.text for page in pdf_pages(data, path.name) for line in page)
         else:
             whole = data.decode()
-        kept = sum(len("".join(document.text.split())) for document in content.documents)
-        assert len("".join(whole.split())) == kept - content.supplied + sum(content.left_out.values()), path.name
+        assert_accounted(content, whole)

@@ -14,7 +14,8 @@ from samplers.source_format import FileContent
 from samplers.sources.cfr.body import LABEL_LENGTH
 from samplers.sources.cfr.designators import lead
 from samplers.sources.cfr.paragraphs import Item, places
-from samplers.sources.cfr.sample_ecfr_and_cfr import FORMAT, TITLE_LENGTH
+from samplers.sources.cfr.reader import FORMAT, TITLE_LENGTH
+from tests.support.corpora import assert_accounted, real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
 FILES = sorted(FIXTURES.glob("*.xml"))
@@ -40,9 +41,7 @@ def labels(document: Document, kind: str = "paragraph") -> list[tuple[int, str]]
 
 def assert_account_holds(data: bytes, read: FileContent) -> None:
     root = etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True))
-    in_file = len(VISIBLE.findall("".join(root.itertext())))
-    kept = sum(len(VISIBLE.findall(document.text)) for document in read.documents)
-    assert in_file == kept - read.supplied + sum(read.left_out.values())
+    assert_accounted(read, "".join(root.itertext()))
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
@@ -348,12 +347,8 @@ Real = dict[Path, tuple[bytes, FileContent]]
 
 @pytest.fixture(scope="module")
 def real(shared: Path) -> Real:
-    folder = shared / "corpora" / "ecfr_and_cfr"
-    paths = sorted(folder.rglob("*.xml"))
-    assert len(paths) == 74
-    return {
-        path: (path.read_bytes(), content(path.read_bytes(), path.relative_to(folder).as_posix())) for path in paths
-    }
+    paths = real_files(shared, "ecfr_and_cfr")
+    return {path: (path.read_bytes(), content(path.read_bytes(), f"{path.parent.name}/{path.name}")) for path in paths}
 
 
 @pytest.mark.shared

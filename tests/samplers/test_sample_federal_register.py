@@ -1,6 +1,5 @@
 import random
 import re
-import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from runner.base.records import Document
 from samplers.corpus.sampling import stratified_sample
 from samplers.source_format import FileContent
 from samplers.sources.federal_register.facts import TITLE_LENGTH
-from samplers.sources.federal_register.sample_federal_register import FORMAT
+from samplers.sources.federal_register.reader import FORMAT
+from tests.support.corpora import assert_accounted, n_visible, real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "federal_register"
 FILES = sorted(FIXTURES.glob("*.xml"))
@@ -37,10 +37,6 @@ def rule(body: str, number: str = "2031-1", preamble: str = "", name: str = "x.x
 
 def outline(document: Document) -> list[tuple[int, str, str]]:
     return [(section.level, section.kind, section.label) for section in document.sections]
-
-
-def n_visible(text: str) -> int:
-    return len(re.sub(r"\s", "", text))
 
 
 def words_of(data: bytes) -> str:
@@ -124,8 +120,7 @@ def test_every_visible_character_is_text_or_accounted_for(path, options):
     if path.name.startswith("BILLS"):
         pytest.skip("no file of this source")
     content = read(path.name, options)
-    kept = sum(n_visible(document.text) for document in content.documents)
-    assert n_visible(words_of(path.read_bytes())) == kept - content.supplied + sum(content.left_out.values())
+    assert_accounted(content, words_of(path.read_bytes()))
     assert all(count > 0 for count in content.left_out.values())
 
 
@@ -407,32 +402,28 @@ def _read_or_refused(data: bytes, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def real(shared: Path) -> list[tuple[Path, FileContent]]:
-    folder = shared / "corpora" / "federal_register"
-    paths = sorted(folder.glob("*/*.xml"))
-    assert len(paths) == 226
-    return [(path, FORMAT.read(path.read_bytes(), path.relative_to(folder).as_posix(), ALL)) for path in paths]
+    paths = real_files(shared, "federal_register")
+    return [(path, FORMAT.read(path.read_bytes(), f"{path.parent.name}/{path.name}", ALL)) for path in paths]
 
 
 @pytest.mark.shared
 def test_every_real_file_is_one_document_with_its_own_id(real):
     ids = [one(content).doc_id for _, content in real]
-    assert len(set(ids)) == 226
-    in_scope = [path for path, content in real if not one(content).stratum.startswith("notice/")]
-    assert len(in_scope) == 60
-    for path, _ in real:
-        content = FORMAT.read(path.read_bytes(), path.name, frozenset())
-        assert len(content.documents) == (path in in_scope)
+    assert len(set(ids)) == len(real)
+    for path, content in real:
+        is_notice = next(etree.parse(path).getroot().iter("NOTICE"), None) is not None
+        assert one(content).stratum.startswith("notice/") == is_notice, path
+        assert len(FORMAT.read(path.read_bytes(), path.name, frozenset()).documents) == (not is_notice), path
 
 
 @pytest.mark.shared
 def test_every_visible_character_of_real_files_is_accounted_for(real):
     kept = total = 0
     for path, content in real:
-        document = one(content)
-        visible = n_visible(unicodedata.normalize("NFC", words_of(path.read_bytes())))
-        kept += n_visible(document.text)
-        total += visible
-        assert visible == n_visible(document.text) - content.supplied + sum(content.left_out.values()), path
+        words = words_of(path.read_bytes())
+        assert_accounted(content, words)
+        kept += n_visible(one(content).text)
+        total += n_visible(words)
     assert kept / total > 0.99
 
 
@@ -450,7 +441,7 @@ def test_sections_of_real_files_are_those_of_their_elements(real):
         assert kinds["summary"] == len(list(root.iter("SUM"))), path
         assert kinds["table"] == len(list(root.iter("GPOTABLE"))), path
         assert kinds["footnote"] == len(list(root.iter("FTNT"))), path
-    assert n_announced == 8
+    assert n_announced >= 8
 
 
 @pytest.mark.shared
@@ -485,7 +476,8 @@ def test_emphasis_of_real_files_glues_no_words(real):
                 n_lost, n_letters = n_lost + 1, n_letters + bool(one_letter)
                 expected = f"{left.split()[-1]}{'' if one_letter else ' '}{right.split()[0]}"
                 assert expected.translate({0xAD: None}) in text, (path, expected)
-    assert (n_lost, n_letters) == (683, 6)
+    assert n_lost >= 683
+    assert n_letters >= 6
 
 
 @pytest.mark.shared

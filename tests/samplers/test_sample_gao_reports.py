@@ -8,7 +8,8 @@ import pytest
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.sample_gao_reports import FORMAT, OTHER_FIELDS, TOPICS
+from samplers.sources.gao_reports import FORMAT, OTHER_FIELDS, TOPICS
+from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "gao_reports"
 SUMMARY = "We looked at lamps. " * 25
@@ -105,8 +106,7 @@ def test_every_visible_character_is_text_or_accounted_for() -> None:
 
 @pytest.mark.shared
 def test_every_real_record_reads(shared: Path) -> None:
-    paths = sorted((shared / "corpora" / "gao_reports").rglob("*.json"))
-    assert len(paths) == 122
+    paths = real_files(shared, "gao_reports")
     documents = [check_account(path) for path in paths]
     assert {document.doc_id for document in documents} == {path.stem for path in paths}
     assert all(document.status == "" for document in documents)

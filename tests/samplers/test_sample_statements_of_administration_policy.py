@@ -10,7 +10,8 @@ from runner.base.records import Document
 from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
 from samplers.sources.statements.index import read_index
-from samplers.sources.statements.sample_statements_of_administration_policy import ERROR_PAGE, FORMAT
+from samplers.sources.statements.reader import ERROR_PAGE, FORMAT
+from tests.support.corpora import assert_accounted, real_files
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "statements_of_administration_policy"
@@ -165,9 +166,7 @@ def check_account(path: Path) -> tuple[Document, FileContent]:
     data = path.read_bytes()
     content = read(data, path.name)
     (document,) = content.documents
-    whole = sum(len("".join(line.text.split())) for page in pdf_pages(data, path.name) for line in page)
-    kept = len("".join(document.text.split()))
-    assert whole == kept - content.supplied + sum(content.left_out.values()), path.name
+    assert_accounted(content, "".join(line.text for page in pdf_pages(data, path.name) for line in page))
     return document, content
 
 
@@ -178,12 +177,11 @@ def test_every_visible_character_is_text_or_accounted_for() -> None:
 
 @pytest.mark.shared
 def test_every_real_statement_reads(shared: Path) -> None:
-    folder = shared / "corpora" / "statements_of_administration_policy" / "sap-pdf"
     left_out: Counter[str] = Counter()
-    documents, skipped = [], 0
-    for path in sorted(folder.glob("*.pdf")):
+    documents = []
+    for path in real_files(shared, "statements_of_administration_policy", "*.pdf"):
         if not (content := read(path.read_bytes(), path.name)).documents:
-            skipped += content.skipped[ERROR_PAGE]
+            assert content.skipped == {ERROR_PAGE: 1}, path.name
             continue
         document, content = check_account(path)
         left_out.update(content.left_out)
@@ -192,6 +190,5 @@ def test_every_real_statement_reads(shared: Path) -> None:
         assert document.doc_id.startswith(f"SAP-{path.stem.split('-')[2]}-{date}-"), path.name
         assert document.sections[0].kind == "head", path.name
         assert document.text[document.sections[0].span.end :].strip(), path.name
-    assert (len(documents), skipped) == (27, 3)
     assert {document.stratum.partition("/")[2] for document in documents} == {"veto", "opposes", "supports", "other"}
     assert sum(left_out.values()) < 3_100

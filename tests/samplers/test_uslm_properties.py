@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -13,7 +13,8 @@ from samplers.formats import safe_xml
 from samplers.formats.text_writer import INVISIBLE
 from samplers.formats.uslm.names import NOTES, QUOTED
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.sources.bills.sample_bills import ROOTS
+from samplers.sources.bills.reader import ROOTS
+from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 LAWS = ROOTS | {"uscDoc", "pLaw"}
@@ -63,9 +64,7 @@ def test_every_character_of_a_fixture_is_text_or_dropped_for_a_reason(path: Path
 
 @pytest.mark.shared
 def test_real_bills_are_accounted_for_to_the_character(shared: Path) -> None:
-    paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
-    assert len(paths) == 123
-    for path in paths:
+    for path in real_files(shared, "bills"):
         data = path.read_bytes()
         walked = walk(data, path.name, ROOTS)
         assert_accounted(data, walked)
@@ -74,9 +73,7 @@ def test_real_bills_are_accounted_for_to_the_character(shared: Path) -> None:
 
 @pytest.mark.shared
 def test_public_laws_and_the_code_walk_without_new_walls(shared: Path) -> None:
-    paths = sorted((shared / "corpora" / "public_laws").rglob("*.xml"))[:4]
-    paths += sorted((shared / "corpora" / "us_code").rglob("usc0[19]-*.xml"))
-    for path in paths:
+    for path in (*real_files(shared, "public_laws")[:4], *real_files(shared, "us_code", "usc0[19]-*")):
         data = path.read_bytes()
         walked = walk(data, path.name, LAWS)
         assert_accounted(data, walked)
@@ -109,7 +106,6 @@ def trees(draw: st.DrawFn, depth: int = 0) -> etree._Element:
     return element
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(trees(), min_size=1, max_size=3), WORDS)
 def test_any_tree_gives_all_its_text_once_with_exact_sections(bodies: list[etree._Element], title: str) -> None:
     root = etree.Element("bill")

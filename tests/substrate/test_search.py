@@ -336,7 +336,7 @@ def differently_cut(tmp_path_factory):
         ]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=80) | st.text(alphabet="\"'()*^:+-_ NEARORANDT{}\0\ud800a1\n§", max_size=80))
 @example('"')
 @example("a\0b")

@@ -46,22 +46,7 @@ POOL = 1.1
 """Documents of a query's pool over depth times the square root of the cells: ten of depth 30 leave about a hundred."""
 
 _SYLLABLES = (
-    "ba",
-    "cor",
-    "del",
-    "fen",
-    "gra",
-    "hol",
-    "in",
-    "ket",
-    "lum",
-    "mor",
-    "nes",
-    "per",
-    "quo",
-    "ral",
-    "ster",
-    "vig",
+    *("ba", "cor", "del", "fen", "gra", "hol", "in", "ket", "lum", "mor", "nes", "per", "quo", "ral", "ster", "vig"),
 )
 
 

@@ -34,12 +34,12 @@ from runner.eval_set.shapes.versions import (
     DecidedBefore,
     DocumentsKept,
     LabelsKept,
+    MeanInterval,
     MeasureBeside,
     Movement,
     PreviousVersion,
     QueriesKept,
 )
-from runner.eval_set.shapes.versions import Estimate as Mean
 
 FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
 MODEL = "judge-model-2-2026"
@@ -274,7 +274,7 @@ def slices(cells):
 
 def previous(cells):
     """A first version that was decided, with one cell less; two queries were replaced since."""
-    before, now = Mean(mean=0.5, low=0.4, high=0.6), Mean(mean=0.5213, low=0.42, high=0.62)
+    before, now = MeanInterval(mean=0.5, low=0.4, high=0.6), MeanInterval(mean=0.5213, low=0.42, high=0.62)
     moved = Movement(n_queries=28, mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
     beside = {name: MeasureBeside(before=before, now=now, movement=moved) for name in ("ndcg@10", "recall@10")}
     apart = {name: MeasureBeside(before=before, now=now, movement=None) for name in ("ndcg@10", "recall@10")}

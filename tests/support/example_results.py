@@ -3,8 +3,8 @@
 import yaml
 
 from runner.decide.outcome import outcome
-from runner.decide.sample_size import Evidence
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.outcome_inputs import OutcomeInputs
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
@@ -106,7 +106,8 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
     )
     guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
     is_baseline = cell == BASELINE
-    short_of = [] if is_baseline else shortfalls(gain, test.p_adjusted, test.p_skew, guard, verdict, 1.0, RULE, 0.05)
+    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard, verdict, 1.0)
+    unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
         cell=cell,
         role="baseline" if is_baseline else role,
@@ -114,13 +115,14 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
             "ndcg@10": measure(0.5 + gain),
             "recall@10": measure(0.6 + recall, EVEN if is_baseline else SCATTERED),
             "mrr": measure(0.5),
+            "judged@10": measure(1.0),
         },
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         test=None if is_baseline else test,
         guard=None if is_baseline else guarded,
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
-        confirmed=not is_baseline and not short_of,
-        short_of=short_of,
+        confirmed=not is_baseline and not unmet,
+        short_of=unmet,
         gate=gate(cell, verdict),
         diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
         single_gold=[],
@@ -152,8 +154,9 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     )
 
 
-def evidence(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
-    return Evidence(
+def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+    return OutcomeInputs(
+        plan=PLAN,
         cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
         controls=controls,
         noise_floor=noise_floor,
@@ -181,7 +184,7 @@ def scale(*cells):
 
 
 def results(*rows, kind="production", unjudged=0):
-    ranked = evidence(*rows, unjudged=unjudged)
+    inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
         schema_version=7,
         source="demo",
@@ -215,15 +218,15 @@ def results(*rows, kind="production", unjudged=0):
             models=[],
             grades={"0": 40, "1": 10, "2": 5, "3": 5},
         ),
-        cells=list(ranked.cells),
-        controls=list(ranked.controls),
+        cells=list(inputs.cells),
+        controls=list(inputs.controls),
         noise_floor=None,
         judging=None,
         spans=None,
         slices=[],
         previous=None,
         lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
-        scale=scale(*(row.cell for row in ranked.cells)),
-        outcome=outcome(PLAN, ranked),
+        scale=scale(*(row.cell for row in inputs.cells)),
+        outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )

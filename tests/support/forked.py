@@ -8,15 +8,7 @@ import multiprocessing
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
     [
-        "tests.support.unsynced",
-        "tests.support.evening_process",
-        "tests.support.judging_process",
-        "anthropic",
-        "bm25s",
-        "lxml.etree",
-        "samplers.corpus.parse",
-        "samplers.corpus.sampling",
-        "tiktoken",
-        "zstandard",
+        *("tests.support.unsynced", "tests.support.evening_process", "tests.support.judging_process", "anthropic"),
+        *("bm25s", "lxml.etree", "samplers.corpus.parse", "samplers.corpus.sampling", "tiktoken", "zstandard"),
     ]
 )

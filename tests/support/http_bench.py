@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runner.base.http_client import KEY_VARIABLE, Patience
+from runner.base.http_client import Patience
 from runner.embed.encoder import Batch
+from runner.embed.over_http.dialects import KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.weights import tokenizer_folder
 from tests.support.embedding_server import MINILM, Server, served, toy_rows

@@ -49,11 +49,6 @@ class HubServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    @property
-    def downloads(self) -> list[str]:
-        """Paths of the files that were fetched."""
-        return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
-
     def __enter__(self) -> Self:
         self._thread.start()
         return self

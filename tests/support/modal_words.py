@@ -126,8 +126,12 @@ def planted_probe(tmp_path_factory):
 
 @pytest.fixture(name="bench")
 def planted_bench(tmp_path, monkeypatch, passed_probe):
-    """Makes a bench; keywords are the server's, `container` what runs in it, `options` those of the driver."""
+    """Makes a bench; keywords are the server's, `container` what runs in it, `options` those of the driver.
+
+    In the end every planted fault must have struck.
+    """
     _plant(monkeypatch)
+    servers = []
     with ExitStack() as stack:
 
         def make(container=Container, options=None, fetched=False, probe=True, **server):
@@ -140,6 +144,7 @@ def planted_bench(tmp_path, monkeypatch, passed_probe):
             planted.replace("Embedder", container)
             planted.replace("fetch", lambda *_: put_weights(planted))
             stack.enter_context(planted)
+            servers.append(planted)
             if fetched:
                 put_weights(planted)
             stack.enter_context(planted.client_environment())
@@ -147,6 +152,7 @@ def planted_bench(tmp_path, monkeypatch, passed_probe):
             return Bench(planted, driver, folder)
 
         yield make
+        assert [server.faults.left() for server in servers] == [[]] * len(servers)
 
 
 def put_weights(server):

@@ -65,4 +65,4 @@ def external_version(tmp_path: Path, *, cells=CELLS, size: int | None = None) ->
 
 
 def evaluate(version: Version, collection: Path | None, *runs: Path) -> str:
-    return ExternalEvaluation(version, collection, runs, LocalBackend(fake_encoders)).run()
+    return ExternalEvaluation(version, collection, trec_runs=runs, backend=LocalBackend(fake_encoders)).run()

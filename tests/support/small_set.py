@@ -237,12 +237,7 @@ def make_version(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     PER_SOURCE_EVAL_CACHE=tmp_path/.cache.
     """
     eval_set = tmp_path / "eval-sets" / "demo"
-    workspace = Workspace(
-        checkout=CHECKOUT,
-        eval_set=eval_set,
-        work=eval_set / ".work",
-        cache=tmp_path / ".cache",
-    )
+    workspace = Workspace(checkout=CHECKOUT, eval_set=eval_set, work=eval_set / ".work", cache=tmp_path / ".cache")
     return open_version(workspace, SOURCES["demo"], rehearsal=rehearsal)
 
 

@@ -30,14 +30,17 @@ from runner.eval_set.version import CHECKOUT, newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import graded_gate
 from runner.retrieve.bm25 import bm25_run
-from runner.tools.case_study.case_study import Subject, neighbours_sharing, study
-from runner.tools.case_study.files import read_subject
-from runner.tools.case_study.page import BLOCKS, check_page, check_study, with_blocks, write_study
+from runner.tools.case_study.case_study import Subject, neighbours_sharing, read_subject, study
+from runner.tools.case_study.page import BLOCKS, check_page, check_study, study_lines, with_blocks, write_study
 from runner.tools.case_study.rules import hidden, ranked
-from runner.tools.case_study.text import study_lines
 from runner.tools.case_study.zoo import ZOO, zoo_of
-from runner.tools.case_study.zoo_lists import run_of
-from runner.tools.case_study.zoo_vectors import nearest, nearly_constant_vectors, text_hash_vectors, token_hash_vectors
+from runner.tools.case_study.zoo_lists import (
+    nearest,
+    nearly_constant_vectors,
+    run_of,
+    text_hash_vectors,
+    token_hash_vectors,
+)
 from runner.tools.console import ASCII
 from tests.support.small_set import fake_encoders, few_draws
 

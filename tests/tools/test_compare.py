@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as at_most
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
@@ -225,7 +224,6 @@ def test_the_paired_test_tells_a_steady_gain_and_not_its_absence():
     assert (none.verdict, none.p) == ("not told apart", 1.0)
 
 
-@at_most(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=12))
 def test_exchanging_the_two_runs_turns_the_comparison_round(pairs):
     here, there = scores([a / 10 for a, _ in pairs]), scores([b / 10 for _, b in pairs], "other")
@@ -343,10 +341,7 @@ BAD_RUNS = {
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
     "negative": ('{"perQuery": [{"qid": "q1", "ndcg10": -0.1}]}', "query 'q1': -0.1 is not"),
     "boolean": ('{"perQuery": [{"qid": "q1", "ndcg10": true}]}', "query 'q1': true is not"),
-    "string": (
-        '{"perQuery": [{"qid": "q1", "ndcg10": "0.5"}]}',
-        "query 'q1': \"0.5\" is not",
-    ),
+    "string": ('{"perQuery": [{"qid": "q1", "ndcg10": "0.5"}]}', "query 'q1': \"0.5\" is not"),
     "null": ('{"perQuery": [{"qid": "q1", "ndcg10": null}]}', "query 'q1': null is not"),
     "twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1}, {"qid": "q1", "ndcg10": 0}]}', "query 'q1' occurs twice"),
     "1 and '1'": ('{"perQuery": [{"qid": 1, "ndcg10": 1}, {"qid": "1", "ndcg10": 0}]}', "query '1' occurs twice"),

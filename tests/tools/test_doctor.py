@@ -13,7 +13,6 @@ from runner.base.errors import BackendError, InputError, NegativeVerdict
 from runner.base.records import Run, Scores
 from runner.commands.doctor import doctor
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
-from runner.tools.doctor import installation as doctor_installation
 from runner.tools.doctor import parts as doctor_parts
 from runner.tools.doctor.doctor import Check, all_checks, examine, report
 from runner.tools.tripwire.tripwire import Diff
@@ -140,7 +139,7 @@ SABOTAGE = {
     "a scorer of ones": ("runner.score.score:score", ones, ["measures"]),
     "a probe that accepts everything": ("runner.embed.probe:probe", always({}), ["planted: constant vector"]),
     "a BM25 that ignores its query": ("runner.retrieve.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
-    "a reader without sections": ("samplers.sources.bills.sample_bills:read_bill", without_sections, ["bill reader"]),
+    "a reader without sections": ("samplers.sources.bills.reader:read_bill", without_sections, ["bill reader"]),
     "a chunker that loses text": ("runner.embed.chunk_corpus:chunk_corpus", without_last, ["chunkers"]),
     "a reader that takes half a run": ("runner.eval_set.runs:read_run", cut_short, ["run files"]),
     "a reader that moves queries": ("runner.eval_set.runs:read_run", by_position, ["run files"]),
@@ -154,16 +153,8 @@ SABOTAGE = {
         always(Diff(ok=False, regressions=("mrr dropped",), fallen=("q00",))),
         ["planted: fallen queries"],
     ),
-    "a lock that always holds": (
-        f"{FOLDER_LOCK}:verify_state",
-        matching,
-        ["planted: flipped byte"],
-    ),
-    "a lock that never holds": (
-        f"{FOLDER_LOCK}:verify_state",
-        differing,
-        ["planted: flipped byte"],
-    ),
+    "a lock that always holds": (f"{FOLDER_LOCK}:verify_state", matching, ["planted: flipped byte"]),
+    "a lock that never holds": (f"{FOLDER_LOCK}:verify_state", differing, ["planted: flipped byte"]),
     "a store that verifies nothing": ("runner.base.store:_trouble", always(""), ["store"]),
     "a store that forgets": ("runner.base.store:_is_complete", always(False), ["store"]),
     "a tokenizer of words": (
@@ -237,7 +228,7 @@ def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path):
         tmp_path, [f"numpy=={np.__version__}", "lxml==0.0.1", "no-such-package-here==1.0"], ["pydantic==9.9"]
     )
     with pytest.raises(NegativeVerdict) as error:
-        doctor_installation.packages(folder)
+        doctor_parts.packages(folder)
     said = str(error.value)
     assert "pinned 0.0.1" in said
     assert "pinned 9.9" in said
@@ -247,21 +238,21 @@ def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path):
 
 def test_an_extra_that_is_not_installed_is_said_and_no_failure(tmp_path):
     folder = project(tmp_path, [f"numpy=={np.__version__}"], ["no-such-package-here==1.0"])
-    assert doctor_installation.packages(folder) == "1 packages as pinned; extra local lacks no-such-package-here"
-    with pytest.raises(doctor_installation.Skipped, match="no-such-package-here"):
-        doctor_installation.local_encoder(folder)
+    assert doctor_parts.packages(folder) == "1 packages as pinned; extra local lacks no-such-package-here"
+    with pytest.raises(doctor_parts.Skipped, match="no-such-package-here"):
+        doctor_parts.local_encoder(folder)
 
 
 def test_a_build_of_the_pinned_version_is_that_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor_installation.metadata, "version", lambda name: "2.13.0+cpu")
-    assert "1 packages as pinned" in doctor_installation.packages(project(tmp_path, ["torch==2.13.0"]))
+    monkeypatch.setattr(doctor_parts.metadata, "version", lambda name: "2.13.0+cpu")
+    assert "1 packages as pinned" in doctor_parts.packages(project(tmp_path, ["torch==2.13.0"]))
     with pytest.raises(NegativeVerdict, match=r"torch is 2\.13\.0\+cpu, pinned 2\.13\.1"):
-        doctor_installation.packages(project(tmp_path, ["torch==2.13.1"]))
+        doctor_parts.packages(project(tmp_path, ["torch==2.13.1"]))
 
 
 def test_an_older_python_than_the_pinned_one_is_named(tmp_path):
     with pytest.raises(NegativeVerdict, match=r">=3\.99 is needed"):
-        doctor_installation.python_version(project(tmp_path, python=">=3.99"))
+        doctor_parts.python_version(project(tmp_path, python=">=3.99"))
 
 
 def test_a_checkout_without_pyproject_is_a_finding(tmp_path):
@@ -273,16 +264,16 @@ def test_a_checkout_without_pyproject_is_a_finding(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NegativeVerdict, match="file cannot be written"):
-        doctor_installation.writable_folders([tmp_path, tmp_path / "file" / ".cache"])
+        doctor_parts.writable_folders([tmp_path, tmp_path / "file" / ".cache"])
 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
-    doctor_installation.writable_folders([tmp_path / "a" / "b"])
+    doctor_parts.writable_folders([tmp_path / "a" / "b"])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_planted_damage_of_the_store_says_nothing_on_stderr(caplog):
-    doctor_installation.store_round_trip()
+    doctor_parts.store_round_trip()
     assert caplog.records == []
 
 
@@ -365,9 +356,9 @@ def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(tmp_pat
     # tests/embed/test_local_encoder.py sends the real one through the same probe.
     encoders = {"minilm-l6-v2": FakeEncoder()}
     monkeypatch.setattr("runner.embed.local_encoder.encoder_for", encoders.__getitem__)
-    said = doctor_installation.local_encoder(project(tmp_path))
+    said = doctor_parts.local_encoder(project(tmp_path))
     assert said.startswith("minilm-l6-v2, 16 dimensions: paraphrases at ")
     assert said.endswith("; reads 32 tokens and no more")
     encoders["minilm-l6-v2"] = FakeEncoder(lie=lambda rows: rows * 2)
     with pytest.raises(BackendError, match="unit rows are expected"):
-        doctor_installation.local_encoder(project(tmp_path))
+        doctor_parts.local_encoder(project(tmp_path))

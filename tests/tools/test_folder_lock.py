@@ -9,14 +9,14 @@ from pathlib import Path
 
 import falsify_eval.lock as falsify
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import digest, json_bytes
 from runner.base.errors import InputError
 from runner.commands.lock import lock, verify_folder
 from runner.eval_set.version import CHECKOUT
-from runner.tools.folder_lock import folder_files
+from runner.tools.folder_lock import folder_lock as folder_lock_module
 from runner.tools.folder_lock.folder_lock import lock_state, verify_state
 from tests.conftest import called
 
@@ -114,7 +114,6 @@ FILES = st.dictionaries(
 
 
 @given(FILES, FILES)
-@settings(max_examples=25)
 def test_a_folder_matches_its_lock_exactly_where_no_counted_file_differs(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("property")
     fill(folder, before)
@@ -139,7 +138,6 @@ def test_a_folder_matches_its_lock_exactly_where_no_counted_file_differs(tmp_pat
 
 
 @given(FILES, FILES)
-@settings(max_examples=25)
 def test_a_lock_of_falsify_eval_is_verified_as_that_tool_does(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("falsify")
     fill(folder, before)
@@ -365,7 +363,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_input_error(folder, monkeypa
         return found
 
     found = lock_state(folder)
-    monkeypatch.setattr(folder_files.hashlib, "file_digest", and_append)
+    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", and_append)
     for answer in (lambda: lock_state(folder), lambda: verify_state(found, folder)):
         with pytest.raises(InputError, match="changed while it was read"):
             answer()
@@ -380,7 +378,7 @@ def test_a_file_that_another_replaces_while_it_is_read_is_an_input_error(folder,
         return read(stream, name)
 
     names = sorted(lock_state(folder)["artifacts"])
-    monkeypatch.setattr(folder_files.hashlib, "file_digest", and_replace)
+    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", and_replace)
     with pytest.raises(InputError, match=f"{names[0]} changed while it was read"):
         lock_state(folder)
 
@@ -389,7 +387,7 @@ def test_a_file_that_cannot_be_read_is_an_input_error(folder, monkeypatch):
     def refused(stream, name):
         raise PermissionError(13, "Permission denied", stream.name)
 
-    monkeypatch.setattr(folder_files.hashlib, "file_digest", refused)
+    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", refused)
     with pytest.raises(InputError, match=r"bench\.jsonl cannot be read \(Permission denied\)"):
         lock_state(folder)
 

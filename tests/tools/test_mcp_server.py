@@ -77,12 +77,6 @@ def said(result: CallToolResult) -> str:
     return content.text
 
 
-@pytest.fixture(scope="module")
-def decided(decided_evening: Path) -> Path:
-    """A working directory with the small set, decided and locked; to be read, not changed."""
-    return decided_evening
-
-
 # What is listed.
 
 
@@ -158,22 +152,22 @@ def test_compare_runs_pairs_scores_and_labels_them():
     assert "Δ=+0.4000  ↑ above  [above; of all: above]" in said(result)
 
 
-def test_a_cell_of_a_results_file_is_compared_with_another(decided, monkeypatch):
-    monkeypatch.chdir(decided)
+def test_a_cell_of_a_results_file_is_compared_with_another(decided_evening, monkeypatch):
+    monkeypatch.chdir(decided_evening)
     path = "eval-sets/demo/v1/results.json"
     cells = {"cell": "bm25 x whole_doc", "other_cell": "minilm-l6-v2 x fixed_token_512_50"}
     result = call("compare_runs", {"run_file": path, "other_file": path, **cells})
-    results = json.loads((decided / path).read_text())
+    results = json.loads((decided_evening / path).read_text())
     gain = next(row for row in results["cells"] if row["cell"] == cells["cell"])["differences"]["ndcg@10"]
     assert result.structured_content["paired"]["difference"] == pytest.approx(gain["mean"])
 
 
-def test_a_recorded_decision_is_explained(decided, monkeypatch):
-    monkeypatch.chdir(decided)
+def test_a_recorded_decision_is_explained(decided_evening, monkeypatch):
+    monkeypatch.chdir(decided_evening)
     result = call("explain_decision", {"source": "demo", "eval_set_path": "eval-sets/demo"})
     found = result.structured_content
-    decision = json.loads((decided / "eval-sets/demo/v1/decision.json").read_text())
-    results = json.loads((decided / "eval-sets/demo/v1/results.json").read_text())
+    decision = json.loads((decided_evening / "eval-sets/demo/v1/decision.json").read_text())
+    results = json.loads((decided_evening / "eval-sets/demo/v1/results.json").read_text())
     assert (found["decided"], found["outstanding"]) == (True, "")
     assert (found["chosen"], found["tier"]) == (decision["chosen"]["cell"], results["outcome"]["tier"])
     assert (found["decided_by"], found["reason"]) == ("test", decision["reason"])
@@ -184,8 +178,8 @@ def test_a_recorded_decision_is_explained(decided, monkeypatch):
     assert any("% interval" in row and "adjusted p" in row for row in found["evidence"])
 
 
-def test_the_dry_run_of_a_decided_version_ends_as_on_the_command_line(decided, monkeypatch):
-    monkeypatch.chdir(decided)
+def test_the_dry_run_of_a_decided_version_ends_as_on_the_command_line(decided_evening, monkeypatch):
+    monkeypatch.chdir(decided_evening)
     result = call("dry_run", {"source": "demo", "eval_set_path": "eval-sets/demo"})
     assert result.structured_content["recorded"] is True
     assert said(result).splitlines()[-1] == "decision recorded"
@@ -202,9 +196,9 @@ def test_what_is_outstanding_is_said_of_an_undecided_version(version, tmp_path, 
     assert not (version.work.parent / "cache").exists()
 
 
-def test_a_changed_record_is_not_explained(decided, tmp_path, monkeypatch):
+def test_a_changed_record_is_not_explained(decided_evening, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    subprocess.run(["cp", "-r", str(decided / "eval-sets"), str(tmp_path)], check=True)
+    subprocess.run(["cp", "-r", str(decided_evening / "eval-sets"), str(tmp_path)], check=True)
     decision = tmp_path / "eval-sets/demo/v1/decision.json"
     decision.write_text(decision.read_text().replace("test", "nobody"))
     for tool in ("explain_decision", "dry_run"):
@@ -345,7 +339,8 @@ def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsy
 # The server as a process.
 
 
-def test_a_real_client_is_told_of_errors_gives_up_a_call_and_has_four_at_once_answered(decided):
+@pytest.mark.slow
+def test_a_real_client_is_told_of_errors_gives_up_a_call_and_has_four_at_once_answered(decided_evening):
     async def check(client: Client) -> None:
         await client.session.send_ping()
         assert len((await client.list_tools()).tools) == 4
@@ -371,7 +366,7 @@ def test_a_real_client_is_told_of_errors_gives_up_a_call_and_has_four_at_once_an
         assert said(found["dry_run"]).endswith("decision recorded")
 
     async def main() -> None:
-        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=decided)
+        parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=decided_evening)
         async with Client(parameters, mode="legacy") as client:
             await check(client)
 

@@ -52,23 +52,18 @@ class Remote(LocalBackend):
         super().__init__(kind)
 
 
-@pytest.fixture(name="decided", scope="module")
-def _decided(decided_evening):
-    return decided_evening
-
-
 @pytest.fixture(name="version")
-def _version(decided, tmp_path):
+def _version(decided_evening, tmp_path):
     """A decided version with its archive; the cache of its evening is there too."""
-    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
     return make_version(tmp_path)
 
 
 @pytest.fixture(name="replayed", scope="module")
-def _replayed(decided, tmp_path_factory):
+def _replayed(decided_evening, tmp_path_factory):
     """The folder of a decided version, and what came of replaying it in half precision."""
     folder = tmp_path_factory.mktemp("replayed")
-    shutil.copytree(decided, folder, dirs_exist_ok=True)
+    shutil.copytree(decided_evening, folder, dirs_exist_ok=True)
     return folder, replay(make_version(folder), Remote(There))
 
 
@@ -78,10 +73,10 @@ def _good(replayed):
 
 
 @pytest.fixture(name="at_home", scope="module")
-def _at_home(decided, tmp_path_factory):
+def _at_home(decided_evening, tmp_path_factory):
     """What came of replaying a decided version where it was made, and how many texts were embedded for it."""
     folder = tmp_path_factory.mktemp("at_home")
-    shutil.copytree(decided, folder, dirs_exist_ok=True)
+    shutil.copytree(decided_evening, folder, dirs_exist_ok=True)
     sent = []
 
     class Counting(SmallEncoder):
@@ -107,8 +102,8 @@ def test_the_same_backend_gives_the_same_runs_and_embeds_every_text_again(at_hom
     assert n_texts > 200, "the cache of the evening must not answer in its place"
 
 
-def test_a_replay_writes_nothing_into_version_and_cache_and_leaves_no_scratch_behind(decided, replayed):
-    assert files(replayed[0]) == files(decided)
+def test_a_replay_writes_nothing_into_version_and_cache_and_leaves_no_scratch_behind(decided_evening, replayed):
+    assert files(replayed[0]) == files(decided_evening)
     assert not (make_version(replayed[0]).work / "replay").exists()
 
 
@@ -128,41 +123,27 @@ def test_rounding_of_half_precision_holds_and_its_figures_are_given(good):
     assert (sparse.allowed, sparse.allowed_change) == (0, 0)
 
 
-class Spoiled(There):
-    """Passes the probe and reads other texts otherwise."""
+def spoiled(read):
+    """Encoders that pass the probe and read other texts otherwise."""
 
-    def _row(self, text):
-        is_probe = text in _TOPICS or "The agency may issue rules" in text
-        return super()._row(text if is_probe else self.read(text))
+    class Spoiled(There):
+        def _row(self, text):
+            is_probe = text in _TOPICS or "The agency may issue rules" in text
+            return super()._row(text if is_probe else read(text))
 
-
-class OtherWeights(Spoiled):
-    """A third of the words point elsewhere."""
-
-    @staticmethod
-    def read(text):
-        return " ".join(word[::-1] if len(word) % 3 == 0 else word for word in text.split())
+    return Spoiled
 
 
-class Short(Spoiled):
-    """Reads twelve words of a text."""
-
-    @staticmethod
-    def read(text):
-        return " ".join(text.split()[:12])
-
-
-class Prompted(Spoiled):
-    """Puts an instruction before every text."""
-
-    @staticmethod
-    def read(text):
-        return f"represent river harbor school for searching {text}"
+SPOILED = {
+    "other weights": lambda text: " ".join(word[::-1] if len(word) % 3 == 0 else word for word in text.split()),
+    "another limit": lambda text: " ".join(text.split()[:12]),
+    "a prompt": lambda text: f"represent river harbor school for searching {text}",
+}
 
 
-@pytest.mark.parametrize("kind", [OtherWeights, Short, Prompted])
-def test_other_weights_limits_and_prompts_do_not_hold(version, kind):
-    found = replay(version, Remote(kind))
+@pytest.mark.parametrize("read", SPOILED.values(), ids=SPOILED)
+def test_other_weights_limits_and_prompts_do_not_hold(version, read):
+    found = replay(version, Remote(spoiled(read)))
     dense = cells(found)[BASELINE]
     assert not found.holds
     assert not dense.holds
@@ -224,7 +205,7 @@ def test_a_changed_record_is_refused_before_anything_is_embedded(version):
     [
         ("lock.json", "nothing to replay"),
         ("results.json", "A frozen eval set changed"),
-        (".", r"corpus\.tar\.zst is missing\. Sources drift"),
+        (".", r"corpus\.tar\.zst is missing\. Sources drift.* Put a sound copy of the archive there"),
     ],
 )
 def test_a_replay_that_is_refused_creates_nothing(version, tmp_path, lost, said):
@@ -253,11 +234,6 @@ def test_a_rehearsal_is_replayed_without_a_lock_and_held_to_the_runs_that_its_re
         replay(rehearsal, LocalBackend(fake_encoders))
 
 
-def test_a_version_without_results_has_nothing_to_replay(tmp_path):
-    with pytest.raises(InputError, match="nothing to replay"):
-        replay(make_version(tmp_path), LocalBackend(fake_encoders))
-
-
 def test_another_revision_in_the_catalogue_is_no_replay(version):
     class Newer(SmallEncoder):
         def __init__(self, name):
@@ -266,13 +242,6 @@ def test_another_revision_in_the_catalogue_is_no_replay(version):
 
     with pytest.raises(InputError, match="max_tokens of minilm-l6-v2 is 99 today and was 120"):
         replay(version, LocalBackend(Newer))
-
-
-def test_without_its_archive_a_version_can_be_scored_and_not_embedded_again(version):
-    bills = replace(version, source=replace(version.source, corpus=""))
-    archive_path(version).unlink()
-    with pytest.raises(InputError, match=r"corpus\.tar\.zst is missing\. .* Put a sound copy of the archive there"):
-        replay(bills, LocalBackend(fake_encoders))
 
 
 @pytest.mark.parametrize("corpus", ["", "eval-sets/demo/corpus"])
@@ -363,13 +332,6 @@ def test_the_report_as_json_has_every_figure(call, where, good, monkeypatch):
     row = next(row for row in version["cells"] if row["cell"] == BASELINE)
     assert row["difference"]["mean"] == pytest.approx(cells(good)[BASELINE].difference.mean)
     assert row["holds"] is True
-
-
-def test_an_edited_record_ends_with_4(call, where, version):
-    (version.folder / "labels.jsonl").write_bytes(b"")
-    code, _, err = call(LocalBackend(fake_encoders), "--source=demo", where)
-    assert code == 4
-    assert "A frozen eval set changed" in err
 
 
 def test_all_goes_on_after_a_version_that_cannot_be_replayed(call, version, good, monkeypatch):

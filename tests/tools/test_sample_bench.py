@@ -11,12 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
-from runner.commands.quickstart import quickstart
+from runner.commands.grade import quickstart
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.console import ASCII, Signs
 from runner.tools.grade.bench_file import read_bench, read_pool
-from runner.tools.grade.demo_story import mira_story
-from runner.tools.grade.sample_bench import CHEATERS, DEPTH, oracle, popular, predicted, sample_bench, write_quickstart
+from runner.tools.grade.sample_bench import (
+    CHEATERS,
+    DEPTH,
+    mira_story,
+    oracle,
+    popular,
+    predicted,
+    sample_bench,
+    write_quickstart,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -141,11 +149,7 @@ def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
     lists = predicted(bench, pool, CHEATERS["source-prior"]).retrieved
     by_stratum = dict(zip(bench.strata, lists, strict=True))
     assert by_stratum["schools"] == [
-        "hr201-school-lunch",
-        "hr202-reading-rooms",
-        "hr203-chalk-dust",
-        "hr204-bell-times",
-        "hr205-swim-lessons",
+        *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
     ]
     assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError
-from runner.base.records import Hit, Run, Span
+from runner.base.records import Hit, Run, Span, parse_cell
 from runner.commands.tripwire import tripwire
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import CHECKOUT, Workspace, load_corpus, load_queries, open_version
-from runner.retrieve.make_runs import CellRuns
+from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.tools.tripwire.runs import noise_tolerance, read_rankings
 from runner.tools.tripwire.tripwire import (
     GoldenQuery,
@@ -546,7 +546,7 @@ def _bm25(tmp_path_factory):
     runs = CellRuns(
         version, lambda: [d for d in documents if d.doc_id in sampled], LocalBackend(lambda name: pytest.fail(name))
     )
-    runs.record("bm25 x whole_doc")
+    runs.make([Wanted(parse_cell("bm25 x whole_doc"))])
     return version
 
 

@@ -32,7 +32,7 @@ def add_modal_flags(parser: argparse.ArgumentParser, *, containers: int, max_usd
 
 
 def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd: float, on: str) -> None:
-    """What RemoteOptions holds; None where it is not given, since only a given flag can be one too many."""
+    """What RemoteOptions holds; None if it is not given, since only a given flag can be one too many."""
     add, number = group.add_argument, f"at most so many containers an encoder; default {containers}"
     add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
     add("--containers", type=_positive_count, metavar="N", help=number)
@@ -41,7 +41,7 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing where the flags go together; else the parser's usage error."""
+    """Check the backend's flags; a usage error for those that do not go together."""
     if options.encoder_url is not None and not options.encoder_url.strip():
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
@@ -93,3 +93,13 @@ def _positive_count(text: str) -> int:
     if not text.isdecimal() or not text.isascii() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of containers")
     return int(text)
+
+
+def choose_backend(parser: argparse.ArgumentParser, options: argparse.Namespace, flag: str, name: str) -> None:
+    """Set the flags as `name` asks; a usage error if they name another backend or lack a server."""
+    named = {"modal": options.modal, "http": bool(options.encoder_url)}
+    if others := [other for other, given in named.items() if given and other != name]:
+        parser.error(f"{flag} {name} does not go with {'--modal' if others == ['modal'] else '--encoder-url'}")
+    if name == "http" and not options.encoder_url:
+        parser.error(f"{flag} http needs --encoder-url URL")
+    options.modal = name == "modal"

@@ -1,4 +1,4 @@
-"""The driver's own flags: what there is, what goes together, and what a choice is made of."""
+"""The driver's own flags: what there is, what goes together, and what a choice and a change of version are made of."""
 
 import argparse
 from pathlib import Path
@@ -7,25 +7,53 @@ from typing import TYPE_CHECKING
 from runner.base.errors import InputError
 from runner.commands.flags.backend import add_backend_flags, check_backend_flags
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags
-from runner.commands.flags.version import add_version_flags, check_version_flags
-from runner.tools.console import version_parser
+from runner.eval_set.version import Version
+from runner.tools.console import answer, version_parser
 
 if TYPE_CHECKING:
     from runner.decide.decide import Choice
 
-EPILOG = """\
-exit codes: 0 done, 1 negative verdict (gate failed, undecided), 2 usage or input error, 3 something is outstanding
-from a person, 4 a frozen file changed, 5 backend, disk or budget. Subcommands, each with --help: queries, labels,
-render, verify (a version, or any folder), status, fetch, lock, grade, compare, tripwire, matrix, case-study, replay,
-smoke, doctor, quickstart, mcp.
-"""
+
+def add_version_flags(parser: argparse.ArgumentParser) -> None:
+    """--new-version and --abandon."""
+    add = parser.add_argument
+    add("--new-version", action="store_true", help="open the version after the newest, which is frozen or decided")
+    add("--abandon", action="store_true", help="give up the newest version, which is undecided")
+
+
+def check_version_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Check the flags of a change of version; a usage error for those that do not go together."""
+    if options.abandon and not (options.reason.strip() and options.by.strip()):
+        parser.error("--abandon needs --reason TEXT and --by NAME: abandoned.json names who gave up, and why")
+    others = (
+        options.new_version and options.abandon,
+        options.abandon and (options.cells or options.rehearse),
+        *(options.choose, options.dry_run, options.post_bulk, options.adopt_baseline, options.bulk_gate is not None),
+        *(options.corpus_path, options.live, options.modal, options.encoder_url, options.judge),
+    )
+    if (options.new_version or options.abandon) and any(others):
+        parser.error(
+            "--new-version goes with --cells, --rehearse, --reason and --by alone, --abandon with --reason and --by"
+        )
+
+
+def change_version(version: Version, options: argparse.Namespace, *, today: str) -> int:
+    """The exit code, once the next version is open or the newest one given up."""
+    from runner.evening.next_version import abandon, open_next
+
+    if options.abandon:
+        answer(abandon(version, reason=options.reason, by=options.by, today=today))
+    else:
+        answer(open_next(version, cells=options.cells, reason=options.reason, by=options.by, today=today))
+    return 0
+
 
 _SIGNED = "--choose, --adopt-baseline, --abandon and --new-version"
 
 
-def driver_parser() -> argparse.ArgumentParser:
+def driver_parser(epilog: str) -> argparse.ArgumentParser:
     """The parser of the driver's flags."""
-    parser = version_parser("", "Chooses the embedding model and chunker of one legislative source.", EPILOG)
+    parser = version_parser("", "Chooses the embedding model and chunker of one legislative source.", epilog)
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), collection, or database")
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
@@ -47,7 +75,7 @@ def driver_parser() -> argparse.ArgumentParser:
 
 
 def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing where the flags go together; else the parser's usage error."""
+    """Check the driver's flags; a usage error for those that do not go together."""
     if options.cells and (options.choose is not None or options.dry_run):
         parser.error("--cells explores; it goes with neither --choose nor --dry-run")
     if options.dry_run and options.choose is not None:
@@ -110,7 +138,7 @@ def choice_of(options: argparse.Namespace) -> "Choice | None":
 
 
 def check_signature(options: argparse.Namespace) -> None:
-    """Nothing for a name and a reason on one line of printable characters, as a page and a terminal show them."""
+    """Check that name and reason are one line of printable characters, as a page and a terminal show them."""
     for flag, text in (("--by", options.by), ("--reason", options.reason)):
         if not text.isprintable():
             raise InputError(f"{flag}: {text!r} has a line break or a control character; write it on one line.")

@@ -25,7 +25,7 @@ def add_judge_flags(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def check_judge_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Nothing where the flags go together; else the parser's usage error."""
+    """Check the judge's flags; a usage error for those that do not go together."""
     if options.judge is None and (options.judge_url is not None or options.judge_price is not None):
         parser.error("--judge-url and --judge-price belong to --judge")
     if options.judge_url is not None and not options.judge_url.strip():

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from runner.base.errors import InputError
 from runner.embed.cost.ledger import LedgerRow
+from runner.eval_set.catalog import ENCODERS, Size
 
 PRICE_SOURCE = "list price, second-hand, 2026-06-27"
 """Modal's list prices as two third parties printed them (techbytes 2026-05-07, beam.cloud 2026-06-27); they agree."""
@@ -88,25 +89,6 @@ class Rate(NamedTuple):
     label: str
 
 
-class Size(NamedTuple):
-    """What reading a token takes of an encoder, in GFLOP, and how much is downloaded for it, in GB."""
-
-    gflop_per_token: float
-    weights_gb: float
-
-
-SIZES: dict[str, Size] = {
-    "arctic-l-v2.0": Size(0.66, 2.27),
-    "mxbai-large-v1": Size(0.66, 0.67),
-    "nomic-v1.5": Size(0.25, 0.55),
-    "mpnet-base-v2": Size(0.19, 0.44),
-    "minilm-l6-v2": Size(0.026, 0.09),
-    "minilm-static-384": Size(0.0, 0.09),
-}
-"""GFLOP: twice the parameters outside the embedding table (303, 303, 113, 85, 11 million, none), and 4 x layers x width
-x 512 for attention within 512 tokens. Longer texts cost more: 8,192 tokens at once twice to three times as much a
-token."""
-
 UTILISATION = 0.3
 """Share of the peak that encoders reach: batches are padded, and an L4 throttles at 72 W long before its peak."""
 
@@ -139,8 +121,9 @@ def default_rate(encoder: str, gpu: str) -> float:
 
 
 def size(encoder: str) -> Size:
-    """The encoder's row; one without a row is taken for the largest of all."""
-    return SIZES.get(encoder, max(SIZES.values()))
+    """The size that the encoder's row states; without one it is taken for the largest of all."""
+    known = ENCODERS[encoder].size if encoder in ENCODERS else None
+    return known or max(spec.size for spec in ENCODERS.values() if spec.size)
 
 
 GPU = "L4"

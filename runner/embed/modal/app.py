@@ -19,7 +19,7 @@ import modal.experimental
 import numpy as np
 
 from runner.base.errors import BackendError, EvalError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.embed.cost.prices import CONTAINERS, CORES
 from runner.embed.encoder import Batch
 from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
@@ -121,7 +121,11 @@ class Embedder:
         if self.refusal:
             return {**answer, "refusal": self.refusal}
         try:
-            return {**answer, **embedded(self.model, batch_id, cast(Side, side), texts, forwards), "facts": self.facts}
+            return {
+                **answer,
+                **embedded(self.model, batch_id, cast(PromptSide, side), texts, forwards),
+                "facts": self.facts,
+            }
         except (RuntimeError, MemoryError) as error:
             if self.device == "cuda":
                 recover_or_retire(error)
@@ -187,7 +191,7 @@ def loaded(encoder: str, revision: str, device: str, dtype: Dtype) -> tuple[Tran
 
 
 def embedded(
-    model: TransformerEncoder, batch_id: str, side: Side, texts: list[str], forwards: list[int]
+    model: TransformerEncoder, batch_id: str, side: PromptSide, texts: list[str], forwards: list[int]
 ) -> dict[str, Any]:
     """The rows of one batch as bytes, with what the driver needs to hold them against what it sent."""
     batch = Batch(side, tuple(texts), tuple(forwards))

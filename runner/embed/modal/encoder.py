@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.embed.cost.prices import CORES, CPU
 from runner.embed.encoder import Answer, Batch, Grouping, catalogue_facts
 from runner.embed.local_encoder import Dtype, encoder_class
@@ -121,7 +121,7 @@ class ModalEncoder:
             },
         }
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """As the local encoder counts, from the tokenizer's file alone."""
         some = range(0, len(texts), _COUNTED_AT_ONCE)  # the tokens of one call are kept until the next
         counts = [self._here.token_counts(texts[start : start + _COUNTED_AT_ONCE], side) for start in some]

@@ -5,16 +5,24 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Reply, Unusable
+from runner.base.http_client import Response, Service, Unusable, plain_address
 
 Api = Literal["openai", "tei"]
+
+KEY_VARIABLE = "PSE_ENCODER_API_KEY"
+
+ENCODER = Service(
+    KEY_VARIABLE,
+    "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
+    "(vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check --encoder-url, --encoder-api and the server's "
+    "model.",
+)
 
 PLACE = "{encoder}"
 """In an address it stands for the encoder's catalogued name: TEI serves one model a server."""
@@ -47,22 +55,9 @@ def address(url: str, api: Api, name: str) -> Address:
         raise InputError(f"--encoder-api {api!r} is none of {', '.join(get_args(Api))}.")
     if re.search(r"[{}]", url.replace(PLACE, "")):
         raise InputError(f"--encoder-url has a place in braces that is not {PLACE}, the only one that is filled in.")
-    try:
-        parts = urlsplit(url.replace(PLACE, name))
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host = ""
-    if not host or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
-        raise InputError("--encoder-url is no address. Give one such as http://localhost:8080 or https://host/path.")
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise InputError(
-            "--encoder-url holds a user, a password or a query, which may be a key. Give scheme, host, port and path "
-            "alone; a key comes from the environment, as PSE_ENCODER_API_KEY."
-        )
-    place = f"[{host}]" if ":" in host else host
-    origin = f"{parts.scheme}://{place}" + (f":{port}" if port else "")
-    endpoint, base = _paths(parts.path.rstrip("/"), api)
-    return Address(api, origin + endpoint, f"{origin}{base}/info", host)
+    parts = plain_address(url.replace(PLACE, name), "--encoder-url", KEY_VARIABLE)
+    endpoint, base = _paths(parts.path, api)
+    return Address(api, parts.origin + endpoint, f"{parts.origin}{base}/info", parts.host)
 
 
 def _paths(path: str, api: Api) -> tuple[str, str]:
@@ -87,20 +82,20 @@ def request_body(api: Api, model: str, texts: Sequence[str]) -> bytes:
     return json.dumps(body).encode()
 
 
-def embeddings(api: Api, reply: Reply, n_texts: int) -> Embeddings:
+def embeddings(api: Api, answer: Response, n_texts: int) -> Embeddings:
     """The vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
-    answer = parsed(reply.body)
+    told = parsed(answer.body)
     if api == "tei":
-        tokens = reply.headers.get("x-compute-tokens", "")
+        tokens = answer.headers.get("x-compute-tokens", "")
         counted = int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None
-        return Embeddings(_matrix(answer, n_texts), "", counted)
-    if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+        return Embeddings(_matrix(told, n_texts), "", counted)
+    if not isinstance(told, dict) or not isinstance(told.get("data"), list):
         raise Unusable('the answer has no list "data"')
-    usage = answer.get("usage")
+    usage = told.get("usage")
     read = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return Embeddings(
-        _matrix(_in_order(answer["data"], n_texts), n_texts),
-        str(answer.get("model") or ""),
+        _matrix(_in_order(told["data"], n_texts), n_texts),
+        str(told.get("model") or ""),
         read if isinstance(read, int) else None,
     )
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Client, Patience, Unusable
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
 from runner.embed.local_encoder import STATIC, encoder_class
-from runner.embed.over_http.dialects import Address, Api, address, embeddings, request_body
+from runner.embed.over_http.dialects import ENCODER, Address, Api, address, embeddings, request_body
 from runner.embed.over_http.server_info import TEXTS_PER_REQUEST, ServerInfo, server_info
 from runner.embed.over_http.text_clip import Clip, Clipped, Uncuttable
 from runner.embed.weights import tokenizer_folder
@@ -57,7 +57,7 @@ class HttpBackend(Unmetered):
         address(url, api, "encoder")  # refused before anything is embedded
         self._url, self._api, self._connections = url, api, connections
         self._find = find_tokenizer
-        self._client = Client(timeout, patience or Patience())
+        self._client = Client(timeout, patience or Patience(), ENCODER)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -114,7 +114,7 @@ class HttpEncoder:
             },
         }
 
-    def token_counts(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text by the catalogued tokenizer, prompt and special tokens included, before truncation."""
         return self._clip.token_counts(self._prompted(texts, side))
 
@@ -150,7 +150,7 @@ class HttpEncoder:
         if not norms.all():
             raise Unusable(f"{int((norms == 0).sum())} of {n_texts} vectors are all zeros")
         is_unit = bool(np.abs(norms - 1).max() <= UNIT_TOLERANCE)
-        return _Read(answer.rows / norms[:, None], self._client.shown(answer.model), is_unit)
+        return _Read(answer.rows / norms[:, None], self._client.secret.shown(answer.model), is_unit)
 
     def _check_tokens(self, sent: int, read: int | None, info: ServerInfo) -> None:
         """A BackendError where TEI read other tokens than were meant: a default prompt shows nowhere else."""
@@ -191,9 +191,9 @@ class HttpEncoder:
     def _server(self, stopped: threading.Event) -> ServerInfo:
         with self._lock:
             if self._info is None:
-                reply = self._client.get(self._where.info, MAX_INFO, stopped)
-                self._info = server_info(self.spec, reply, self._where.endpoint, self._client.shown)
+                page = self._client.get(self._where.info, MAX_INFO, stopped)
+                self._info = server_info(self.spec, page, self._where.endpoint, self._client.secret.shown)
             return self._info
 
-    def _prompted(self, texts: Sequence[str], side: Side) -> list[str]:
+    def _prompted(self, texts: Sequence[str], side: PromptSide) -> list[str]:
         return [self.spec.prompt(side) + text for text in texts]

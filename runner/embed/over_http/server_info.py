@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.http_client import Reply, Unusable
+from runner.base.http_client import Response, Unusable
 from runner.embed.over_http.dialects import parsed
 from runner.eval_set.catalog import EncoderSpec
 
@@ -21,10 +21,10 @@ class ServerInfo(NamedTuple):
     counts_tokens: bool = False
 
 
-def server_info(spec: EncoderSpec, reply: Reply | None, where: str, shown: Callable[[str], str]) -> ServerInfo:
+def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Callable[[str], str]) -> ServerInfo:
     """What /info tells; nothing for a server that is not TEI. A BackendError where it serves another model."""
     try:
-        info = parsed(reply.body) if reply else None
+        info = parsed(page.body) if page else None
     except Unusable:
         info = None
     if not isinstance(info, dict) or not isinstance(info.get("model_id"), str) or "max_input_length" not in info:

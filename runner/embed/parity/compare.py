@@ -17,7 +17,7 @@ from pydantic import Field
 from runner.base import canonical
 from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.records import Side
+from runner.base.records import PromptSide
 from runner.base.schema import Sha256, Strict, checked
 from runner.base.store import Store, disk_errors
 from runner.embed.batches import TextSet, planned, token_counts, tokens_read
@@ -147,7 +147,7 @@ def _embedded(encoder: Encoder, texts: Texts) -> ParityRows:
 
 
 def _side(
-    encoder: Encoder, texts: Sequence[Text], side: Side
+    encoder: Encoder, texts: Sequence[Text], side: PromptSide
 ) -> tuple[Matrix, NDArray[np.int64], list[Mapping[str, str]]]:
     """Rows, tokens by the backend's own count where it makes one, and what each answer said of where it ran."""
     work = TextSet.of([row.text for row in texts], side, "forward")

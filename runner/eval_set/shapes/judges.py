@@ -3,10 +3,11 @@
 The shape of judge noise in results.json: what other grades of the same pairs would do to the decision.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
+from runner.base.records import GuardState
 from runner.base.schema import Count, Ends, Share, Strict
 
 ConfusionRow = Annotated[list[Count], Field(min_length=4, max_length=4)]
@@ -221,7 +222,7 @@ class CellUnderJudge(Strict):
     gain: float
     p_adjusted: float | None
     p_skew: float | None
-    guard: Literal["non-inferior", "inconclusive", "inferior"]
+    guard: GuardState
     meets_criterion_5: bool
     holds: bool
 

@@ -18,7 +18,7 @@ class JudgeSpec(Strict):
     model: Annotated[str, Field(pattern=r"^[!-~]+$")]
 
 
-class SecondJudge(JudgeSpec):
+class SecondJudgeSpec(JudgeSpec):
     """One that reads a share of the judged pairs once more, and does not see the first grades."""
 
     share: Annotated[float, Field(gt=0, le=1)]
@@ -28,7 +28,7 @@ class Judges(Sparse):
     """Who judges where --judge is given; two models, since a label's judge is its model."""
 
     first: JudgeSpec
-    second: SecondJudge | None = None
+    second: SecondJudgeSpec | None = None
 
 
 class Passage(Strict):

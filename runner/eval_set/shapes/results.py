@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, Sha256, Strict
+from runner.base.records import Verdict
+from runner.base.schema import Count, Ends, Sha256, Sparse, Strict
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
@@ -15,14 +16,12 @@ from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.shapes.tests import (
-    Control,
     Difference,
     GateVerdict,
     GuardResult,
     MeasureResult,
     PairedTestResult,
     SingleGoldVerdict,
-    Verdict,
 )
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -37,7 +36,7 @@ class ControlResult(Strict):
     `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
     """
 
-    name: Control
+    name: str
     expected: Literal["pass", "fail"]
     mean: float
     draws: Count
@@ -46,7 +45,7 @@ class ControlResult(Strict):
     behaves: bool
 
 
-class CellResult(Strict):
+class CellResult(Sparse):
     """One row of the ranking; `test` and `guard` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null where the
@@ -143,7 +142,7 @@ class Outcome(Strict):
     detectable: float | None
 
 
-class Results(Strict):
+class Results(Sparse):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
     Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.

@@ -4,17 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.base.records import GuardState, Verdict
 from runner.base.schema import Count, Ends, Share, Strict
 
-Verdict = Literal["pass", "fail", "insufficient"]
-
-Null = Literal["permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10"]
-
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
-
-Control = Literal["oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"]
-
-GuardState = Literal["non-inferior", "inconclusive", "inferior"]
 
 
 class MeasureResult(Strict):
@@ -71,7 +64,7 @@ class GuardResult(Strict):
 
 
 class NullResult(Strict):
-    """One null against the real score, all in [0, 1].
+    """One null (a row of runner/gate/nulls.py) against the real score, all in [0, 1].
 
     `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
     less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been,
@@ -81,7 +74,7 @@ class NullResult(Strict):
     parts, ascending; a constant list has none.
     """
 
-    name: Null
+    name: str
     mean: float
     sd: float
     low: float

@@ -71,7 +71,7 @@ class LabelsKept(Strict):
     new: Count
 
 
-class Estimate(Strict):
+class MeanInterval(Strict):
     """A mean with its interval, as the version's own results.json has it."""
 
     mean: float
@@ -94,8 +94,8 @@ class Movement(Strict):
 class MeasureBeside(Strict):
     """A cell's measure in both versions; `movement` is null where the two differ in their documents."""
 
-    before: Estimate
-    now: Estimate
+    before: MeanInterval
+    now: MeanInterval
     movement: Movement | None
 
 

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.gate.single_gold.bench import Inputs, Metric, check_types, checked_inputs
-from runner.gate.single_gold.draws import named_outcomes, sampled_outcomes
-from runner.gate.single_gold.moments import Outcome, Progress, pooled
-from runner.gate.single_gold.rank_measures import Measure
-from runner.gate.single_gold.verdict import Findings, findings, holm_levels, unsettled
+from runner.gate.single_gold.bench import Inputs, Measure, Metric, check_types, checked_inputs
+from runner.gate.single_gold.nulls import Progress, named_outcomes, sampled_outcomes
+from runner.gate.single_gold.verdict import Findings, Outcome, findings, holm_levels, pooled, unsettled
 
 
 def four_null_gate(

@@ -4,14 +4,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from runner.gate.single_gold.moments import NULLS, Outcome
+from runner.base.records import Verdict
+from runner.gate.single_gold.bench import Floats
 
-if TYPE_CHECKING:  # pydantic is not needed to grade a bench
-    from runner.eval_set.shapes.tests import Verdict
+NULLS = ("A", "B", "C", "D")
+"""A: gold labels exchanged by a permutation of the distinct ones. B: each query's gold drawn from the distinct labels.
+
+C: each query's list drawn from the pool. D: each query's gold drawn from the golds as often as they occur.
+"""
 
 _SAME = 1e-9
 """What differs by no more is equal: means, thresholds, p-values. Far above rounding, far below a query's weight."""
@@ -24,6 +28,54 @@ _EXCHANGED = {
     "C": "drawing random lists",
     "D": "drawing labels by frequency",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the best conceivable engine could do against each null (4,), whatever this one did.
+
+    `log_chance` is the natural logarithm of the probability that a draw equals the golds there are (C: that every
+    random list has its gold at the best rank); `delta` the greatest sum over the queries of score less null score;
+    `signal` the greatest square of such a sum divided by the null's variance.
+    """
+
+    log_chance: Floats
+    delta: Floats
+    signal: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`real` (queries,) are scores, `expected` (4, queries) what each null scores on average.
+
+    `variance` (4,) is that of a null's sum over the queries, `draws` (4, trials) are such sums, None where p is to
+    come from the moments. `one_label` is true where no stratum has two different golds.
+    """
+
+    real: Floats
+    expected: Floats
+    variance: Floats
+    draws: Floats | None
+    reach: Reach
+    one_label: bool
+
+
+def pooled(outcomes: Sequence[Outcome]) -> Outcome:
+    """All strata as one bench, in which golds stay within their stratum."""
+    draws = [outcome.draws for outcome in outcomes if outcome.draws is not None]
+    reaches = [outcome.reach for outcome in outcomes]
+    return Outcome(
+        np.concatenate([outcome.real for outcome in outcomes]),
+        np.concatenate([outcome.expected for outcome in outcomes], axis=1),
+        np.sum([outcome.variance for outcome in outcomes], axis=0),
+        np.sum(draws, axis=0) if draws else None,
+        Reach(
+            np.sum([reach.log_chance for reach in reaches], axis=0),
+            np.sum([reach.delta for reach in reaches], axis=0),
+            np.sum([reach.signal for reach in reaches], axis=0),
+        ),
+        all(outcome.one_label for outcome in outcomes),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +94,7 @@ class NullFinding:
     smallest_p: float
     interval: list[float] | None
     decides: bool
-    verdict: "Verdict"
+    verdict: Verdict
     reason: str
 
 
@@ -53,7 +105,7 @@ class Findings:
     n_queries: int
     real_mean: float
     nulls: dict[str, NullFinding]
-    verdict: "Verdict"
+    verdict: Verdict
 
     @property
     def decides(self) -> bool:

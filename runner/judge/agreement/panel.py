@@ -109,7 +109,7 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
         said += f"give a weighted kappa of {estimate.value:.2f}, without an interval"
     else:
         said += f"leave the weighted kappa anywhere from {estimate.low:.2f} to {estimate.high:.2f}"
-    if unseen := alike(agreement, second):
+    if unseen := zero_count_bound(agreement, second):
         said += f"; {unseen}"
     needed = [row.beyond_chance for row in second.by_cell if row.beyond_chance is not None]
     if needed:
@@ -134,7 +134,7 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
     )
 
 
-def alike(agreement: Agreement, second: SecondJudge) -> str:
+def zero_count_bound(agreement: Agreement, second: SecondJudge) -> str:
     """What a second judge's readings leave open where all or none of the pairs were graded alike, else ""."""
     same = sum(row[grade] for grade, row in enumerate(second.confusion))
     return left_open(same, second.pairs, agreement.confidence)

@@ -1,13 +1,11 @@
 """What judging through an API may cost, and has cost so far: the ceiling of --max-usd, asked before each request."""
 
-import fcntl
 import math
-import os
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +13,13 @@ from types import TracebackType
 from typing import Self
 
 from runner.base.canonical import slug
-from runner.base.store import disk_errors
+from runner.base.store import exclusive
 from runner.embed.cost.ledger import BudgetError, Ledger, LedgerRow, read_session, write_session
 from runner.embed.cost.prices import positive, shown
 from runner.judge.models.prices import Price
 from runner.judge.models.requests import Ask, Usage
+
+LOCK = ".judge.lock"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +159,6 @@ class JudgeMeter:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """No other thread, and no other process that judges, between looking at the ledger and writing to it."""
-        with self._state, disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            folder = os.open(self.folder, os.O_RDONLY)
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX)
-                yield
-            finally:
-                os.close(folder)
+        what = "another session to look at the ledger"
+        with self._state, nullcontext() if self.price.is_free else exclusive(self.folder / LOCK, what):
+            yield

@@ -3,16 +3,15 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import NoReturn, Self
+from contextlib import ExitStack
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.http_client import Client, Patience, Service, Unusable
+from runner.base.http_client import Client, Fate, Patience, Service, Unusable
 from runner.judge.models.anthropic.wire import token_count
-from runner.judge.models.meter import Hold, JudgeMeter
-from runner.judge.models.requests import Ask, GaveUp, Reply, Usage, replies_in_flight
-from runner.judge.models.service import JUDGE_KEY, Unreadable, base_url, received
+from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
+from runner.judge.models.service import JUDGE_KEY, base_url, received
 
 PARALLEL = 4
 TIMEOUT = 180.0
@@ -31,7 +30,7 @@ _STOPS = {
 }
 
 
-class OpenAIChat:
+class OpenAIChat(ExitStack):
     """The model of a server; `url` is its base, which may end in /v1 or in /chat/completions.
 
     What a request may cost at most is set aside in `meter` before it is sent, once for all its tries. The first
@@ -48,22 +47,16 @@ class OpenAIChat:
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
+        super().__init__()
         self.model = model
         self.meter = meter
+        self.callback(meter.close)
         self._endpoint = endpoint(url)
         self._parallel = parallel
         self._client = Client(timeout, patience or Patience(), JUDGE)
+        self.callback(self._client.close)
         self._lock = threading.Lock()
         self._answering = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
-        self.meter.close()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
@@ -73,20 +66,16 @@ class OpenAIChat:
         hold = self.meter.reserve([ask])
         try:
             got = self._client.post(self._endpoint, request_body(self.model, ask), MAX_BYTES, stopped)
-            answer = received(self._client.without_key(got.body.decode("utf-8", "replace")))
-        except (Unusable, Unreadable) as error:
-            self._unanswered(error, hold)
+            answer = received(self._client.secret.without(got.body.decode("utf-8", "replace")))
+        except Unusable as error:
+            self.meter.settle(hold, [] if error.fate is Fate.REFUSED else [None])
+            raise
         except BackendError:
             self.meter.release(hold)
             raise
         self.meter.settle(hold, [usage_of(answer)])
         reply = reply_of(ask.key, answer)
         return reply if self._agreed(reply.model) else _another_model(reply)
-
-    def _unanswered(self, error: Exception, hold: Hold) -> NoReturn:
-        is_refusal = isinstance(error, Unusable) and str(error).startswith("HTTP ") and not error.failing
-        self.meter.settle(hold, [] if is_refusal else [None])
-        raise GaveUp(str(error), final=is_refusal) from None
 
     def _agreed(self, model: str) -> bool:
         with self._lock:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.base.figures import p_telling, shown, telling
+from runner.base.figures import figure_beside_bar, p_beside_alpha, round4
 
 Row = Mapping[str, JSON]
 
@@ -26,15 +26,15 @@ def challenger(results: Row) -> dict[str, JSON] | None:
     low, high = interval_of(row)
     gain = _mean(row, "ndcg@10")
     adjusted = test["p_adjusted"]
-    skewed = adjusted is not None and shown(adjusted) <= alpha < shown(test["p_skew"])
+    skewed = adjusted is not None and round4(adjusted) <= alpha < round4(test["p_skew"])
     criteria = [] if row["role"] == "compared" else _criteria(row, plan)
     return {
         "cell": row["cell"],
         "gain": {"texts": texts(gain, low, high, plan["rule"]["min_gain"]), "alone": test["simultaneous"] is None},
         "recall": texts(_mean(row, "recall@10"), row["guard"]["low"], row["guard"]["high"], -loss),
-        "p": p_telling(test["p_skew"] if skewed else test["p"] if adjusted is None else adjusted, alpha),
+        "p": p_beside_alpha(test["p_skew"] if skewed else test["p"] if adjusted is None else adjusted, alpha),
         "skewed": skewed,
-        "could_be_chance": None if adjusted is None else skewed or shown(adjusted) > alpha,
+        "could_be_chance": None if adjusted is None else skewed or round4(adjusted) > alpha,
         "price": price(row["guard"], loss),
         "criteria": criteria,
         "doubts": list(row["short_of"]) if all(criterion["met"] for criterion in criteria) else [],
@@ -55,7 +55,7 @@ def guard_words(state: str, loss: float) -> str:
 
 def price(guard: Row, loss: float) -> str:
     """What choosing a cell costs in Recall@10: nothing where its lower bound shows no loss, else as the guard says."""
-    return "none: it is shown not to fall" if shown(guard["low"]) >= 0 else guard_words(guard["state"], loss)
+    return "none: it is shown not to fall" if round4(guard["low"]) >= 0 else guard_words(guard["state"], loss)
 
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
@@ -64,8 +64,8 @@ def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
 
 
 def told(value: float, bar: float, low: float, high: float) -> str:
-    """As runner.base.figures.telling, with a true minus."""
-    return telling(value, bar, low, high).replace("-", MINUS)
+    """As runner.base.figures.figure_beside_bar, with a true minus."""
+    return figure_beside_bar(value, bar, low, high).replace("-", MINUS)
 
 
 def _confirmed(row: Row, _plan: Row) -> bool:
@@ -79,7 +79,7 @@ def _candidate(row: Row, _plan: Row) -> bool:
 def _open(row: Row, plan: Row) -> bool:
     """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
     able = row["guard"]["state"] != "inferior" and row["gate"]["verdict"] != "fail"
-    return bool(able and shown(interval_of(row)[1]) >= plan["rule"]["min_gain"])
+    return bool(able and round4(interval_of(row)[1]) >= plan["rule"]["min_gain"])
 
 
 def _criteria(row: Row, plan: Row) -> list[dict[str, JSON]]:
@@ -88,17 +88,17 @@ def _criteria(row: Row, plan: Row) -> list[dict[str, JSON]]:
     bar, loss, verdict = rule["min_gain"], rule["max_recall_loss"], row["gate"]["verdict"]
     change, lower = (told(each, -loss, guard["low"], guard["high"]) for each in (recall, guard["low"]))
     return [
-        _criterion(f"gains at least {bar:g} nDCG@10", told(gain, bar, *interval_of(row)), shown(gain) >= bar),
+        _criterion(f"gains at least {bar:g} nDCG@10", told(gain, bar, *interval_of(row)), round4(gain) >= bar),
         _by_p("is beyond chance, all cells compared", "adjusted p", test["p_adjusted"], alpha),
         _by_p("is so with skewed differences allowed for, too", "p", test["p_skew"], alpha),
-        _criterion(f"loses at most {loss:g} Recall@10 by its mean", change, shown(recall) >= -loss),
+        _criterion(f"loses at most {loss:g} Recall@10 by its mean", change, round4(recall) >= -loss),
         _criterion(
             f"Recall@10 does not fall by more than {loss:g}",
             f"lower bound {lower}, {guard['state']}",
             {"non-inferior": True, "inferior": False}.get(guard["state"]),
         ),
         _criterion("passes the null gate", verdict, {"pass": True, "fail": False}.get(verdict)),
-        _criterion("has every hit of its top ten judged", f"{100 * judged:.4g}\u202f%", shown(judged) >= 1),
+        _criterion("has every hit of its top ten judged", f"{100 * judged:.4g}\u202f%", round4(judged) >= 1),
     ]
 
 
@@ -106,7 +106,7 @@ def _by_p(what: str, name: str, p: float | None, alpha: float) -> dict[str, JSON
     """A criterion that p is at most alpha; open for a cell outside of the tested family, which has none."""
     if p is None:
         return _criterion(what, "none: outside of the preregistered family", None)
-    return _criterion(what, f"{name} {p_telling(p, alpha)}", shown(p) <= alpha)
+    return _criterion(what, f"{name} {p_beside_alpha(p, alpha)}", round4(p) <= alpha)
 
 
 def _criterion(what: str, figure: str, met: bool | None) -> dict[str, JSON]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from runner.base.canonical import JSON
-from runner.base.figures import p_telling
+from runner.base.figures import p_beside_alpha
 from runner.decide.sample_size import least_gain
 from runner.decide.tiers import side_of
 from runner.report.chart import Axis, axis_over
@@ -81,7 +81,7 @@ def _row(number: int, row: Mapping[str, JSON], plan: Mapping[str, JSON], ndcg: A
     loss = plan["rule"]["max_recall_loss"]
     state = {"state": guard["state"], "says": guard_words(guard["state"], loss)}
     return found | {
-        "p": None if p is None else p_telling(p, plan["significance"]["alpha"]),
+        "p": None if p is None else p_beside_alpha(p, plan["significance"]["alpha"]),
         "ndcg": _mark((gain, low, high), plan["rule"]["min_gain"], ndcg) | {"alone": _alone(row)},
         "recall": _mark((change, guard["low"], guard["high"]), -loss, recall) | state,
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import meets_criterion_5
 from runner.eval_set.shapes.plan import Rule
@@ -126,7 +126,7 @@ def _says(gain: float, change: float, rule: Rule | None) -> str:
     """What the mean differences make of a cell: a candidate or none, or a sign where there is no rule."""
     if rule is not None:
         return "candidate" if meets_criterion_5(gain, change, rule) else "no candidate"
-    return "above" if shown(gain) > 0 else "below" if shown(gain) < 0 else "level"
+    return "above" if round4(gain) > 0 else "below" if round4(gain) < 0 else "level"
 
 
 def _changes(

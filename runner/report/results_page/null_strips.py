@@ -6,7 +6,7 @@ A quantile dot plot: every dot stands for an equal part of a null's draws (Kay e
 from collections.abc import Mapping, Sequence
 
 from runner.base.canonical import JSON
-from runner.base.figures import fitting, fitting_signed, p_telling, places, shown
+from runner.base.figures import fitting, fitting_signed, p_beside_alpha, places, round4
 from runner.report.chart import Axis
 
 AXIS = Axis(0.0, 1.0, 0.2)
@@ -86,7 +86,7 @@ def _null(null: Mapping[str, JSON], gate: Mapping[str, JSON], ends: tuple[float,
         "mean": AXIS.at(null["mean"]),
         "asked": None if asked is None else AXIS.at(null["mean"] + asked),
         "distance": f"{_from(null['delta'], null['mean'], ends)} from the null's {fitting(null['mean'], *ends)}",
-        "p": p_telling(null["p"], gate["alpha"]),
+        "p": p_beside_alpha(null["p"], gate["alpha"]),
         "because": _because(null, gate["alpha"], asked),
     }
 
@@ -98,9 +98,9 @@ def _from(delta: float, mean: float, ends: tuple[float, float]) -> str:
 def _because(null: Mapping[str, JSON], alpha: float, asked: float | None) -> str:
     """Why a null is not passed, "" where it is; thresholds compare the four places of the table below."""
     if null["verdict"] == "insufficient":
-        return f"p could not have been below {p_telling(null['smallest_p'], alpha)}"
-    found = [f"p is above {alpha:g}"] if shown(null["p"]) > alpha else []
-    if asked is not None and shown(null["delta"]) < asked:
+        return f"p could not have been below {p_beside_alpha(null['smallest_p'], alpha)}"
+    found = [f"p is above {alpha:g}"] if round4(null["p"]) > alpha else []
+    if asked is not None and round4(null["delta"]) < asked:
         found.append(f"less than {asked:g} above the null")
     return " and ".join(found) if null["verdict"] == "fail" else ""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.base.figures import round4
 from runner.report.chart import Axis, Costs, axis_over, cost_axis, duration, weight
 
 HEIGHT = 260
@@ -115,7 +115,7 @@ def _marks(
     known: Sequence[tuple[Mapping[str, JSON], float]], across: Costs, up: Axis, text: Callable[[float], str]
 ) -> list[dict[str, JSON]]:
     """Where each cell's mark and the ends of its whisker stand, in per cent from the left and from above."""
-    on_front = front([value for _, value in known], [shown(point["mean"]) for point, _ in known])
+    on_front = front([value for _, value in known], [round4(point["mean"]) for point, _ in known])
     return [
         {
             **point,

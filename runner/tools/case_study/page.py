@@ -1,4 +1,4 @@
-"""A case study as blocks of a page, which stand between markers and are replaced there."""
+"""A case study as lines for a terminal, and as blocks of a page, which stand between markers and are replaced there."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.store import disk_errors
 from runner.tools.case_study.rules import measured, refused_by, tally
-from runner.tools.case_study.zoo_reports import TABLE
+from runner.tools.case_study.zoo_lists import TABLE
 from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
 
@@ -35,7 +35,7 @@ def write_study(study: dict[str, JSON], page: Path) -> list[Path]:
 
 
 def check_page(page: Path, *, written: bool) -> None:
-    """Nothing for a page that a study's blocks can stand in; a `written` one has its figures beside it.
+    """Check that a study's blocks can stand in the page and, if it was `written`, that its figures are beside it.
 
     InputError for one that cannot be read, is no text, has a block that is unknown or does not end, or has none.
     """
@@ -213,3 +213,40 @@ BLOCKS: Mapping[str, Callable[[dict[str, JSON], Numbered], Iterator[str]]] = {
 
 def _cell(null: dict[str, JSON], verdict: str) -> str:
     return f"{_SIGNS.of(verdict)} {_SIGNS.signed(null['delta'], 4)}, p {p_text(null['p'])}"
+
+
+_WIDEST = 38
+
+
+def study_lines(study: dict[str, JSON], signs: Signs) -> list[str]:
+    """A line a system by its reported nDCG@10, then what a table hides of each, then the count."""
+    facts, rows = study["collection"], study["systems"]
+    return [
+        f"{printable(facts['name'])}: {facts['documents']:,} documents, {facts['queries']:,} queries; * is broken",
+        "",
+        _row("", "system", TABLE, "gate", "A-D", "refused by"),
+        *(_system(number, row, signs) for number, row in enumerate(rows, start=1)),
+        "",
+        "gate: five nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10",
+        "",
+        "what the three scores would have hidden:",
+        *(f"  {number:>2} {row['name']}: {row['hidden']}" for number, row in _hiding(rows)),
+        "",
+        tally(study),
+    ]
+
+
+def _hiding(rows: Sequence[dict[str, JSON]]) -> list[tuple[int, dict[str, JSON]]]:
+    return [(number, row) for number, row in enumerate(rows, start=1) if not row["hidden"].startswith("nothing")]
+
+
+def _system(number: int, row: dict[str, JSON], signs: Signs) -> str:
+    mark = "" if row["kind"] == "engine" else "* "
+    figures = [f"{row['reported'][measure]:.4f}" for measure in TABLE]
+    golds = " ".join(signs.of(found["verdict"]) for found in row["single_gold"])
+    gate = f"{signs.of(row['graded']['verdict'])} {row['graded']['verdict']}"
+    return _row(str(number), mark + row["name"], figures, gate, golds, refused_by(row)).rstrip()
+
+
+def _row(number: str, name: str, figures: Sequence[str], gate: str, golds: str, refused: str) -> str:
+    return f"{number:>3} {name:<{_WIDEST}}" + "".join(f"{f:>11}" for f in figures) + f"  {gate:<17}{golds:<9}{refused}"

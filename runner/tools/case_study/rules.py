@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.canonical import JSON
-from runner.base.figures import shown
+from runner.base.figures import round4
 
 _WEAK = 0.05
 """A score that a reader takes for that of a weak engine; below it a table gives a system away by itself."""
@@ -12,7 +12,7 @@ _MANY = 3
 
 def ranked(rows: Sequence[dict[str, JSON]]) -> list[dict[str, JSON]]:
     """The rows as a table of reported scores has them: best nDCG@10 at four places first, equal ones by name."""
-    return sorted(rows, key=lambda row: (-shown(row["reported"]["ndcg@10"]), row["name"]))
+    return sorted(rows, key=lambda row: (-round4(row["reported"]["ndcg@10"]), row["name"]))
 
 
 def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
@@ -25,12 +25,12 @@ def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int
 
 def reported(row: dict[str, JSON]) -> float:
     """The nDCG@10 that a table would show."""
-    return shown(row["reported"]["ndcg@10"])
+    return round4(row["reported"]["ndcg@10"])
 
 
 def measured(row: dict[str, JSON]) -> float:
     """The nDCG@10 over all queries and all judgments."""
-    return shown(row["scores"]["ndcg@10"])
+    return round4(row["scores"]["ndcg@10"])
 
 
 def fails(row: dict[str, JSON]) -> list[str]:
@@ -69,12 +69,12 @@ def _place(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 
 
 def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
-    """That a refused system finds exactly as much as a real engine, so that recall alone cannot tell them apart."""
-    found = shown(row["scores"]["recall@10"])
+    """A clause if a refused system finds exactly as much as a real engine, so that recall cannot tell them apart."""
+    found = round4(row["scores"]["recall@10"])
     twins = [
         other["name"]
         for other in rows
-        if other["kind"] == "engine" and shown(other["scores"]["recall@10"]) == found > 0
+        if other["kind"] == "engine" and round4(other["scores"]["recall@10"]) == found > 0
     ]
     if row["graded"]["verdict"] == "pass" or not twins:
         return ""
@@ -82,7 +82,7 @@ def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 
 
 def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
-    """That a system which passes scores nothing on most queries, and on more of them than any real engine."""
+    """A clause if a system that passes scores 0 on most queries, and on more than any real engine."""
     engines = [other["zero"] for other in rows if other["kind"] == "engine"]
     if row["graded"]["verdict"] == "pass" and row["zero"] > max(n_queries // 2, *engines):
         return f"{row['zero']} of {n_queries} queries score 0"
@@ -90,7 +90,7 @@ def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int
 
 
 def _four(row: dict[str, JSON]) -> str:
-    """That nulls A to D, which look for the answer alone, have nothing against what the graded gate refuses."""
+    """A clause if nulls A to D, which look for the answer alone, pass what the graded gate refuses."""
     passed = row["single_gold"] and all(found["verdict"] == "pass" for found in row["single_gold"])
     return "nulls A to D pass it" if passed and row["graded"]["verdict"] != "pass" else ""
 

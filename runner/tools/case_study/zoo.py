@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runner.tools.case_study import zoo_lists as made
-from runner.tools.case_study.zoo_lists import Lists, Material
-from runner.tools.case_study.zoo_reports import Report, each_occurrence, own_judgments
+from runner.tools.case_study.zoo_lists import Lists, Material, Report, each_occurrence, own_judgments
 
 Expected = Literal["pass", "fail", "depends"]
 

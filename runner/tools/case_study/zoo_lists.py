@@ -1,22 +1,65 @@
-"""What broken predictors return: for each query of a collection a list of documents."""
+"""What broken predictors return, a list of documents per query, and the flattering ways in which some of them measure
+themselves. Their encoders make vectors of whole numbers, so that the lists are the same on every machine.
+"""
 
+import hashlib
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.records import RUN_DEPTH, Hit, Qrels, Run
 from runner.eval_set.trec import WHOLE
+from runner.retrieve.bm25 import okapi_tokens
+from runner.retrieve.ranking import leading
 from runner.retrieve.retrieve import fused_ids
-from runner.score.score import DISCOUNTS
-from runner.tools.case_study.zoo_vectors import (
-    Whole,
-    nearest,
-    nearly_constant_vectors,
-    text_hash_vectors,
-    token_hash_vectors,
-)
+from runner.score.bootstrap import score_matrix
+from runner.score.comparison import mean
+from runner.score.score import DISCOUNTS, ideal_gains, score
+
+Whole = NDArray[np.float64]
+"""Vectors of whole numbers, one row a text; their products are exact in float64, whatever the order of summing."""
+
+_DIM = 64
+_TOKEN_DIM = 256
+_COMMON = 1000
+
+
+def text_hash_vectors(texts: Sequence[str]) -> Whole:
+    """A digest of each text as its vector: equal texts are alike, all others strangers."""
+    digests = [hashlib.shake_256(text.encode()).digest(_DIM) for text in texts]
+    return np.frombuffer(b"".join(digests), np.int8).reshape(-1, _DIM).astype(np.float64)
+
+
+def token_hash_vectors(texts: Sequence[str]) -> Whole:
+    """For each text how often its words occur, words counted together and with a sign by their hash."""
+    vectors = np.zeros((len(texts), _TOKEN_DIM))
+    for vector, text in zip(vectors, texts, strict=True):
+        hashes = np.array([zlib.crc32(token.encode()) for token in okapi_tokens(text)], np.int64)
+        np.add.at(vector, hashes % _TOKEN_DIM, 1 - 2 * (hashes // _TOKEN_DIM % 2))
+    return vectors
+
+
+def nearly_constant_vectors(n_texts: int, generator: np.random.Generator) -> Whole:
+    """One vector for every text, but for noise of a thousandth."""
+    return _COMMON + generator.integers(-1, 2, size=(n_texts, _DIM)).astype(np.float64)
+
+
+def nearest(queries: Whole, documents: Whole, doc_ids: Sequence[str]) -> list[list[str]]:
+    """The RUN_DEPTH documents with the greatest cosine to each query; of equal ones the first in `doc_ids`."""
+    norms = np.sqrt((documents**2).sum(axis=1))
+    norms[norms == 0] = 1
+    lists = []
+    for query in queries:
+        cosines = (documents @ query) / norms
+        best = leading(cosines, RUN_DEPTH)
+        order = np.argsort(-cosines[best], kind="stable")[:RUN_DEPTH]
+        lists.append([doc_ids[row] for row in best[order].tolist()])
+    return lists
+
 
 DEPTH = len(DISCOUNTS)
 _LUCKY_SHARE = 5
@@ -252,3 +295,37 @@ def _popular(material: Material, query_ids: Iterable[str]) -> list[str]:
 def _nearest_by(vectors: Callable[[Sequence[str]], Whole], material: Material) -> Lists:
     documents = [material.document_texts[doc_id] for doc_id in material.doc_ids]
     return nearest(vectors(list(material.query_texts.values())), vectors(documents), material.doc_ids)
+
+
+TABLE = ("ndcg@10", "recall@10", "mrr@10")
+"""The measures of a plain table."""
+
+Report = Mapping[str, float]
+"""Means of the measures of TABLE, as a system gives them itself."""
+
+
+def own_judgments(material: Material, lists: Lists) -> Report:
+    """Scores over what the system retrieved: nothing else is relevant, and queries without a find are dropped."""
+    found = {
+        query_id: {d: grade for d, grade in material.qrels.get(query_id, {}).items() if d in documents}
+        for query_id, documents in zip(material.query_ids, lists, strict=True)
+    }
+    kept = [query_id for query_id in material.query_ids if any(found[query_id].values())]
+    if not kept:
+        return dict.fromkeys(TABLE, 0.0)
+    scores = score(run_of("", material, lists), kept, found, material.relevant_grade)
+    return {measure: mean(score_matrix([scores], measure)[0]) for measure in TABLE}
+
+
+def each_occurrence(material: Material, lists: Lists) -> Report:
+    """Scores where a document that occurs twice gains twice, cut at 1; the ideal knows it once."""
+    ideals = ideal_gains(material.query_ids, material.qrels)
+    rows = []
+    for query_id, documents, ideal in zip(material.query_ids, lists, ideals.tolist(), strict=True):
+        grades = material.qrels.get(query_id, {})
+        gain = sum(grades.get(d, 0) * at for d, at in zip(documents, DISCOUNTS.tolist(), strict=False))
+        relevant = {doc_id for doc_id, grade in grades.items() if grade >= material.relevant_grade}
+        places = [place for place, doc_id in enumerate(documents, start=1) if doc_id in relevant]
+        recall = len(relevant & set(documents)) / len(relevant) if relevant else 0.0
+        rows.append((min(1.0, gain / ideal) if ideal else 0.0, recall, 1 / places[0] if places else 0.0))
+    return dict(zip(TABLE, np.array(rows).mean(axis=0).tolist(), strict=True))

@@ -15,14 +15,13 @@ from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
 from runner.score.power import minimum_detectable_effect
-from runner.score.sign_flip import paired_tests
+from runner.score.sign_flip import Side, paired_tests
 from runner.tools.compare.query_scores import QueryScores, shared_queries
 
 Rng = Literal["default", "mulberry32"]
-Side = Literal["above", "below", "not told apart"]
 
 SEEDS: Mapping[Rng, int] = {"default": 2026, "mulberry32": 42}
-"""The seed that is taken where none is given."""
+"""The seed that is taken if none is given."""
 
 ALPHA = 0.05
 """Error that a 95 % interval allows."""
@@ -140,7 +139,7 @@ class Compared:
 def compare(run: QueryScores, other: QueryScores | None = None, settings: Settings | None = None) -> Compared:
     """The run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
 
-    Raises InputError where settings are out of bounds, and where the two runs answered other queries: an id that only
+    Raises InputError if settings are out of bounds, and if the two runs answered other queries: an id that only
     one of them has (unless `allow_unmatched`), none shared, another dataset, another text under the same id.
     """
     chosen = settings or Settings()

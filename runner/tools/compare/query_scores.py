@@ -26,7 +26,7 @@ class QueryScores:
     """A system's scores in one measure, in [0, 1], in the order of its file; at least one.
 
     `baselines` are published means of the same measure by name. `dataset` and `texts` (query id to text) tell whether
-    two systems answered the same queries; they are empty where the file does not say. `provisional` results have
+    two systems answered the same queries; they are empty if the file does not say. `provisional` results have
     unjudged pairs.
     """
 
@@ -62,7 +62,7 @@ def read_baselines(path: Path) -> dict[str, float]:
 
 
 def named_means(value: Any, where: str) -> dict[str, float]:  # noqa: ANN401 - whatever JSON holds
-    """`value` as means by name in its order; InputError where it is no object or a mean is no number from 0 to 1."""
+    """`value` as means by name in its order; InputError if it is no object or a mean is no number from 0 to 1."""
     if not isinstance(value, dict):
         raise InputError(f'{where}: baselines are an object such as {{"BM25": 0.325}}.')
     return {
@@ -86,7 +86,7 @@ def query_values(pairs: Iterable[tuple[Any, Any]], where: str) -> dict[str, floa
 def shared_queries(run: QueryScores, other: QueryScores, *, allow_unmatched: bool) -> tuple[str, ...]:
     """The queries that two runs both answered, in the first one's order.
 
-    Raises InputError where there is none, where the runs are over other datasets or have another text under one id,
+    Raises InputError if there is none, if the runs are over other datasets or have another text under one id,
     and, unless `allow_unmatched`, where a query is in one run alone.
     """
     shared = tuple(query for query in run.values if query in other.values)

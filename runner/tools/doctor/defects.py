@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runner.base.records import Run, Side
+    from runner.base.records import PromptSide, Run
     from runner.embed.encoder import Encoder
     from runner.eval_set.shapes.tests import GateVerdict
     from runner.tools.grade.sample_bench import Predictor
@@ -104,7 +104,7 @@ def constant_encoder_is_refused() -> str:
 
 
 def flipped_byte_is_found() -> str:
-    """That a lock over a folder holds, and no longer holds once one byte of one file changed."""
+    """Check that a lock over a folder holds, and no longer does once one byte of one file changed."""
     from runner.tools.folder_lock.folder_lock import lock_state, verify_state
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -155,10 +155,10 @@ def _constant_encoder() -> "Encoder":
         def identity(self) -> dict[str, Any]:
             return {"encoder": self.spec.name, "backend": {"name": "planted"}}
 
-        def token_counts(self, texts: Sequence[str], side: "Side") -> "NDArray[np.int64]":
+        def token_counts(self, texts: Sequence[str], side: "PromptSide") -> "NDArray[np.int64]":
             return np.array([len(text.split()) for text in texts], np.int64)
 
-        def encode(self, texts: Sequence[str], side: "Side") -> "NDArray[np.float32]":
+        def encode(self, texts: Sequence[str], side: "PromptSide") -> "NDArray[np.float32]":
             return np.eye(1, self.spec.dim, dtype=np.float32).repeat(len(texts), axis=0)
 
     return ConstantEncoder()

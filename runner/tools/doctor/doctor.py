@@ -1,6 +1,6 @@
 """The installation examined end to end: every part does its work, every planted defect is caught."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from runner.base.errors import EvalError
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, cache_folder
-from runner.tools.doctor import defects, installation, parts
+from runner.tools.doctor import defects, parts
 
 _SET_UP = "Run `make setup` in the checkout, then doctor again."
 _CODE = "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def examine(checks: Iterable[Check], *, quick: bool) -> Iterator[Outcome]:
-    """The outcome of each check as it is made, slow ones skipped where `quick`; no check ends the others."""
+    """The outcome of each check as it is made, slow ones skipped if `quick`; no check ends the others."""
     for check in checks:
         yield _outcome(check, quick=quick)
 
@@ -51,9 +51,9 @@ def report(outcomes: Iterable[Outcome]) -> dict[str, Any]:
 def _outcome(check: Check, *, quick: bool) -> Outcome:
     try:
         if quick and check.slow:
-            raise installation.Skipped("--quick leaves it out")
+            raise parts.Skipped("--quick leaves it out")
         return Outcome(check.name, check.did, "ok", check.answer(), "")
-    except installation.Skipped as why:
+    except parts.Skipped as why:
         return Outcome(check.name, check.did, "skipped", str(why), "")
     except EvalError as error:
         return Outcome(check.name, check.did, "failed", str(error), check.next_step)
@@ -69,32 +69,32 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             "python",
             "compared this Python with the one that pyproject.toml asks for",
             "Install that Python, run `make clean` and `make setup`.",
-            partial(installation.python_version, checkout),
+            partial(parts.python_version, checkout),
         ),
         Check(
             "packages",
             "compared installed packages with the pins of pyproject.toml",
             _SET_UP,
-            partial(installation.packages, checkout),
+            partial(parts.packages, checkout),
         ),
         Check(
             "folders",
             "wrote a file into the cache's, the work's and the eval sets' folder",
             f"Make the folder writable for this user; {CACHE_VARIABLE} puts the cache elsewhere.",
-            partial(installation.writable_folders, folders),
+            partial(parts.writable_folders, folders),
         ),
         Check(
             "store",
             "stored an artefact, asked for it again, damaged it and asked once more",
             f"Free some space in the temporary folder. {_CODE}",
-            installation.store_round_trip,
+            parts.store_round_trip,
         ),
-        Check("tokens", "read cl100k_base from its package and counted a text", _SET_UP, installation.offline_tokens),
+        Check("tokens", "read cl100k_base from its package and counted a text", _SET_UP, parts.offline_tokens),
         Check(
             "encoder",
             "loaded the packaged encoder and probed it",
             _SET_UP,
-            partial(installation.local_encoder, checkout),
+            partial(parts.local_encoder, checkout),
             slow=True,
         ),
     ]
@@ -126,3 +126,12 @@ _WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("planted: flipped byte", "locked a folder and changed a byte of it", defects.flipped_byte_is_found),
     ("planted: fallen queries", "held a BM25 that ignores its query against a snapshot", defects.fallen_queries_fire),
 )
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many checks passed, or which failed."""
+    named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
+    if named["failed"]:
+        return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
+    skipped = f", skipped: {', '.join(named['skipped'])}" if named["skipped"] else ""
+    return f"{len(named['ok'])} checks passed{skipped}"

@@ -1,24 +1,94 @@
 """A lock over any folder: SHA-256 of every file below it, the git commit beside it, and a digest of the lock itself.
 
 It finds what changed by accident or by an honest hand. It is no signature: whoever can write both the folder and the
-lock can make the two agree.
+lock can make the two agree. Files are read one at a time and as they are: a link by its text, and a file that changes
+meanwhile is an error.
 """
 
+import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.base.canonical import JSON, digest, json_line, read_json
+from runner.base.canonical import JSON, digest, json_line, read_json, sha256
 from runner.base.errors import InputError
 from runner.base.git import git_state
 from runner.base.given_files import display, printable
 from runner.base.schema import Count, Sha256, Strict, checked
-from runner.tools.folder_lock.folder_files import file_entry, files_below, name_inside
+from runner.tools.console import Signs
+
+
+def files_below(folder: Path) -> set[str]:
+    """The POSIX paths, relative to the folder, of everything below it that is no folder.
+
+    Links are not followed, and what is named ".git" is left out. A name that is not UTF-8 comes with surrogates, as
+    Python has it. An InputError names a folder that does not exist or cannot be read.
+    """
+    with _readable(folder):
+        return set(_walk(folder))
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(folder / below) as entries:
+            for entry in entries:
+                if entry.name == ".git":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{below}{entry.name}/")
+                else:
+                    yield below + entry.name
+
+
+def file_entry(folder: Path, name: str) -> dict[str, JSON]:
+    """{sha256, size_bytes} of a file below a folder; of a symbolic link those of its text, and link: True.
+
+    An InputError names one that is neither, that cannot be read, or that changes (size, time, or another file in its
+    place) while it is read.
+    """
+    path = folder / name
+    with _readable(path):
+        before = path.lstat()
+        if stat.S_ISLNK(before.st_mode):
+            text = os.fsencode(path.readlink())
+            return {"sha256": sha256(text), "size_bytes": len(text), "link": True}
+        if not stat.S_ISREG(before.st_mode):
+            raise InputError(f"{display(path)} is no file but a pipe, socket or device. Move it out of the folder.")
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if _identity(before) != _identity(path.lstat()):
+            raise InputError(f"{display(path)} changed while it was read. Stop what writes to it, then try again.")
+    return {"sha256": found, "size_bytes": before.st_size}
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def name_inside(folder: Path, path: Path) -> str:
+    """The POSIX path of a file relative to the folder that it lies in, however deep, or "" if it lies elsewhere."""
+    place = path.parent.resolve() / path.name
+    root = folder.resolve()
+    return place.relative_to(root).as_posix() if place.is_relative_to(root) else ""
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{display(error.filename or path)} cannot be read ({error.strerror}).") from error
+
 
 SKIP_PREFIXES = (".fuse_hidden",)
 SKIP_SUFFIXES = (".db-wal", ".db-shm")
@@ -99,8 +169,8 @@ def lock_state(
 
     Every file counts unless `tracked_extensions` (".json", compared with a name's last suffix) says otherwise; what
     is named ".git" never does. `lock_file` is where the lock will lie: inside the folder, it does not lock itself. A
-    symbolic link is locked by its text. Raises InputError where a file cannot be read, changes meanwhile, has a name
-    that is not UTF-8 or is no file (a pipe, a socket), and where no file counts; ValueError or TypeError on a wrong
+    symbolic link is locked by its text. Raises InputError if a file cannot be read, changes meanwhile, has a name
+    that is not UTF-8 or is no file (a pipe, a socket), and if no file counts; ValueError or TypeError on a wrong
     argument.
     """
     folder = Path(artifact_dir)
@@ -140,7 +210,7 @@ def verify_state(
     own unless others are given; a lock of falsify-eval has none, its defaults apply (it followed symbolic links,
     which show as changed here). The lock's own file is never extra. `git_drift` ("old -> new") counts against
     `matches` with `strict_git` alone, since committing a lock moves the commit. The rest of the answer is what the
-    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError where `lock` is no lock of a
+    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError if `lock` is no lock of a
     folder, locks nothing or names a path outside of the folder, and where a locked file cannot be read.
     """
     folder = Path(artifact_dir)
@@ -245,3 +315,31 @@ def _drift(locked: _GitState | _GitError, now: Mapping[str, str | bool]) -> str 
     if isinstance(locked, _GitError) or locked.commit == now.get("commit"):
         return None
     return f"{locked.commit[:8]} -> {str(now.get('commit', 'none'))[:8]}"
+
+
+def difference_lines(
+    found: Mapping[str, Any], folder: Path, lock: Path, signs: Signs, *, strict_git: bool
+) -> list[str]:
+    """An answer of `verify_state` on a terminal: each difference, else that there is none; then git, score and meta."""
+    lines = [f"{signs.no} {lock} was edited after it was written"] if found["lock_edited"] else []
+    lines += [f"{signs.no} missing: {name}" for name in found["missing"]]
+    for row in found["changed"]:
+        digests = f"locked {row['expected_sha256'][:16]}, found {row['actual_sha256'][:16]}"
+        lines.append(f"{signs.no} changed: {row['path']} ({digests})")
+    lines += [f"{signs.no} extra: {name}" for name in found["extra"]]
+    if not lines:
+        lines.append(f"{signs.ok} {folder}: {found['files']} files as locked on {found['generated_at']}")
+    if found["git_drift"]:
+        drift = found["git_drift"].replace("->", signs.arrow)
+        lines.append(f"{signs.no if strict_git else signs.unsure} git commit moved: {drift}")
+    locked, now = _git_words(found["git"]), _git_words(found["git_now"])
+    lines.append(f"git: {now}, as locked" if now == locked else f"git: locked at {locked}; now at {now}")
+    if "bench" in found:
+        lines.append(f"score: {found['bench']['score']:g}")
+    return lines + [f"{key}: {value}" for key, value in sorted(found.get("meta", {}).items())]
+
+
+def _git_words(state: Mapping[str, Any]) -> str:
+    if "error" in state:
+        return f"no commit ({state['error']})"
+    return f"{state['commit'][:8]} on {state['branch']}" + (", with uncommitted changes" if state["dirty"] else "")

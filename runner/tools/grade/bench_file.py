@@ -21,7 +21,7 @@ _ROW = 'a row such as {"retrieved": ["A", "B", "C"], "gold": "A", "rel": 3}'
 class Bench:
     """The rows of a bench as columns, one entry a query: ids best first, the right id, its grade, its stratum.
 
-    `strata` is None where no row names one.
+    `strata` is None if no row names one.
     """
 
     retrieved: list[list[str]]

@@ -16,8 +16,8 @@ from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
 from runner.eval_set.shapes.tests import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.graded_gate import graded_gate
+from runner.gate.single_gold.bench import Measure, parse_measure
 from runner.gate.single_gold.gate import four_null_gate
-from runner.gate.single_gold.rank_measures import Measure, parse_measure
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import single_gold, units
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
@@ -43,7 +43,7 @@ def grade_bench(
     seed: int = 2026,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """four_null_gate's result on a bench; ValueError where the bench cannot be tested."""
+    """four_null_gate's result on a bench; ValueError if the bench cannot be tested."""
     return four_null_gate(
         bench.retrieved,
         bench.gold,
@@ -77,8 +77,8 @@ def grade_run(
     stays in the mean; one of the run without qrels is left out; `warnings` counts both. `verdict`, `gate_passes` and
     `reasons` are the graded gate's, which tests nDCG@10 with one chunk and length 1 a document, since TREC's files
     know neither. `single_gold` is four_null_gate's result on the measure where each query's highest-graded document
-    (of equals the first by id) is its only right one, None where there is nothing to test so. `pool` is every document
-    that could have been retrieved, those of run and qrels where it is left out. ValueError where ids do not fit
+    (of equals the first by id) is its only right one, None if there is nothing to test so. `pool` is every document
+    that could have been retrieved, those of run and qrels where it is left out. ValueError if ids do not fit
     together or an argument is out of range.
     """
     measure = parse_measure(metric)
@@ -116,7 +116,7 @@ def grade_run(
 
 
 def graded_values(run: Run, qrels: Qrels, measure: Measure, relevant_grade: int) -> Ints:
-    """The measure of each query of the qrels (queries,), in units of 1e-9; KeyError where the run misses one.
+    """The measure of each query of the qrels (queries,), in units of 1e-9; KeyError if the run misses one.
 
     As in runner.score.score, and so as in trec_eval: nDCG has linear gain and its ideal over all judged documents,
     relevant for recall and reciprocal rank is a grade of `relevant_grade` or more, and what is not
@@ -143,7 +143,7 @@ def _discounted(grades: Sequence[int]) -> float:
 
 
 def _completed(run: Run, qrels: Qrels) -> Run:
-    """The run over the queries of the qrels, in their order, an empty ranking where it has none."""
+    """The run over the queries of the qrels, in their order, an empty ranking if it has none."""
     if run.hits.keys().isdisjoint(qrels):
         mine, theirs = (printable(next(iter(ids), "none")) for ids in (run.hits, qrels))
         raise ValueError(f"run and qrels have no query in common; the first of each is {mine} and {theirs}")
@@ -172,7 +172,7 @@ def _graded(run: Run, qrels: Qrels, documents: Sequence[str], n_trials: int, tau
 
 
 def _single_gold_bench(run: Run, qrels: Qrels, measure: Measure, documents: Sequence[str]) -> Bench | None:
-    """The run as a bench with one right answer a query, None where no query has one or the pool is no deeper."""
+    """The run as a bench with one right answer a query, None if no query has one or the pool is no deeper."""
     gold = single_gold(qrels, qrels)
     if not gold or measure.cutoff > len(documents):
         return None

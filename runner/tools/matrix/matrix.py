@@ -15,13 +15,12 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import Interval, Ints
-from runner.decide.tiers import Side, side_of
+from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.comparison import wins_ties_losses
-from runner.score.sign_flip import PairedTest, paired_tests
-from runner.tools.matrix.published import Published, Source, Value, load_published
-from runner.tools.matrix.runs import SEED, MatrixRun, Measure, load_runs
+from runner.score.sign_flip import PairedTest, Side, paired_tests
+from runner.tools.matrix.runs import SEED, MatrixRun, Measure, Published, Source, Value, load_published, load_runs
 
 TESTED: Measure = "ndcg@10"
 """The measure that is tested and averaged."""
@@ -37,7 +36,7 @@ Agreement = Literal["agrees", "differs", "shown", "no run"]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A published value, and ours less it at PLACES; None where the dataset has no run of that system.
+    """A published value, and ours less it at PLACES; None if the dataset has no run of that system.
 
     "agrees" is a difference of at most the tolerance; a value without one is "shown".
     """
@@ -73,7 +72,7 @@ class Tested:
 class DatasetMatrix:
     """One dataset: its runs, best mean nDCG@10 first (of equal ones by name), and what they are compared with.
 
-    `tests` are in the order of the runs, without the baseline; empty where there is none, or nothing else.
+    `tests` are in the order of the runs, without the baseline; empty if there is none, or nothing else.
     """
 
     name: str
@@ -84,7 +83,7 @@ class DatasetMatrix:
 
     @property
     def untested(self) -> str:
-        """What of the baseline keeps everything from being tested, to follow its name; "" where something is."""
+        """What of the baseline keeps everything from being tested, to follow its name; "" if something is."""
         if self.tests:
             return ""
         has_baseline = any(run.cell == EXTERNAL_BASELINE for run in self.runs)
@@ -123,7 +122,7 @@ class Matrix:
 
 
 def make_matrix(folder: Path, *, draws: int = DRAWS) -> Matrix:
-    """The matrix of a folder with `published.yaml` and `runs/`; InputError where there is no run."""
+    """The matrix of a folder with `published.yaml` and `runs/`; InputError if there is no run."""
     published = load_published(folder / "published.yaml")
     runs = load_runs(folder / "runs")
     if not runs:

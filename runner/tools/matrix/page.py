@@ -1,17 +1,26 @@
-"""The matrix as a page of Markdown for a repository browser; whatever comes from data files is escaped."""
+"""The matrix as a page of Markdown, as lines for a terminal, and as data; whatever comes from data files is escaped on
+the page.
+"""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
+from runner.base.canonical import refuse_special, write_atomic
+from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import p_text
+from runner.base.given_files import display, printable
 from runner.base.records import Interval
-from runner.decide.tiers import Side
+from runner.base.store import disk_errors
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
+from runner.score.sign_flip import Side
 from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
-from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix
-from runner.tools.matrix.published import Source
-from runner.tools.matrix.runs import MatrixRun, Measure
+from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix, make_matrix
+from runner.tools.matrix.runs import MatrixRun, Measure, Source
 
 SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
 """The measures that the page has, by their names on it."""
@@ -74,6 +83,24 @@ def matrix_page(matrix: Matrix) -> bytes:
         blocks += _dataset(dataset)
     blocks += [_everywhere(matrix), _use(matrix)]
     return "\n".join(blocks).encode()
+
+
+def write_matrix(path: Path, *, check: bool) -> Matrix:
+    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, compared.
+
+    An InputError if there is no page to check, an IntegrityError if it is another.
+    """
+    refuse_special(path)
+    found = make_matrix(path.with_suffix(""))
+    content = matrix_page(found)
+    if not check:
+        with disk_errors(path):
+            write_atomic(path, content)
+    elif not path.exists():
+        raise InputError(f"{display(path)} does not exist. Write it: matrix.")
+    elif path.read_bytes() != content:
+        raise IntegrityError(f"{display(path)} is not what its runs and published values make. Write it again: matrix.")
+    return found
 
 
 def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
@@ -252,3 +279,62 @@ def _link(run: MatrixRun) -> str:
 
 def _signed_ends(interval: Interval) -> str:
     return f"[{_SIGNS.signed(interval.low, 4)}, {_SIGNS.signed(interval.high, 4)}]"
+
+
+def summary_lines(matrix: Matrix, signs: Signs) -> list[str]:
+    """Three lines a dataset, and one for every value that ours differs from by more than its tolerance."""
+    lines = []
+    for dataset in matrix.datasets:
+        said: Counter[str] = Counter(row.agreement for row in dataset.beside)
+        lines += [
+            f"{dataset.name}: {len(dataset.runs)} systems",
+            f"  against the baseline: {_tested_line(dataset)}",
+            f"  published values: {_counted(said, ('agrees', 'differs', 'shown', 'no run'))}",
+            *(f"  {signs.no} {_difference(row, signs)}" for row in dataset.beside if row.agreement == "differs"),
+        ]
+    return [*lines, *(f"{name}: published values, and no run" for name in matrix.without_runs)]
+
+
+def _tested_line(dataset: DatasetMatrix) -> str:
+    if dataset.untested:
+        return f"{EXTERNAL_BASELINE} {dataset.untested}"
+    return _counted(Counter(test.side for test in dataset.tests), ("above", "below", "not told apart"))
+
+
+def _counted(counts: Mapping[str, int], names: Sequence[str]) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in names)
+
+
+def _difference(row: Beside, signs: Signs) -> str:
+    value = row.value
+    less = signs.signed(row.difference or 0.0, PLACES)
+    return printable(f"{value.system}: {value.measure} {less} from {value.value:g}, {row.source.title}")
+
+
+def as_data(matrix: Matrix) -> dict[str, Any]:
+    """Everything but the queries' scores, which are in the runs' files."""
+    return {
+        "datasets": [_dataset_data(dataset) for dataset in matrix.datasets],
+        "everywhere": [asdict(row) for row in matrix.everywhere],
+        "lacking": {cell: list(names) for cell, names in matrix.lacking.items()},
+        "without_runs": list(matrix.without_runs),
+    }
+
+
+def _dataset_data(dataset: DatasetMatrix) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "collection": dataset.collection.model_dump(),
+        "runs": [run.model_dump(exclude={"per_query", "collection", "schema_version"}) for run in dataset.runs],
+        "published": [
+            row.value.model_dump()
+            | {
+                "source": row.source.model_dump(),
+                "ours": row.ours,
+                "difference": row.difference,
+                "agreement": row.agreement,
+            }
+            for row in dataset.beside
+        ],
+        "tests": [asdict(test) for test in dataset.tests],
+    }

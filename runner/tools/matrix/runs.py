@@ -1,10 +1,14 @@
-"""The runs of the matrix, one file a cell of an external evaluation: matrix/runs/<dataset>/<cell>.json.
+"""What the matrix is made of: runs, one file per cell of an external evaluation (matrix/runs/<dataset>/<cell>.json),
+and the published values beside them (matrix/published.yaml).
 
-They hold ids and figures and no text of a collection, and `compare` reads them. Reading one for the page computes its
-means and intervals again, so that none can be edited by hand.
+Runs hold ids and figures, no text of a collection; `compare` reads them too. Reading a run for the page computes its
+means and intervals again, so that an edited one is found.
 """
 
 import math
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +17,7 @@ from pydantic import Field
 
 from runner.base.canonical import read_json, slug
 from runner.base.errors import InputError, IntegrityError
-from runner.base.given_files import display, printable
+from runner.base.given_files import display, printable, read_yaml
 from runner.base.records import SCORE_UNIT, Ints
 from runner.base.schema import Sha256, Share, Strict, checked
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
@@ -91,10 +95,10 @@ class MatrixRun(Strict):
 
 
 def load_runs(folder: Path) -> dict[str, list[MatrixRun]]:
-    """The runs of every dataset, datasets and cells by name; empty where there is no folder.
+    """The runs of every dataset, datasets and cells by name; empty if there is no folder.
 
-    InputError for a file that is no run or lies in another dataset's place, and where runs of a dataset differ in
-    their collection or queries. IntegrityError where means or intervals are not those of the scores.
+    InputError for a file that is no run or lies in another dataset's place, and if runs of a dataset differ in
+    their collection or queries. IntegrityError if means or intervals are not those of the scores.
     """
     datasets: dict[str, list[MatrixRun]] = {}
     for path, run in run_files(folder):
@@ -134,7 +138,7 @@ def run_files(folder: Path) -> list[tuple[Path, MatrixRun]]:
 
 
 def other_ground(run: MatrixRun, other: MatrixRun) -> str:
-    """What keeps two runs of a dataset from being compared, "" where nothing does; a folder's name does not."""
+    """What keeps two runs of a dataset from being compared, "" if nothing does; a folder's name does not."""
     here = run.collection.model_dump(exclude={"name"}) | {"relevant_grade": run.relevant_grade}
     there = other.collection.model_dump(exclude={"name"}) | {"relevant_grade": other.relevant_grade}
     found = [f"{field} {here[field]} here, {there[field]} there" for field in here if here[field] != there[field]]
@@ -151,3 +155,95 @@ def _verify(run: MatrixRun, where: str) -> None:
                 f"{where}: its {measure} is not that of its queries, so one of them was edited. Restore it from git, "
                 "or write it again: matrix add RESULTS.json."
             )
+
+
+_FIELDS = {"schema_version", "sources", "values"}
+
+Text = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
+
+Url = Annotated[str, Field(max_length=300, pattern=r"^https://[A-Za-z0-9._~/%#?=&:+@-]+$")]
+
+
+class Source(Strict):
+    """Where values come from.
+
+    A "reference run" was measured with another implementation over the same files and is published nowhere. `read_in`
+    is where the values were read; null says that they are second-hand. `unlike` says what is not as in our run.
+    """
+
+    title: Text
+    url: Url | None
+    kind: Literal["published", "reference run"]
+    configuration: Text
+    read_in: Text | None
+    unlike: Text | None
+
+
+class Value(Strict):
+    """One value. `system` is the cell that it is set beside, or a name of its own.
+
+    Without a `tolerance` it is only shown. `reason` is the cause that was found where ours differs by more.
+    """
+
+    dataset: Dataset
+    system: Text
+    measure: Measure
+    value: Share
+    tolerance: Annotated[float, Field(gt=0, le=0.1)] | None
+    source: Text
+    reason: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The values in file order, and their sources by name."""
+
+    sources: Mapping[str, Source]
+    values: tuple[Value, ...]
+
+
+def load_published(path: Path) -> Published:
+    """What the file holds; an InputError names the row and the field that is wrong, or a value that is given twice."""
+    where, document = display(path), read_yaml(path)
+    if not isinstance(document, dict) or set(document) != _FIELDS or document["schema_version"] != 1:
+        raise InputError(f"{where}: {', '.join(sorted(_FIELDS))} are expected, and schema_version is 1.")
+    given, rows = document["sources"], document["values"]
+    if not isinstance(given, dict) or not isinstance(rows, list):
+        raise InputError(f"{where}: `sources` is a mapping of names, `values` is a list.")
+    sources = {
+        str(name): checked(Source, row, f"{where}: source {printable(str(name))}") for name, row in given.items()
+    }
+    values = [checked(Value, row, f"{where}: {_row_name(row, number)}") for number, row in enumerate(rows, start=1)]
+    _check_rows(values, sources, where)
+    return Published(sources, tuple(values))
+
+
+def _check_rows(values: list[Value], sources: Mapping[str, Source], where: str) -> None:
+    places: dict[tuple[str, ...], int] = {}
+    for number, row in enumerate(values, start=1):
+        if row.source not in sources:
+            raise InputError(
+                f"{where}: {_row_name(row.model_dump(), number)}: there is no source {printable(row.source)!r}."
+            )
+        first = places.setdefault((row.dataset, row.system, row.measure, row.source), number)
+        if first != number:
+            name = _row_name(row.model_dump(), number)
+            raise InputError(f"{where}: {name}: row {first} has a value from the same source. Keep one.")
+
+
+def _row_name(row: object, number: int) -> str:
+    fields = [row.get(field) for field in ("dataset", "system", "measure")] if isinstance(row, dict) else []
+    about = ", ".join(field for field in fields if isinstance(field, str))
+    return f"row {number}" + (f" ({printable(about)})" if about else "")
+
+
+def check_place(runs: Path) -> None:
+    """Check that the folder is one or may become one; an InputError for a file, a link in a circle, too long a name."""
+    try:
+        problem = "" if stat.S_ISDIR(runs.stat().st_mode) else "Not a directory"
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problem = str(error.strerror)
+    if problem:
+        raise InputError(f"{display(runs)} cannot be used ({problem}). Give with --docs the folder that holds matrix/.")

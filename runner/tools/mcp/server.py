@@ -90,9 +90,9 @@ def make_server(work: Work | None = None) -> Server[Any]:
 
 
 async def in_own_process(tool: str, arguments: Mapping[str, Any]) -> Answer:
-    """A call's answer by a new process, which is killed where the call is cancelled.
+    """A call's answer by a new process, which is killed if the call is cancelled.
 
-    Raises InputError with what is wrong with the call, BackendError where the process dies.
+    Raises InputError with what is wrong with the call, BackendError if the process dies.
     """
     done = await anyio.run_process(
         [sys.executable, "-P", "-c", _WORK],

@@ -30,7 +30,7 @@ NONE = Noise(0.0, 0.0, 0.0, 0.0)
 
 
 def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, rounding: float, seed: int) -> Noise:
-    """What adding as much noise as was seen to the recorded scores does to nDCG@10; nothing where more was seen.
+    """What adding as much noise as was seen to the recorded scores does to nDCG@10; nothing if more was seen.
 
     Scores that moved by more than `rounding` did not move by it, so that it explains none of what they moved. A
     document that the run does not retrieve never comes in: it would have to pass ninety others.
@@ -52,7 +52,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
 
 
 def largest(noises: Iterable[Noise]) -> Noise:
-    """The largest of each figure; NONE where there are none."""
+    """The largest of each figure; NONE if there are none."""
     found = list(noises)
     return Noise(*map(max, zip(*found, strict=True))) if found else NONE
 
@@ -67,7 +67,7 @@ def _score_shift(recorded: Run, replayed: Run) -> float:
 
 
 def _tables(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[Floats, Floats]:
-    """Scores down each ranking and their grades, (queries, RUN_DEPTH); -inf and 0 where a ranking is shorter."""
+    """Scores down each ranking and their grades, (queries, RUN_DEPTH); -inf and 0 if a ranking is shorter."""
     scores = np.full((len(query_ids), RUN_DEPTH), -np.inf)
     gains = np.zeros_like(scores)
     for row, query_id in enumerate(query_ids):

@@ -44,7 +44,7 @@ def has_results(version: Version) -> bool:
 
 
 def recorded(version: Version) -> Recorded:
-    """The version's record, verified; an InputError where it has no results to hold."""
+    """The version's record, verified; an InputError if it has no results to hold."""
     verify_version(version)
     if not has_results(version):
         what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
@@ -77,7 +77,7 @@ def _check_run(version: Version, row: CellResult) -> None:
 
 
 def check_encoders(results: Results, backend: Backend) -> None:
-    """Nothing where the catalogue still means the models that the record was made with; else an InputError."""
+    """Check that the catalogue still means the models that the record was made with; an InputError if not."""
     for row in results.cells:
         cell, then = parse_cell(row.cell), row.provenance.encoder
         if isinstance(cell, BM25Cell) or then is None:

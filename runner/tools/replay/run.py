@@ -23,7 +23,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.version import Version, load_cell_file
-from runner.retrieve.make_runs import CellRuns
+from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.score.comparison import paired_differences
 from runner.score.score import score
 from runner.tools.replay.noise import NONE, Noise, largest, noise
@@ -78,8 +78,8 @@ class Replay:
 def replay(version: Version, backend: Backend) -> Replay:
     """Every cell of a version's results made again on the backend and scored with the labels of then.
 
-    InputError where there are no results to hold, or the documents are not here, or the catalogue has moved on; an
-    IntegrityError where the record is not what was locked. What a failing backend finished is kept for the next try.
+    InputError if there are no results to hold, or the documents are not here, or the catalogue has moved on; an
+    IntegrityError if the record is not what was locked. What a failing backend finished is kept for the next try.
     A replay that is refused creates nothing.
     """
     check_encoders(recorded(version).results, backend)
@@ -89,11 +89,9 @@ def replay(version: Version, backend: Backend) -> Replay:
         folder = version.work / "replay" / _key(known, backend)
         again = replace(version, record=folder, cache=folder / "cache")
         runs = CellRuns(again, lambda: sample, backend)
-        cells = [row.cell for row in known.results.cells]
-        runs.embed_ahead(cells)
-        for cell in cells:
-            say(f"{version.name}: {cell}")
-            runs.record(cell)
+        wanted = [Wanted(parse_cell(row.cell)) for row in known.results.cells]
+        say(f"{version.name}: {len(wanted)} cells are made again")
+        runs.make(wanted)
         verify_version(version)  # nobody may have changed it meanwhile, this command least of all
         found = _compared(known, again, backend)
         shutil.rmtree(folder)

@@ -1,19 +1,21 @@
-"""Rankings for a tripwire out of run files, and its tolerance out of a version's measured noise."""
+"""What a tripwire is run on (rankings of run files, a tolerance, also from measured noise) and what it says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.given_files import STDIN, decoded, display, numbered_lines, printable
-from runner.base.records import Run
+from runner.base.records import Run, parse_cell
 from runner.base.schema import checked
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
-from runner.eval_set.version import load_cell_file, load_queries
-from runner.tools.tripwire.tripwire import GoldenQuery
+from runner.eval_set.version import DRIVER, load_cell_file, load_queries, newest_version
+from runner.tools.console import Signs
+from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, listed
 
 
 def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
@@ -93,3 +95,43 @@ def noise_tolerance(results: Path) -> tuple[float, str]:
         raise InputError(f"{display(results)} has no noise floor; none was measured. Give a number as the tolerance.")
     measured = checked(NoiseFloor, floor, f"{display(results)}: noise_floor")
     return measured.max_change, measured.cell
+
+
+def cell_run_path(source: str, eval_set_path: Path | None, asked: str) -> Path:
+    """The run of a cell in the newest version of a source; an InputError if it has none."""
+    version, cell = newest_version(source, eval_set_path), str(parse_cell(asked))
+    path = version.run_path(cell)
+    if not path.exists():
+        raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} {version.flags}")
+    return path
+
+
+def asked_tolerance(given: str, results: Path | None) -> tuple[float, str]:
+    """The number given or, with `results`, their measured noise; and in words where that comes from."""
+    origin = ""
+    if results is not None:
+        tolerance, cell = noise_tolerance(results)
+        origin = f" (A/A noise of {cell})"
+    else:
+        try:
+            tolerance = float(given)
+        except ValueError as error:
+            raise InputError(f"--tolerance {given!r} is neither a number nor 'noise'.") from error
+    if not 0 <= tolerance < 1:
+        raise InputError(f"A tolerance of {tolerance:g}{origin} compares nothing; from 0 to less than 1 is possible.")
+    return tolerance, origin
+
+
+def check_lines(
+    report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: str, signs: Signs
+) -> list[str]:
+    """What a check found, for a terminal: that nothing fell, or every fall with the documents before and after."""
+    means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
+    if diff.ok:
+        kept = f"nothing fell by more than {tolerance} below {snapshot}"
+        return [f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}"]
+    lines = [f"{signs.no} the tripwire fired: {means}; against {snapshot}, tolerance {tolerance}"]
+    lines += [f"  {text.replace('->', signs.arrow)}" for text in diff.regressions]
+    for row in fallen:
+        lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
+    return lines

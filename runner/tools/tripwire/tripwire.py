@@ -82,7 +82,7 @@ def load_golden(path: str | Path) -> list[GoldenQuery]:
 
 
 def load_snapshot(path: str | Path) -> Report:
-    """The report in a file; an InputError where its figures do not follow from its result ids."""
+    """The report in a file; an InputError if its figures do not follow from its result ids."""
     where = display(path)
     report = checked(Report, read_json(Path(path)), where)
     rows = report.queries
@@ -92,12 +92,12 @@ def load_snapshot(path: str | Path) -> Report:
 
 
 def hit_at_k(results: Sequence[str], expected: Sequence[str], k: int) -> float:
-    """1.0 where any expected document is among the first k results, else 0.0; 0.0 where either is empty or k < 1."""
+    """1.0 if any expected document is among the first k results, else 0.0; 0.0 if either is empty or k < 1."""
     return float(not set(expected).isdisjoint(results[: max(k, 0)]))
 
 
 def reciprocal_rank(results: Sequence[str], expected: Sequence[str]) -> float:
-    """1 / the best rank of an expected document over the whole list, 0.0 where none is found."""
+    """1 / the best rank of an expected document over the whole list, 0.0 if none is found."""
     wanted = set(expected)
     return next((1 / rank for rank, result in enumerate(results, start=1) if result in wanted), 0.0)
 
@@ -168,7 +168,7 @@ def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
     """Every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
 
-    Raises InputError where the two cannot be compared: another k or limit, a query that only one of them has, or one
+    Raises InputError if the two cannot be compared: another k or limit, a query that only one of them has, or one
     whose text or expected documents differ; ValueError for a tolerance outside of [0, 1), since 1 would hide anything.
     """
     if not 0 <= tolerance < 1:
@@ -209,7 +209,7 @@ def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
 
 
 def changes(current: Report, snapshot: Report) -> list[str]:
-    """What a snapshot of the current report changes, a line each; empty where it would say the same."""
+    """What a snapshot of the current report changes, a line each; empty if it would say the same."""
     found = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
     found += incomparable(current, snapshot)
     found += [

@@ -9,7 +9,8 @@ Neither "" nor " " is right at a joint. Until about 2016 federalregister.gov dro
 elements ("the<E T="04">Federal Register</E>announcing", "(a)<E T="03">General.</E>The rule"); the later sample files
 of GPO put line breaks there, also before punctuation and index figures ("SO <E T="52">2</E> ,"). The rules:
 
-- emphasis (E T="01" to "09", I, B) and page marks: a space between words, after ".,;:!?)]" and closing quotation marks,
+- emphasis (E T="01" to "09", I, B) and page marks: a space between words, after ".,;:!?)]", closing quotation marks and
+  the apostrophe of a plural ("members'"),
   and before "(", "[", "§", opening quotation marks and "*"; none after opening marks, dashes and slashes, and none
   before punctuation, which also takes away a space that the file has there, nor before a dash on a line of its own;
 - a single emphasised letter after a digit ("78l;", "78m(a)") belongs to the number;
@@ -30,6 +31,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, entity_text, plain_text
+from samplers.formats.text_writer import visible
 
 _JOINT = "\ufdd0"
 """A noncharacter, so that no text holds it; a letter after it says what begins or ends."""
@@ -111,7 +113,7 @@ def line_of(element: etree._Element) -> str:
 
 def n_visible(element: etree._Element) -> int:
     """Characters inside an element that are not white space, joints not counted."""
-    return sum(len("".join(text.split())) - len(_WORD) * text.count(_JOINT) for text in map(str, element.itertext()))
+    return sum(visible(text) - len(_WORD) * text.count(_JOINT) for text in map(str, element.itertext()))
 
 
 def take_out(node: etree._Element) -> None:
@@ -218,7 +220,8 @@ def _joined(joints: re.Match[str]) -> str:
 def _stand_apart(left: str, right: str, joints: re.Match[str]) -> bool:
     """Whether a space is missing between two neighbours that the file does not separate."""
     marks, text, start = joints[0], joints.string, joints.start()
-    if not (left.isalnum() or left in _ENDS_WORD) or not (right[0].isalnum() or right[0] in _BEGINS_WORD):
+    ends_word = left.isalnum() or left in _ENDS_WORD or text[start - 2 : start] == "s'"
+    if not ends_word or not (right[0].isalnum() or right[0] in _BEGINS_WORD):
         return False
     if "f" in marks:
         return not left.isalpha()

@@ -135,7 +135,12 @@ class _Unwrapping:
         return not (is_title and column == 0)
 
     def may_be_rest(self, column: int) -> bool:
-        """Whether a second line may begin here: up to HANGING before the first, or below it in a flush paragraph."""
+        """Whether a second line may begin here: up to HANGING before the first, or below it in a flush paragraph.
+
+        After a line that was set in by one column too many, a line at `indent` is the next paragraph.
+        """
+        if column == self.indent == self.first - 1:
+            return False
         return 0 < self.first - column <= HANGING or column == self.first != self.indent
 
     def is_full(self, body: str) -> bool:

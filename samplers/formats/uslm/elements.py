@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from lxml import etree
 
 from samplers.formats.safe_xml import entity_text, local_name, plain_text
-from samplers.formats.text_writer import Part
+from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.marks import (
     BLOCK,
     CLOSING,
@@ -244,7 +244,7 @@ def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, p
 
 def n_visible(element: etree._Element) -> int:
     """Characters of an element that are not white space."""
-    return len("".join(plain_text(element).split()))
+    return visible(plain_text(element))
 
 
 def _table(*rows: tuple[Iterable[str], Handler]) -> dict[str, Handler]:

@@ -10,7 +10,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Section, Span
 from samplers.formats.safe_xml import local_name
-from samplers.formats.text_writer import Part
+from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
@@ -50,7 +50,8 @@ class Unit:
 def units(root: etree._Element, name: str) -> Iterator[Unit]:
     """The sections of a file in its order, every larger part before the sections in it.
 
-    Sections in quoted text and in notes are none.
+    Sections in quoted text and in notes are none. A section that enacts a title of the Code as such holds the sections
+    of that title, which are units after it; it is one of the larger parts around them.
     """
     path = _named(root, name, ()) if local_name(root) in _PARTS else ()
     return _units(root, name, path, _holders(root))
@@ -64,7 +65,13 @@ def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: 
     for child in element:
         kind = local_name(child)
         if kind in SECTIONS:
+            inner = [each for each in child if child in holders and (each in holders or local_name(each) in SECTIONS)]
+            around = (*path, *_named(child, name, path)) if inner else path
+            rest = etree.Element(child.tag)
+            rest.extend(inner)  # moves them out of the section, tails and all
             yield Unit(child, path)
+            if inner:
+                yield from _units(rest, name, around, holders)
         elif _is_part(child, holders):
             yield from _units(child, name, (*path, *_named(child, name, path)), holders)
 
@@ -157,7 +164,7 @@ class Tally:
     def leave_out(self, walk: Walk, reason: str) -> None:
         """Count what was walked and is no document."""
         self._dropped.update(walk.dropped)
-        self._dropped[reason] += len("".join(walk.text.split())) - walk.supplied
+        self._dropped[reason] += visible(walk.text) - walk.supplied
 
     def left_out(self) -> dict[str, int]:
         """Characters by reason."""

@@ -7,7 +7,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, local_name
-from samplers.formats.text_writer import Part
+from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import (
     HANDLERS,
     Handler,
@@ -76,7 +76,7 @@ class Walker:
         self._among_headings(own[n_leads:], 1, Place())
         mine = set(own)
         tails = "".join(child.tail or "" for child in element if child not in mine)
-        self.dropped["text between sections"] += len("".join(tails.split()))
+        self.dropped["text between sections"] += visible(tails)
 
     def release(self) -> list[etree._Element]:
         """The elements that were moved, in the order of the file; from now on none is."""

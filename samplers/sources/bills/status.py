@@ -38,7 +38,7 @@ def in_policy_area(document: Document, area: str) -> Document:
 
 
 def _stated(root: etree._Element, place: str) -> tuple[str, str]:
-    """The family of the bill, as `sample_bills` names it, and its policy area or ""."""
+    """The family of the bill, as `reader` names it, and its policy area or ""."""
     bill = next((child for child in root if local_name(child) == "bill"), None)
     if local_name(root) != "billStatus" or bill is None:
         raise DocumentError(place, f"the root element is <{local_name(root)[:30]}>, not <billStatus> with a bill in it")

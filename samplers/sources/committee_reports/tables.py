@@ -140,11 +140,19 @@ def _ruled(text: str) -> Iterator[tuple[int, int, int, int]]:
     while index + 2 < len(rules):
         top, under, bottom = rules[index : index + 3]
         if text.count("\n", top[1], under[0]) <= _HEAD_LINES:
+            index += 3
+            while index < len(rules) and _is_row(text, bottom, rules[index]):
+                bottom = rules[index]
+                index += 1
             yield _title_start(text, position, *top), bottom[1], top[0], under[1]
             position = bottom[1]
-            index += 3
         else:
             index += 1
+
+
+def _is_row(text: str, rule: tuple[int, int], following: tuple[int, int]) -> bool:
+    """Whether a row stands between two rules: a table may have one under each of its rows."""
+    return following[1] - following[0] == rule[1] - rule[0] and text.find("\n\n", rule[1], following[0]) < 0
 
 
 def _title_start(text: str, position: int, start: int, end: int) -> int:

@@ -13,8 +13,6 @@ class Blobs:
 
     def __init__(self) -> None:
         self.port = 0
-        self.uploads = 0
-        self.downloads = 0
         self._numbers = itertools.count(1)
         self._contents: dict[str, bytes] = {}
 
@@ -44,10 +42,8 @@ class Blobs:
     async def _put(self, request: web.Request) -> web.Response:
         data = await request.read()
         self._contents[request.match_info["blob_id"]] = data
-        self.uploads += 1
         digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
         return web.Response(headers={"ETag": f'"{digest}"'})
 
     async def _get(self, request: web.Request) -> web.Response:
-        self.downloads += 1
         return web.Response(body=self._contents[request.match_info["blob_id"]])

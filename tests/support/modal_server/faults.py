@@ -18,6 +18,7 @@ class _Planted:
     times: int | None = 1
     when: When | None = None
     value: Any = None
+    has_struck: bool = False
 
 
 class Faults:
@@ -82,10 +83,15 @@ class Faults:
                 continue
             if planted.when and subject and not planted.when(subject):
                 continue
+            planted.has_struck = True
             if planted.times is not None:
                 planted.times -= 1
             return True if planted.value is None else planted.value
         return None
+
+    def left(self) -> list[str]:
+        """Kinds of faults that were planted and have not struck, or not as often as they should."""
+        return [planted.kind for planted in self._planted if planted.times or not planted.has_struck]
 
     def before(self, rpc: str) -> None:
         """Raises the status planted for this call."""

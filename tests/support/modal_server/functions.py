@@ -12,14 +12,8 @@ from tests.support.modal_server.records import FunctionRecord
 from tests.support.modal_server.wire import Caller, answers
 
 _OPTIONS = (
-    "retry_policy",
-    "concurrency_limit",
-    "timeout_secs",
-    "task_idle_timeout_secs",
-    "max_concurrent_inputs",
-    "target_concurrent_inputs",
-    "batch_max_size",
-    "batch_linger_ms",
+    *("retry_policy", "concurrency_limit", "timeout_secs", "task_idle_timeout_secs", "max_concurrent_inputs"),
+    *("target_concurrent_inputs", "batch_max_size", "batch_linger_ms"),
 )
 
 

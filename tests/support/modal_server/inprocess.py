@@ -98,10 +98,7 @@ class InProcess:
             result.status = api_pb2.GenericResult.GENERIC_STATUS_FAILURE
             result.exception, result.traceback = repr(error), traceback.format_exc()
         return api_pb2.FunctionPutOutputsItem(
-            input_id=taken.input_id,
-            result=result,
-            data_format=taken.proto.data_format,
-            retry_count=taken.retry_count,
+            input_id=taken.input_id, result=result, data_format=taken.proto.data_format, retry_count=taken.retry_count
         )
 
 

@@ -31,11 +31,15 @@ class Executor(Protocol):
     async def ended(self, seconds: float) -> None: ...
 
 
+FAILED_ENTRIES = 3
+"""So many in a row, with no success between, fail the inputs that wait."""
+
+
 class Scheduler:
     """Pools of waiting inputs, one a function. Everything runs on the server's event loop."""
 
-    def __init__(self, blobs: Blobs, faults: Faults, *, retries_here: bool, entries: int) -> None:
-        self.blobs, self.faults, self.retries_here, self.entries = blobs, faults, retries_here, entries
+    def __init__(self, blobs: Blobs, faults: Faults, *, retries_here: bool) -> None:
+        self.blobs, self.faults, self.retries_here = blobs, faults, retries_here
         self.executor: Executor
         self.inputs: list[Input] = []
         self.containers: list[ContainerRecord] = []
@@ -94,7 +98,7 @@ class Scheduler:
         """A container ended in place of becoming ready."""
         pool = self._pool(container.function)
         pool.failed_entries += 1
-        if pool.failed_entries >= self.entries:
+        if pool.failed_entries >= FAILED_ENTRIES:
             pool.failed_entries = 0
             waiting = list(pool.waiting)
             pool.waiting.clear()

@@ -42,7 +42,6 @@ class ModalServer:
 
     `objects` is for the executor "inprocess" alone, `environment` for containers of the executor "container".
     With retries "server" failed inputs are tried again by the policy, but at once; the client waits a second or more.
-    So many failed `entries` in a row, with no success between, fail the inputs that wait.
     """
 
     def __init__(
@@ -53,18 +52,16 @@ class ModalServer:
         protocol: Literal["control", "input"] = "control",
         objects: Mapping[str, Callable[..., Any]] | None = None,
         retries: Literal["client", "server"] = "client",
-        entries: int = 3,
         environment: Mapping[str, str] | None = None,
-        port: int = 0,
     ) -> None:
-        self.folder, self.port = folder, port
+        self.folder, self.port = folder, 0
         self.faults = Faults()
         self._executor, self._protocol, self._plain = executor, protocol, dict(objects or {})
         self._more = environment or {}
         self._blobs = Blobs()
         self._objects = Objects(self._blobs)
         self._volumes = Volumes(folder / "volumes")
-        self._scheduler = Scheduler(self._blobs, self.faults, retries_here=retries == "server", entries=entries)
+        self._scheduler = Scheduler(self._blobs, self.faults, retries_here=retries == "server")
         self._lifecycle = Lifecycle(self._objects, self._scheduler)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="modal stand-in", daemon=True)
@@ -215,15 +212,6 @@ class ModalServer:
     @property
     def containers(self) -> list[ContainerRecord]:
         return list(self._scheduler.containers)
-
-    @property
-    def commits(self) -> list[tuple[str, str]]:
-        """(Volume, container) of every commit."""
-        return self._volumes.commits
-
-    @property
-    def blobs(self) -> Blobs:
-        return self._blobs
 
     def volume(self, name: str) -> Path:
         """The folder of what is committed to a Volume."""

@@ -19,8 +19,6 @@ class Volumes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.commits: list[tuple[str, str]] = []
-        """(name of the Volume, container)."""
         self.writers: set[tuple[str, str]] = set()
         """(name of the Volume, container that mounts it writable)."""
 
@@ -35,7 +33,6 @@ class Volumes:
     async def commit(self, request: api_pb2.VolumeCommitRequest, caller: Caller) -> Any:
         name = KNOWN.volumes[request.volume_id]
         if (name, caller.container_id) in self.writers:  # on exit a container commits what it mounts read-only too
-            self.commits.append((name, caller.container_id))
             new = self._folder / f"{name}.new"
             _copy(self.working_copy(name), new)
             shutil.rmtree(self.committed(name))

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.judge.models.anthropic.client import AnthropicClient, Busy, NotThere, Refused
+from runner.base.http_client import Busy, Fate, Unusable
+from runner.judge.models.anthropic.client import AnthropicClient, NotThere
 from runner.judge.models.anthropic.wire import reply_of, usage_of
-from runner.judge.models.requests import GaveUp, Reply, Usage
-from runner.judge.models.service import Unreadable, received
+from runner.judge.models.requests import Reply, Usage
+from runner.judge.models.service import received
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,12 +52,10 @@ class BatchService:
                 return self._client.json(
                     lambda: self._sdk.create(requests=requests, extra_headers=headers).http_response  # type: ignore[arg-type]  # the fields that the SDK does not know
                 )
-            except Busy as error:
-                if error.acted:
+            except Unusable as error:
+                if error.fate in (Fate.ACTED, Fate.LOST):
                     raise Unknown(str(error)) from None
                 raise
-            except Unreadable as error:
-                raise Unknown(str(error)) from None
 
         made = self._patiently(once, "a message batch cannot be handed in")
         if not isinstance(made, dict) or not isinstance(made.get("id"), str) or not made["id"]:
@@ -110,7 +109,9 @@ class BatchService:
         def once() -> JSON:
             try:
                 return self._client.json(call)
-            except Unreadable as error:
+            except Unusable as error:
+                if isinstance(error, Busy) or error.fate is Fate.REFUSED:
+                    raise
                 raise Busy(str(error)) from None
 
         return self._patiently(once, f"{what} cannot be looked at")
@@ -118,7 +119,7 @@ class BatchService:
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
         try:
             return self._client.patiently(once, self._never)
-        except (GaveUp, Refused, Unreadable) as error:
+        except Unusable as error:
             raise BackendError(
                 f"{self.url}: {trouble}: {error}. Batches that were handed in go on; run the command again later, and "
                 "it takes their results."
@@ -198,7 +199,7 @@ def _rows(lines: str) -> Iterator[JSON]:
         if line.strip():
             try:
                 yield received(line)
-            except Unreadable:
+            except Unusable:
                 yield None
 
 

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from runner.base.errors import BackendError
 from runner.base.http_client import Patience
@@ -51,7 +51,7 @@ class _Request(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class AnthropicBatches:
+class AnthropicBatches(ExitStack):
     """The model; `folder` keeps a record of every batch, and `meter` has the price of batches.
 
     Replies come when a whole batch has ended. One that an interrupted run has handed in is polled, for the asks that
@@ -69,24 +69,18 @@ class AnthropicBatches:
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
+        super().__init__()
         self.model = model
         self.meter = meter
+        self.callback(meter.close)
         self._folder = folder
         self._poll_seconds = poll_seconds
         self._client = AnthropicClient(base_url, timeout, patience or Patience())
+        self.callback(self._client.close)
         tell_of_end(model)
         self._client.longest = MAX_RESULT_BYTES
         self._service = BatchService(self._client)
         self._never = threading.Event()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
-        self.meter.close()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply an ask, batch by batch; a BudgetError where the ceiling allows no batch of FEWEST_REQUESTS.

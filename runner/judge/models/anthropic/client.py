@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import CONNECT_SECONDS, LONGEST_WAITS, TRIES, Patience, as_asked, asked_seconds
+from runner.base.http_client import CONNECT_SECONDS, Busy, Fate, Patience, Secret, Unusable, patiently
 from runner.base.progress import say
-from runner.judge.models.requests import GaveUp
-from runner.judge.models.service import ANTHROPIC_KEY, Secret, Unreadable, received, secret_of
+from runner.judge.models.service import ANTHROPIC_KEY, received
 from runner.judge.models.service import base_url as checked_url
 
 if TYPE_CHECKING:
     import anthropic
     import httpx2
-    from tenacity import RetryCallState
 
 KEY_VARIABLE = ANTHROPIC_KEY
 HEADERS_VARIABLE = "ANTHROPIC_CUSTOM_HEADERS"
@@ -37,25 +35,8 @@ _NO_MONEY = re.compile(r"credit balance|usage limit|spend limit|spending limit|b
 _Result = TypeVar("_Result")
 
 
-class Busy(Exception):
-    """A reason to try again; `wait` is what the service asks for.
-
-    `charged`: the try may cost something, since nobody says what became of it; `acted`: it may have been carried out.
-    """
-
-    def __init__(self, reason: str, *, wait: float | None = None, charged: bool = False, acted: bool = False) -> None:
-        super().__init__(reason)
-        self.wait = wait
-        self.charged = charged
-        self.acted = acted or charged
-
-
 class NotThere(BackendError):
     """The address, the model or the batch is not known to the service."""
-
-
-class Refused(Exception):
-    """One request that the service does not take, whenever it is asked."""
 
 
 class _TooMuch(Exception):
@@ -72,7 +53,7 @@ class AnthropicClient:
         import httpx2
 
         self.url = checked_url(url) if url else URL
-        self.secret: Secret = secret_of(KEY_VARIABLE)
+        self.secret = _key()
         _refuse_headers()
         self._timeout = timeout
         self._patience = patience
@@ -97,32 +78,13 @@ class AnthropicClient:
         self.sdk.close()
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event) -> _Result:
-        """What `once` returns, tried again for a Busy; a GaveUp after TRIES tries or LONGEST_WAITS seconds of waits."""
-        import tenacity
-
-        def is_enough(state: "RetryCallState") -> bool:
-            waits = state.idle_for + state.upcoming_sleep
-            return state.attempt_number >= TRIES or waits > LONGEST_WAITS or stopped.is_set()
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(Busy),
-            stop=is_enough,
-            wait=as_asked(longest=30),
-            sleep=self._patience.sleep or tenacity.sleep_using_event(stopped),
-            reraise=True,
-        )
-        try:
-            return retrying(once)
-        except Busy as error:
-            tries = retrying.statistics["attempt_number"]
-            often = "once" if tries == 1 else f"{tries} times"
-            asks = f", and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
-            raise GaveUp(f"{error}, {often}{asks}") from None
+        """What `once` returns, tried again for a Busy; which is raised in the end."""
+        return patiently(lambda _: once(), self._patience, stopped)
 
     def body(self, call: Callable[[], "httpx2.Response"]) -> str:
         """The text of a successful answer, without the key.
 
-        Busy, Refused or Unreadable for this request alone; a BackendError where no further one would fare better.
+        Unusable for this request alone; a BackendError if no further one would fare better.
         """
         import anthropic
 
@@ -132,42 +94,43 @@ class AnthropicClient:
             raise self._failure(error) from None
         except anthropic.APITimeoutError as error:
             unreached = type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout")
-            raise Busy(f"no answer within {self._timeout:g} seconds", charged=not unreached) from None
+            fate = Fate.TURNED_AWAY if unreached else Fate.LOST
+            raise Busy(f"no answer within {self._timeout:g} seconds", fate) from None
         except anthropic.APIConnectionError as error:
             raise self._broken(error.__cause__) from None
         return self.secret.without(response.content.decode("utf-8", "replace"))
 
     def json(self, call: Callable[[], "httpx2.Response"]) -> JSON:
-        """The JSON of a successful answer; raises as `body` does, Unreadable for anything else than JSON."""
+        """The JSON of a successful answer; raises as `body` does, Unusable for anything else."""
         return received(self.body(call))
 
     def _broken(self, cause: BaseException | None) -> Exception:
         if isinstance(cause, _TooMuch):
-            return Unreadable(str(cause))
+            return Unusable(str(cause))
         kind = type(cause).__name__
         if kind == "ConnectError":
-            return Busy(f"the connection to {self.url} failed ({self.secret.shown(str(cause), 100)})")
-        return Busy(f"the connection broke off ({kind})", charged=True)
+            return Busy(f"the connection to {self.url} failed ({self.secret.shown(str(cause), 100)})", Fate.TURNED_AWAY)
+        return Busy(f"the connection broke off ({kind})", Fate.LOST)
 
     def _failure(self, error: "anthropic.APIStatusError") -> Exception:
         status = error.status_code
-        said = self.secret.shown(str(error.api_message or ("a page" if error.body else "no words")))
+        said = self.secret.shown(str(error.api_message or ("a page" if error.body else "no words")), 300)
         words = f"HTTP {status} ({said})"
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED:
             return self._busy(error, words)
         if status == _TOO_LARGE:
-            return Refused(words)
+            return Unusable(words, Fate.REFUSED)
         if status == HTTPStatus.BAD_REQUEST and not error.error_code and not _NO_MONEY.search(said):
-            return Refused(words)
+            return Unusable(words, Fate.REFUSED)
         kind = NotThere if status == HTTPStatus.NOT_FOUND else BackendError
         return kind(f"{self.url}: {words}. {_advice(status, said)} What was answered is kept.")
 
     def _busy(self, error: "anthropic.APIStatusError", words: str) -> Exception:
         if error.error_code and "limit_reached" in error.error_code:
             return BackendError(f"{self.url}: {words}. {_advice(HTTPStatus.PAYMENT_REQUIRED, words)}")
-        header = error.response.headers.get("retry-after", "")
         acted = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in _TURNED_AWAY
-        return Busy(words, wait=asked_seconds(header, self._patience.now()), acted=acted)
+        fate = Fate.ACTED if acted else Fate.FAILED
+        return Busy(words, fate, wait=self._patience.asked(error.response.headers))
 
     def _bound(self, response: "httpx2.Response") -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -185,8 +148,16 @@ def tell_of_end(model: str) -> None:
         say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
 
 
+def _key() -> Secret:
+    """The key, without which nothing is asked."""
+    secret = Secret(KEY_VARIABLE)
+    if not secret.value:
+        raise InputError(f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere.")
+    return secret
+
+
 def _refuse_headers() -> None:
-    """Nothing, or an InputError where the environment has headers, which the SDK would send with every request."""
+    """Raise an InputError if the environment has headers, which the SDK would send with every request."""
     if os.environ.get(HEADERS_VARIABLE, "").strip():
         raise InputError(
             f"The environment has {HEADERS_VARIABLE}, which would go out with every request of the judge and may hold "

@@ -2,17 +2,16 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Patience
+from runner.base.http_client import Fate, Patience, Unusable
 from runner.eval_set.plan import is_same_model
-from runner.judge.models.anthropic.client import AnthropicClient, Busy, Refused, tell_of_end
+from runner.judge.models.anthropic.client import AnthropicClient, tell_of_end
 from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, usage_of, with_room
 from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.requests import Ask, GaveUp, Reply, replies_in_flight
-from runner.judge.models.service import Unreadable
+from runner.judge.models.requests import Ask, Astray, Reply, replies_in_flight
 
 if TYPE_CHECKING:
     import httpx2
@@ -22,7 +21,7 @@ TIMEOUT = 180.0
 """Seconds that one answer may take."""
 
 
-class AnthropicMessages:
+class AnthropicMessages(ExitStack):
     """The model; what each try may cost is set aside in `meter` before it is sent. Raises as LanguageModel says."""
 
     def __init__(
@@ -35,20 +34,14 @@ class AnthropicMessages:
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
+        super().__init__()
         self.model = model
         self.meter = meter
+        self.callback(meter.close)
         self._parallel = parallel
         self._client = AnthropicClient(base_url, timeout, patience or Patience())
+        self.callback(self._client.close)
         tell_of_end(model)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
-        self.meter.close()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
@@ -56,13 +49,10 @@ class AnthropicMessages:
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
         sent = with_room(self.model, ask)
-        try:
-            message = self._client.patiently(lambda: self._once(sent), stopped)
-        except (Refused, Unreadable) as error:
-            raise GaveUp(str(error), final=isinstance(error, Refused)) from None
+        message = self._client.patiently(lambda: self._once(sent), stopped)
         reply = reply_of(ask.key, self.model, message)
         if reply.model and not is_same_model(self.model, reply.model):
-            raise GaveUp(reply.problem, reply=reply)
+            raise Astray(reply)
         return reply
 
     def _once(self, ask: Ask) -> JSON:
@@ -70,11 +60,8 @@ class AnthropicMessages:
         hold = self.meter.reserve([ask])
         try:
             message = self._client.json(lambda: self._send(ask))
-        except Unreadable:
-            self.meter.settle(hold, [None])
-            raise
-        except Busy as error:
-            self.meter.settle(hold, [None] if error.charged else [])
+        except Unusable as error:
+            self.meter.settle(hold, [None] if error.fate is Fate.LOST else [])
             raise
         except Exception:
             self.meter.release(hold)

@@ -1,0 +1,41 @@
+"""The pool's way to labels: batches for people or agents, or the plan's language models at once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from runner.base.errors import InputError, Outstanding
+from runner.base.records import Run
+from runner.eval_set.batches import Pair
+from runner.eval_set.labels import closed, version_labels
+from runner.evening.session import Session
+from runner.judge.models.run_judges import judge_again, judge_missing
+from runner.judge.prep_labels import export_missing, judging_message
+from runner.judge.second_reading import unread_twice
+from runner.retrieve.pool import unjudged
+
+
+def need_labels(
+    session: Session, pooled: Sequence[Pair], runs: Mapping[str, Run], provisional: Callable[[], Path]
+) -> None:
+    """Have the whole pool judged, or raise Outstanding with the batches that wait for a judge.
+
+    `provisional` writes a page of what is judged so far. InputError if pairs are missing and labels are final.
+    """
+    version, plan, final = session.version, session.plan, closed(session.version)
+    if missing := unjudged(pooled, version_labels(version)):
+        if final:
+            raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
+        documents = {document.doc_id: document for document in session.documents}
+        batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
+        if session.judge is None:
+            lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {session.again}"]
+            if len(missing) < len(pooled):
+                lines.append(f"A provisional page with {len(missing)} pairs unjudged: {provisional()}")
+            raise Outstanding("\n".join(lines))
+        judge_missing(version, plan, set(missing), session.judge)
+    if final:
+        return
+    if session.judge is not None:
+        judge_again(version, plan, session.judge)
+    elif outstanding := unread_twice(version, plan):
+        raise Outstanding(f"{outstanding}\nThen run: {session.again}")

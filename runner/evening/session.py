@@ -1,0 +1,117 @@
+"""What every run of the driver has: a version, what the operator asked for, and what was measured on the way."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+
+from runner.base.canonical import json_bytes, write_atomic
+from runner.base.records import BM25Cell, Document, OwnCell, parse_cell
+from runner.base.store import disk_errors, exclusive
+from runner.decide.decide import Choice
+from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
+from runner.embed.backends import Backend, LocalBackend
+from runner.embed.cost.ledger import SPEND
+from runner.embed.cost.spend_receipt import spend_receipt
+from runner.eval_set.corpus import corpus_documents, fetched_corpus
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import DRIVER, NOISE_FLOOR_CELL, Version
+from runner.judge.models.run_judges import JudgeOptions
+from runner.report.results_page.render import page
+from runner.retrieve.make_runs import CellRuns, Wanted
+
+
+@dataclass
+class Session(ABC):
+    """One run of the driver over one version."""
+
+    version: Version
+    corpus_path: Path | None = None
+    choice: Choice | None = None
+    options: str = ""
+    """The driver's arguments as given, for the commands that messages name."""
+    backend: Backend = field(default_factory=LocalBackend)
+    judge: JudgeOptions | None = None
+    """How the plan's judges are asked; None if people or agents judge by file."""
+    live: bool = False
+    """Whether the live feed may be asked for documents if the version has none yet."""
+    scored: tuple[Results, Path] | None = field(default=None, init=False)
+    """What this run scored, and the folder that holds it."""
+    seconds: dict[str, float] = field(default_factory=dict, init=False)
+    """How long each stage took."""
+    times: CellTimes = field(default_factory=dict, init=False)
+    """What was measured of each cell."""
+
+    @abstractmethod
+    def run(self) -> str:
+        """The answer for stdout; what a person must do, and verdicts, are raised."""
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the version's lock; a full or unwritable disk is a BackendError."""
+        version = self.version
+        with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+            yield
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds that the block takes to the stage's."""
+        started = perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - started
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan in force."""
+        return self.version.plan(rehearsal=self.version.rehearsal)
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """The version's documents, from its archive or else from where the corpus lies."""
+        return corpus_documents(self.version, self.corpus_place)
+
+    @cached_property
+    def corpus_place(self) -> Path | None:
+        """Where documents are drawn from; None if nothing was given."""
+        if self.live and not self.version.corpus_path.exists():
+            return fetched_corpus(self.version)
+        embedded = self.version.source.corpus
+        return self.corpus_path or (self.version.checkout / embedded if embedded else None)
+
+    @property
+    def again(self) -> str:
+        """The command that continues this run."""
+        return f"{DRIVER} {self.options}".strip()
+
+    @cached_property
+    def runs(self) -> CellRuns:
+        """The maker of this version's runs."""
+        return CellRuns(self.version, lambda: self.documents, self.backend)
+
+    def wanted(self, *, noise_floor: bool) -> list[Wanted]:
+        """The runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""
+        cells: list[OwnCell] = [parse_cell(cell) for cell in self.plan.cells]
+        baseline = parse_cell(self.plan.baseline)
+        again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, BM25Cell) else []
+        return [*map(Wanted, cells), *again]
+
+    def remember_times(self) -> None:
+        """Keep what was measured of each cell, beside what earlier runs measured."""
+        self.times = remember_times(self.version, self.runs.measured)
+
+    def write(self, results: Results, folder: Path) -> None:
+        """Put results.json, receipt.json and, last, the page into `folder`; the receipt is of their cells alone."""
+        cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
+        version, times = self.version, self.times
+        sizes = index_sizes(version, cells)
+        own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
+        spend = spend_receipt(version.work / SPEND, self.backend.billed)
+        receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
+        write_atomic(folder / "results.json", json_bytes(results.model_dump()))
+        write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
+        write_atomic(folder / "results.html", page(results, receipt))
+        self.scored = results, folder

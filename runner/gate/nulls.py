@@ -1,0 +1,253 @@
+"""The nulls of the graded gate, one row each: what it scores, how its failure reads, and the controls it catches."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from runner.base.records import Ints, Qrels
+from runner.gate.graded_nulls import (
+    ROWS_AT_ONCE,
+    draw_documents,
+    generator_for,
+    greatest,
+    most_retrieved,
+    permutation_groups,
+    permutations,
+    permuted_totals,
+    random_totals,
+    shuffled_totals,
+    shuffles,
+)
+from runner.gate.qrels_table import DEPTH, QrelsTable, document_column, qrels_table
+from runner.score.score import units
+
+CONTROL_DRAWS = 200
+"""Runs of a random predictor: of one alone nothing follows, since it may pass by chance."""
+
+_Made = TypeVar("_Made")
+
+
+class GradedSet:
+    """What nulls and controls are made from: `table`, the qrels; `groups`, the positions of the queries that exchange
+    them; `corpus`, the numbers of its documents; and `lengths`, a column in characters.
+    """
+
+    def __init__(
+        self,
+        query_ids: Sequence[str],
+        qrels: Qrels,
+        strata: Mapping[str, str],
+        document_lengths: Mapping[str, int],
+        draws: int,
+        seed: int,
+    ) -> None:
+        self.table = qrels_table(query_ids, qrels, document_lengths)
+        self.groups = permutation_groups([strata[query_id] for query_id in query_ids])
+        self.corpus = np.flatnonzero(document_column(self.table, dict.fromkeys(document_lengths, 1)))
+        self.lengths = document_column(self.table, document_lengths)
+        self.draws, self.seed = draws, seed
+        self._made: dict[Hashable, Any] = {}
+
+    def generator(self, stream: str) -> np.random.Generator:
+        """The random numbers of one purpose."""
+        return generator_for(self.seed, stream)
+
+    def once(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What does not depend on the run, made when it is first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: _Made = self._made[key]
+        return made
+
+
+class Drawn(NamedTuple):
+    """Sums over the queries (draws,) of nDCG@10 by chance; `least` is the p of the best real outcome."""
+
+    totals: Ints
+    least: float
+
+
+Outcome = Callable[[GradedSet, Ints, Mapping[str, int]], Drawn | Ints]
+"""What a null scores against rankings, by the chunks of each document: draws, or one list for every query."""
+
+Predictor = Callable[[GradedSet], Iterable[Ints]]
+"""Rankings (queries, places) of a system that ignores the query; several where it is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """A system that knows nothing of the query, and what it means if a run does no better.
+
+    `found` and `likely` are the clauses of a diagnosis, `likely_if_worse` the second where the run does even worse than
+    chance. Every one of `controls` must fail against it. `order_only` is for a null that reorders the run's own
+    documents: p alone decides, since how much order is worth depends on how many of them are relevant, and a top ten
+    whose order cannot matter is not held against a run.
+    """
+
+    name: str
+    outcome: Outcome
+    found: str
+    likely: str
+    likely_if_worse: str = ""
+    controls: Mapping[str, Predictor] = field(default_factory=dict)
+    order_only: bool = False
+
+
+def _permuted(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
+    """Each ranking under another query's whole qrels, within the stratum; a list good for everybody gains nothing."""
+    stream = "permuted qrels"
+    assigned = of.once(stream, lambda: permutations(of.groups, of.draws, of.generator(stream)))
+    least = of.once("assignments", lambda: 1 / _assignments(of.table, of.groups))
+    return Drawn(permuted_totals(of.table, rankings, assigned), least)
+
+
+def _random(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
+    """Documents drawn by their number of chunks: a longer one has more chances to hold the best chunk."""
+    weights = document_column(of.table, chunks)
+    if not weights.any():
+        raise ValueError("no document of the corpus has a chunk, so none can be drawn")
+    stream = "random retrieval"
+    totals = of.once(
+        (stream, weights.tobytes()), lambda: random_totals(of.table, weights, of.draws, of.generator(stream))
+    )
+    return Drawn(totals, 0.0 if of.table.ideal.any() else 1.0)
+
+
+def _most_retrieved(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
+    return most_retrieved(rankings)
+
+
+def _longest(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
+    return greatest(of.lengths)
+
+
+def _shuffled(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
+    """The run's own ten in random order."""
+    stream = "shuffled top 10"
+    orders = of.once(stream, lambda: shuffles(len(of.table.query_ids), of.draws, of.generator(stream)))
+    return Drawn(shuffled_totals(of.table, rankings, orders), 1 / _orders(of.table, rankings))
+
+
+def _constant(of: GradedSet) -> list[Ints]:
+    """The document that gains most when it is all that every query gets."""
+    scores = units(of.table.grades / of.table.ideal[of.table.queries])
+    return [as_rankings([greatest(_summed(of.table, scores))[:1]] * len(of.table.query_ids))]
+
+
+def _popularity(of: GradedSet) -> list[Ints]:
+    """The ten documents with the greatest sum of grades."""
+    return [_greatest_of_group(of.table, [np.arange(len(of.table.query_ids))])]
+
+
+def _source_prior(of: GradedSet) -> list[Ints]:
+    """Those ten of the query's own stratum (strata of one query taken together, as for the permuted qrels)."""
+    return [_greatest_of_group(of.table, of.groups)]
+
+
+def _random_control(of: GradedSet) -> Iterator[Ints]:
+    """Ten documents of the corpus."""
+    evenly = np.bincount(of.corpus, minlength=len(of.table.numbers))
+    return _drawn_lists(evenly, len(of.table.query_ids), of.generator("random control"))
+
+
+def _marginal_matched(of: GradedSet) -> Iterator[Ints]:
+    """Ten documents by their share of the summed grades."""
+    graded = _summed(of.table, of.table.grades)
+    return _drawn_lists(graded, len(of.table.query_ids), of.generator("marginal-matched control"))
+
+
+NULLS = (
+    Null(
+        "permuted qrels",
+        _permuted,
+        "rankings fit other queries' judgments {how} their own",
+        "labels may belong to other queries, or the run to other queries' text",
+        "scores may be sorted worst first",
+        {"marginal-matched": _marginal_matched, "source-prior": _source_prior},
+    ),
+    Null(
+        "random retrieval",
+        _random,
+        "documents drawn at random do {how} the run",
+        "its vectors or its index may belong to another corpus",
+        controls={"random": _random_control},
+    ),
+    Null(
+        "most retrieved",
+        _most_retrieved,
+        "giving every query the documents retrieved most often does {how} the run",
+        "a few documents crowd out the others whatever is asked",
+        controls={"constant": _constant, "popularity": _popularity},
+    ),
+    Null(
+        "length sorted",
+        _longest,
+        "giving every query the longest documents does {how} the run",
+        "what is relevant may be so by its length alone",
+    ),
+    Null(
+        "shuffled top 10",
+        _shuffled,
+        "the first ten documents in random order do {how} in the run's own",
+        "scores may be constant, or lost on the way to the ranking",
+        "scores may be sorted worst first",
+        order_only=True,
+    ),
+)
+"""In the order in which they are reported; the first that fails is the most telling."""
+
+BY_NAME: Mapping[str, Null] = {null.name: null for null in NULLS}
+
+
+def as_rankings(lists: Sequence[Ints]) -> Ints:
+    """Lists of documents as rankings (queries, places), -1 past a list's end."""
+    rankings = np.full((len(lists), DEPTH), -1, np.int64)
+    for row, documents in enumerate(lists):
+        rankings[row, : len(documents)] = documents
+    return rankings
+
+
+def _assignments(table: QrelsTable, groups: Sequence[Ints]) -> int:
+    """How many different ways there are to hand a group's qrels around, over all groups."""
+    qrels = [(table.documents[rows].tobytes(), table.grades[rows].tobytes()) for rows in table.rows_of]
+    return math.prod(_arrangements(qrels[query] for query in group.tolist()) for group in groups)
+
+
+def _orders(table: QrelsTable, rankings: Ints) -> int:
+    """How many different orders of grades the rankings' documents have, over all queries."""
+    graded = zip(table.own_grades(rankings), rankings >= 0, strict=True)
+    return math.prod(_arrangements(grades[found].tolist()) for grades, found in graded)
+
+
+def _arrangements(items: Iterable[Hashable]) -> int:
+    """In how many distinguishable orders the items can stand, where equal ones are alike."""
+    counts = Counter(items).values()
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
+
+
+def _greatest_of_group(table: QrelsTable, groups: Iterable[Ints]) -> Ints:
+    """For each query, the ten documents with the greatest sum of grades in its group."""
+    lists = [np.empty(0, np.int64)] * len(table.query_ids)
+    for group in groups:
+        popular = greatest(_summed(table, np.where(np.isin(table.queries, group), table.grades, 0)))
+        for query in group.tolist():
+            lists[query] = popular
+    return as_rankings(lists)
+
+
+def _summed(table: QrelsTable, values: Ints) -> Ints:
+    """Sums by document of a value for each pair."""
+    totals = np.zeros(len(table.numbers), np.int64)
+    np.add.at(totals, table.documents, values)
+    return totals
+
+
+def _drawn_lists(weights: Ints, n_queries: int, generator: np.random.Generator) -> Iterator[Ints]:
+    turn = max(1, ROWS_AT_ONCE // n_queries)
+    for start in range(0, CONTROL_DRAWS, turn):
+        n_draws = min(turn, CONTROL_DRAWS - start)
+        yield from draw_documents(weights, n_draws * n_queries, generator).reshape(n_draws, n_queries, -1)

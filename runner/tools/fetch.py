@@ -1,0 +1,54 @@
+"""A version's manifest as what to fetch again, and what came of a fetch in words."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.base.canonical import read_jsonl
+from runner.base.errors import InputError, IntegrityError
+from runner.eval_set.version import DRIVER
+
+if TYPE_CHECKING:
+    from samplers.feeds.request import FetchReport
+
+_N_NAMED = 20
+
+
+def manifest(path: Path, source: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Ids with digests of a corpus.jsonl, and the options that its documents were read with."""
+    rows = [row for _, row in read_jsonl(path)]
+    header = rows[0] if rows else {}
+    sample = header.get("sample")
+    if not isinstance(sample, dict) or header.get("source") != source:
+        raise InputError(f"{path} is no manifest of {source}. Give the corpus.jsonl of one of its versions.")
+    documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
+    if not documents:
+        raise InputError(f"{path} names no document.")
+    return documents, tuple(sample.get("options") or ())
+
+
+def check_same(report: "FetchReport", folder: Path) -> None:
+    """Check that every document is as the manifest has it; an IntegrityError names those that are not."""
+    differing = [*report.changed, *report.missing]
+    if not differing:
+        return
+    named = "\n".join(f"  - {doc_id}: {how}" for doc_id, how in differing[:_N_NAMED])
+    more = (
+        f"\n  and {len(differing) - _N_NAMED} more, all in {folder}/differences.jsonl" if differing[_N_NAMED:] else ""
+    )
+    rest = f"{report.n_same or 'None'} of them are in {folder} as the manifest has them."
+    raise IntegrityError(
+        f"{len(report.changed)} of {report.n_listed} documents are changed and {len(report.missing)} missing:\n"
+        f"{named}{more}\n{rest} Put the version's archive back, or open a new version."
+    )
+
+
+def summary(report: "FetchReport", source: str, folder: Path) -> str:
+    """What was listed, fetched and kept, and the command that comes next."""
+    kept = f", {report.n_kept:,} were there" if report.n_kept else ""
+    failed = f", {len(report.failed):,} could not be had" if report.failed else ""
+    return (
+        f"{report.n_files:,} of {report.n_listed:,} listed files were drawn: {report.n_fetched:,} fetched{kept}{failed}"
+        f"; {report.n_bytes / 1e6:,.1f} MB in {folder}.\n"
+        f"Next: {DRIVER} --source={source} --corpus-path {folder}"
+    )

@@ -1,0 +1,75 @@
+"""What `labels` does to a version: import answers, export pairs for a second reading, measure agreement."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.base.errors import InputError
+from runner.base.progress import say
+from runner.base.store import disk_errors, exclusive
+from runner.eval_set.labels import closed, version_labels
+from runner.eval_set.lock import verify_version
+from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.runs import read_run
+from runner.eval_set.version import Version, load_queries
+from runner.judge.agreement.panel import agreement, summary_lines
+from runner.judge.answers import Importer
+from runner.judge.carried_labels import carry_labels
+
+
+def import_files(
+    version: Version, paths: Sequence[Path], *, judge: str, model: str, judged_on: str, unbatched: bool
+) -> int:
+    """How many labels the files added, each file reported on stderr."""
+    added = 0
+    with open_for_labels(version):
+        importer = Importer(version, unbatched=unbatched)
+        for path in paths:
+            _tell_of_its_form(path)
+            done = importer.take_file(path, judge=judge, model=model, judged_on=judged_on)
+            added += done.added
+            say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
+    return added
+
+
+def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
+    """How far the version's judges agree, as data and as lines; an InputError if it has no labels."""
+    verify_version(version)
+    found = version_labels(version)
+    if not found:
+        raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
+    plan = version.plan()
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
+    panel = agreement(
+        found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
+    )
+    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *summary_lines(panel)]
+
+
+@contextmanager
+def open_for_labels(version: Version) -> Iterator[None]:
+    """The version to oneself while labels may be added to it; an InputError says why they may not."""
+    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        verify_version(version)
+        if reason := closed(version):
+            raise InputError(reason)
+        if not version.preregistration_path.exists():
+            raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
+        verified_preregistration(version)
+        if said := carry_labels(version).sentence:  # of a run that was killed between the two
+            say(said)
+        yield
+
+
+def _tell_of_its_form(path: Path) -> None:
+    """Say on stderr, with its place, what an editor left in a file and a reader passes over."""
+    if not path.is_file():
+        return
+    content = path.read_bytes()
+    found = {1: "a byte order mark"} if content.startswith(b"\xef\xbb\xbf") else {}
+    if b"\r\n" in content:
+        line = content[: content.index(b"\r\n")].count(b"\n") + 1
+        found[line] = f"{found[line]} and CRLF line ends" if line in found else "CRLF line ends"
+    for line, form in found.items():
+        say(f"{path}:{line}: {form}; read as plain lines")

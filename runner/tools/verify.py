@@ -1,0 +1,27 @@
+"""What the locks of a version, of its rehearsal and of its reports hold."""
+
+from runner.base.errors import IntegrityError
+from runner.eval_set.lock import report_folders, verify_lock, verify_version
+from runner.eval_set.version import DRIVER, Version
+
+
+def verify_record(version: Version) -> list[str]:
+    """A line per lock with how many files are as it says; an IntegrityError for the first that does not hold."""
+    locks = verify_version(version)
+    for folder, lock in zip((version.folder, version.folder / "rehearsal"), locks, strict=True):
+        if lock is None and (folder / "decision.json").exists():
+            raise IntegrityError(
+                f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
+                f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
+            )
+    reports = [
+        (report, verify_lock(report))
+        for folder in (version.folder, version.folder / "rehearsal")
+        for report in report_folders(folder)
+    ]
+    named = [*zip(("record", "rehearsal"), locks, strict=True)]
+    named += [(str(report.relative_to(version.folder)), lock) for report, lock in reports]
+    return [
+        f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked")
+        for name, lock in named
+    ]

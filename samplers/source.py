@@ -1,0 +1,96 @@
+"""The row of a source: all that the tool knows of it before it runs.
+
+Modules and functions are named as text and imported on use, so that neither a reader nor HTTP is loaded with a command
+line. Reading files, recognising and fetching them, sampling, plans, queries and the roster take what they need from
+here; there is no second table of sources.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+
+class KnownBy(NamedTuple):
+    """What tells a file of the source from those of others; see samplers.corpus.recognise.
+
+    `roots` are local names of root elements, `identifiers` the first part of a USLM identifier ("usc" in
+    /us/usc/t9/s1), `lines` regular expressions for what the publisher prints at the head of a file, `^` being the
+    start of a line, `pdf_names` regular expressions for the names of PDFs.
+    """
+
+    roots: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    pdf_names: tuple[str, ...] = ()
+
+
+class FeedRow(NamedTuple):
+    """The function that draws, as "module:name"; `takes` are the flags that narrow it, of since, until and congress."""
+
+    draw: str
+    takes: tuple[str, ...] = ()
+
+
+class FeedRows(NamedTuple):
+    """A source's feeds by name, the first one the default, and the function that finds its documents again."""
+
+    feeds: Mapping[str, FeedRow]
+    locate: str
+
+
+class QueryKind(NamedTuple):
+    """A kind of query as one source gets it: `weight` of 20, what its asker wants, and an example of no real document.
+
+    The kinds themselves are in runner/queries/kinds.py. The weights are an author's reading of who uses a source and
+    how, not counts of a query log; a set that follows them is at least not one kind of question asked 25 times.
+    """
+
+    kind: str
+    weight: int
+    wanted: str
+    example: str
+
+
+class ImportedDecision(NamedTuple):
+    """A decision that was made elsewhere and whose artefacts are not in this repository."""
+
+    version: int
+    cell: str
+    ndcg: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """One row of the roster.
+
+    `trigger_order` is the place in the bulk-embed order, 0 for what is no source of the substrate. `format` is the
+    module that has the `FORMAT` of its files; a source without one names in `reader` the source whose files it has,
+    by default itself. `feeds` are its feeds, or a sentence on where else to look. `policy` is "evaluate",
+    "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
+    decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own.
+    `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the checkout, or
+    "". `note` says what an operator should know before anything else.
+    """
+
+    name: str
+    trigger_order: int
+    structural_chunker: str
+    feeds: FeedRows | str
+    queries: tuple[QueryKind, ...]
+    format: str = ""
+    reader: str = ""
+    known_by: KnownBy = field(default_factory=KnownBy)
+    citation_heavy: bool = False
+    policy: Literal["evaluate", "baseline", "external"] = "evaluate"
+    reuses: str = ""
+    imported: ImportedDecision | None = None
+    note: str = ""
+    predicted_best: str = ""
+    baseline: str = "arctic-l-v2.0 x fixed_token_512_50"
+    sample_size: int = 750
+    corpus: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reader", self.reader or self.name)
+        object.__setattr__(self, "predicted_best", self.predicted_best or self.structural_chunker)

@@ -1,0 +1,241 @@
+"""Bills and resolutions of govinfo (bill DTD, USLM 2.x) as documents, and those of derived markdown.
+
+A stratum is Congress, chamber, stage and length; where the file (markdown) or a BILLSTATUS file beside it states the
+policy area, that follows as a fifth part.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from runner.base.records import Document
+from samplers.formats.uslm.walk import Walk, walk
+from samplers.source_format import FileContent, SourceFormat
+from samplers.sources.bills.markdown import read_versions
+from samplers.sources.bills.status import SIDECAR, enriched, in_policy_area
+
+ROOTS = frozenset(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"))
+
+TYPES: Mapping[str, str] = {
+    "hr": "H.R.",
+    "s": "S.",
+    "hres": "H.Res.",
+    "sres": "S.Res.",
+    "hjres": "H.J.Res.",
+    "sjres": "S.J.Res.",
+    "hconres": "H.Con.Res.",
+    "sconres": "S.Con.Res.",
+}
+"""Types of measures as govinfo writes them in a file name and as people cite them."""
+
+VERSIONS: Mapping[str, tuple[str, str]] = {
+    "ih": ("introduced", "introduced in House"),
+    "is": ("introduced", "introduced in Senate"),
+    "rh": ("reported", "reported in House"),
+    "rs": ("reported", "reported in Senate"),
+    "cdh": ("reported", "committee discharged House"),
+    "cds": ("reported", "committee discharged Senate"),
+    "pch": ("reported", "placed on calendar House"),
+    "pcs": ("reported", "placed on calendar Senate"),
+    "ris": ("reported", "referral instructions Senate"),
+    "rih": ("reported", "referral instructions House"),
+    "lth": ("reported", "laid on table House"),
+    "lts": ("reported", "laid on table Senate"),
+    "eh": ("passed", "engrossed in House"),
+    "es": ("passed", "engrossed in Senate"),
+    "eah": ("passed", "engrossed amendment House"),
+    "eas": ("passed", "engrossed amendment Senate"),
+    "cph": ("passed", "considered and passed House"),
+    "cps": ("passed", "considered and passed Senate"),
+    "ath": ("passed", "agreed to House"),
+    "ats": ("passed", "agreed to Senate"),
+    "rdh": ("received", "received in House"),
+    "rds": ("received", "received in Senate"),
+    "rfh": ("received", "referred in House"),
+    "rfs": ("received", "referred in Senate"),
+    "enr": ("enrolled", "enrolled"),
+}
+"""Version codes of govinfo: the stage that a stratum names, and the version's name. Other codes are stage "other"."""
+
+LENGTH_BUCKETS = ((4_000, "short"), (20_000, "medium"), (100_000, "long"))
+"""Characters of text below which a document is short, medium or long; from the last on it is very-long."""
+
+TITLE_LENGTH = 200
+"""Characters of a title, which every chunk carries as context: resolutions have official titles of 1,500."""
+
+FIRST_CONGRESS_ONLINE = 103
+"""Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
+
+_CODE = r"(?P<type>hconres|sconres|hjres|sjres|hres|sres|hr|s)"
+_KEY = re.compile(rf"(?:bills-)?(?P<congress>\d{{1,3}}){_CODE}(?P<number>\d+)(?P<version>[a-z]{{2,4}}\d?)?", re.I)
+_DC_TITLE = re.compile(
+    rf"(?:AMENDMENTS? to )?(?:(?P<congress>\d{{1,3}}) )?{_CODE} ?(?P<number>\d+)(?: (?P<version>[A-Z]{{2,4}}\d?))?"
+    r"(?: ?: ?(?P<title>.*))?$",
+    re.I,
+)
+_PRINTED = re.compile(r"(?P<type>[HS][A-Za-z. ]*?)\s*(?P<number>\d+)")
+_UNITS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth"
+)
+_TENS = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"
+_TENS_BEFORE = "twenty thirty forty fifty sixty seventy eighty ninety"
+_WORDS: Mapping[str, int] = {
+    "hundred": 100,
+    "hundredth": 100,
+    **{word: n for n, word in enumerate(_UNITS.split(), start=1)},
+    **{word: 10 * n for words in (_TENS, _TENS_BEFORE) for n, word in enumerate(words.split(), start=2)},
+}
+
+
+class Measure(NamedTuple):
+    """Which bill or resolution a document is, and which version; parts that nothing states are ""."""
+
+    congress: str = ""
+    type: str = ""
+    number: str = ""
+    version: str = ""
+
+    @property
+    def key(self) -> str:
+        """Govinfo's package id, such as BILLS-117hr100ih; "" unless congress, type and number are known."""
+        is_known = self.congress and self.type and self.number
+        return f"BILLS-{self.congress}{self.type}{self.number}{self.version}" if is_known else ""
+
+
+def read_bill(data: bytes, name: str) -> Document:
+    """The document in one bill file; DocumentError where it cannot be read.
+
+    `doc_id` is what the document says of itself: the citable key, then the form, then the catalogue title, which may
+    name an earlier Congress. `name` fills what is left open and wins nowhere. A name that is the id and a suffix
+    ("BILLS-116s1000is-draft") keeps the suffix, so that two renderings of one version stay apart. A document that
+    states nothing has its name as id.
+    """
+    return _document(walk(data, name, ROOTS), name)
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    if name.lower().endswith(".md"):
+        return _read_markdown(data, name)
+    walked = walk(data, name, ROOTS)
+    return FileContent((_document(walked, name),), walked.dropped, supplied=walked.supplied)
+
+
+def _read_markdown(data: bytes, name: str) -> FileContent:
+    versions, left_out = read_versions(data, name)
+    documents = [in_policy_area(_document(version.walk, name), version.policy_area) for version in versions]
+    return FileContent(tuple(documents), left_out, supplied=sum(version.walk.supplied for version in versions))
+
+
+FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)
+
+
+def _document(walked: Walk, name: str) -> Document:
+    stem = (
+        re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md"))
+        or "unnamed"
+    )
+    measure = _measure(walked.facts, stem)
+    key = measure.key
+    doc_id = stem if not key or stem.startswith(f"{key}-") else key
+    stage, version = VERSIONS.get(measure.version, ("other", _stated_stage(walked)))
+    chamber = {"h": "house", "s": "senate"}.get(measure.type[:1], "unknown")
+    return Document(
+        doc_id=doc_id,
+        text=walked.text,
+        title=_title(walked, measure, version, doc_id),
+        stratum="/".join((measure.congress or "unknown", chamber, stage, length_bucket(len(walked.text)))),
+        family="-".join(measure[:3]) if key else doc_id,
+        url=_url(measure),
+        sections=walked.sections,
+    )
+
+
+def length_bucket(n_chars: int) -> str:
+    """The stratum's word for a text of that many characters, by LENGTH_BUCKETS."""
+    return next((bucket for limit, bucket in LENGTH_BUCKETS if n_chars < limit), "very-long")
+
+
+def _measure(facts: Mapping[str, tuple[str, ...]], stem: str) -> Measure:
+    """Each part from the first source that states it; the name counts only if it is the same bill's."""
+    stated = Measure()
+    for source in (*_from_keys(facts), *_from_form(facts), *_from_title(facts)):
+        stated = Measure(*(known or new for known, new in zip(stated, source, strict=True)))
+    match = _KEY.match(stem)
+    named = Measure(*(match[part] or "" for part in Measure._fields)) if match else Measure()
+    named = Measure(*(part.lower() for part in named))
+    if all(known in ("", new) for known, new in zip(stated[:3], named[:3], strict=True)):
+        stated = Measure(*(known or new for known, new in zip(stated, named, strict=True)))
+    return stated
+
+
+def _from_keys(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
+    matches = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
+    return [Measure(*((match[part] or "").lower() for part in Measure._fields)) for match in matches if match]
+
+
+def _from_title(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
+    matches = (_DC_TITLE.match(title) for title in facts.get("title", ()))
+    return [Measure(*((match[part] or "").lower() for part in Measure._fields)) for match in matches if match]
+
+
+def _from_form(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
+    printed = [
+        *facts.get("number", ()),
+        *(f"{t} {n}" for t in facts.get("doc-type", ()) for n in facts.get("doc-number", ())),
+    ]
+    measures = []
+    for match in filter(None, map(_PRINTED.fullmatch, printed)):
+        kind = re.sub(r"[^a-z]", "", match["type"].lower())
+        measures.append(Measure("", kind, match["number"]) if kind in TYPES else Measure())
+    congress = next(filter(None, map(_congress, facts.get("congress", ()))), "")
+    version = next(filter(None, map(_version, facts.get("stage", ()))), "")
+    return [*measures, Measure(congress=congress, version=version)]
+
+
+def _congress(printed: str) -> str:
+    """The number in "117", "117th CONGRESS" or "One Hundred Seventeenth Congress of ..."; "" for none."""
+    if digits := re.search(r"\d{1,3}", printed):
+        return digits[0]
+    words = re.findall(r"[a-z]+", printed.lower().partition("congress")[0])
+    total = sum(_WORDS.get(word, 0) for word in words)
+    return str(total) if total else ""
+
+
+def _version(stage: str) -> str:
+    """The code of a stage given as a code ("ENR") or by name ("Introduced-in-House"); "" for others."""
+    words = stage.replace("-", " ").strip().lower().removesuffix(" bill")
+    return next((code for code, (_, name) in VERSIONS.items() if words in (code, name.lower())), "")
+
+
+def _stated_stage(walked: Walk) -> str:
+    return next(iter(walked.facts.get("stage", ())), "").lower()
+
+
+def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
+    """The number as people cite it, then the short title or else the official one: what chunks carry as context."""
+    facts = walked.facts
+    catalogue = [match["title"] or "" for match in map(_DC_TITLE.match, facts.get("title", ())) if match]
+    titles = (*facts.get("short-title", ()), *catalogue, *facts.get("official-title", ()), *facts.get("title", ()))
+    named = next(filter(None, titles), "").rstrip(". ")
+    if len(named) > TITLE_LENGTH:
+        named = named[:TITLE_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
+    cited = f"{TYPES[measure.type]} {measure.number}" if measure.key else doc_id
+    which = ", ".join(filter(None, (_ordinal(measure.congress), version)))
+    head = f"{cited} ({which})" if which else cited
+    return unicodedata.normalize("NFC", f"{head}: {named}" if named else head)
+
+
+def _ordinal(congress: str) -> str:
+    if not congress:
+        return ""
+    n = int(congress)
+    ending = "th" if 10 < n % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+def _url(measure: Measure) -> str:
+    """The official page of the version; "" for one that govinfo cannot have."""
+    is_online = measure.key and measure.version and int(measure.congress) >= FIRST_CONGRESS_ONLINE
+    return f"https://www.govinfo.gov/app/details/{measure.key}" if is_online else ""

@@ -1,0 +1,237 @@
+"""Sections of public and private laws (GPO's USLM) as documents.
+
+A document is a section of a law; the title, subtitle or other parts that it stands in are its outermost sections, each
+over the whole document, so that every chunk carries their headings. What a part says outside of its sections (accounts
+of an appropriations act, a preamble) is a document of its own. Sidenotes, which stand in mid-sentence in the file, are
+moved to the end of their section (kind "sidenotes"), since they carry its classification in the U.S. Code; words that
+their narrow column breaks are mended. Page marks are left out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from lxml import etree
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.text_writer import Part
+from samplers.formats.uslm.elements import Place, n_visible
+from samplers.formats.uslm.facts import facts
+from samplers.formats.uslm.labels import first_words
+from samplers.formats.uslm.marks import LINE, PARAGRAPH, PART_END, mended, resolve
+from samplers.formats.uslm.names import DROPPED, RANKS
+from samplers.formats.uslm.units import (
+    SECTIONS,
+    SHORT,
+    Tally,
+    Unit,
+    forget,
+    free_id,
+    outer_sections,
+    place_in,
+    titled,
+    units,
+)
+from samplers.formats.uslm.walk import Walk, walked
+from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.source_format import FileContent, SourceFormat
+from samplers.sources.bills.reader import length_bucket
+
+_DROPS = {**DROPPED, "action": "day of approval"}
+_MOVED = frozenset(("sidenote",))
+_PACKAGE = re.compile(r"PLAW-(?P<congress>\d{1,3})(?P<kind>publ|pvtl)(?P<number>\d{1,4})", re.I)
+_CITED = re.compile(r"(?P<kind>Public|Private) Law (?P<congress>\d{1,3})\s?[-–—]\s?(?P<number>\d{1,4})", re.I)
+_SIGNS = {
+    "division": "d",
+    "title": "t",
+    "subtitle": "st",
+    "part": "pt",
+    "subpart": "spt",
+    "chapter": "ch",
+    "subchapter": "sch",
+    "article": "art",
+    "section": "s",
+}
+"""How USLM's identifiers shorten the names of larger parts."""
+_NUMBER = re.compile(r"\d\w*(?:[-–.]\w+)*")
+
+
+class Law(NamedTuple):
+    """Which law a file holds."""
+
+    congress: str
+    kind: str
+    """ "publ" or "pvtl", as govinfo writes it."""
+    number: str
+    name: str
+    """Its short title, or ""."""
+
+    @property
+    def package(self) -> str:
+        """Govinfo's package id."""
+        return f"PLAW-{self.congress}{self.kind}{self.number}"
+
+    @property
+    def citation(self) -> str:
+        """The law as people cite it."""
+        return f"{'Pub' if self.kind == 'publ' else 'Pvt'}. L. {self.congress}–{self.number}"
+
+
+class _Unit(NamedTuple):
+    unit: Unit
+    walk: Walk
+    part: Part
+    """The section, or the larger part whose own text this is."""
+    value: str
+    """The number that an attribute states, or ""."""
+    n_body: int
+    """Characters without number, heading and sidenotes."""
+
+
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    root = parse(data, name)
+    if local_name(root) != "pLaw":
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
+    law = _law(root, name)
+    has_exceptions = bool(exceptions(root))
+    tally = Tally()
+    found = []
+    for unit in units(root, name):
+        walker, is_document = _walker_over(unit, name, has_exceptions)
+        walk = walked(walker)
+        if is_document:
+            tally.count(walk)
+            value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
+            found.append(_Unit(unit, walk, _part_of(unit, walker), value, _n_body(unit, walker, walk.text)))
+        else:
+            tally.leave_out(walk, "official title and headings of larger parts")
+        forget(unit)
+    if not found:
+        raise DocumentError(name, "no text in the body")
+    return FileContent(tuple(_documents(law, found)), tally.left_out(), supplied=tally.supplied)
+
+
+FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")
+
+
+def _walker_over(unit: Unit, name: str, has_exceptions: bool) -> tuple[Walker, bool]:
+    """A walker over one unit with its sidenotes behind it, and whether that is a document."""
+    walker = Walker(name, has_exceptions, _DROPS, _MOVED)
+    level = 0
+    if unit.own is None:
+        level = max(RANKS["section"], place_in(unit.path).level + 1)
+        part = walker.open(local_name(unit.element), level, PARAGRAPH)
+        walker.children(unit.element, 1, Place(level, part=part))
+    else:
+        walker.part(unit.element, unit.own)
+    is_document = walker.has_body()
+    sidenotes = walker.release()
+    if not is_document:
+        walker.dropped["sidenotes"] += sum(map(n_visible, sidenotes))
+    elif sidenotes:
+        _write_sidenotes(walker, sidenotes, level)
+    walker.write(PART_END if unit.own is None else "")
+    return walker, is_document
+
+
+def _write_sidenotes(walker: Walker, sidenotes: Sequence[etree._Element], level: int) -> None:
+    walker.open("sidenotes", max(RANKS["notes"], level + 1), PARAGRAPH)
+    begin = len(walker.pieces)
+    for sidenote in sidenotes:
+        walker.write(LINE)
+        walker.children(sidenote, 1, Place())
+        walker.write(LINE)
+    walker.pieces[begin:], n_hyphens = mended(walker.pieces[begin:])
+    walker.dropped["hyphens at the ends of lines"] += n_hyphens
+    walker.write(PART_END)
+
+
+def _n_body(unit: Unit, walker: Walker, text: str) -> int:
+    """Characters of a document without its number, its heading and its sidenotes."""
+    end = next((part.start for part in walker.parts if part.kind == "sidenotes"), len(text))
+    if unit.own is not None:
+        lead = resolve(walker.pieces[: walker.titles[0][1]]).text
+    elif walker.parts[0].heading:
+        lead = text[:end].partition("\n")[0]
+    else:
+        lead = " ".join(walker.parts[0].num.split())
+    return len(text[len(lead) : end].strip())
+
+
+def _part_of(unit: Unit, walker: Walker) -> Part:
+    if unit.own is None:
+        return walker.parts[0]
+    return unit.path[-1] if unit.path else Part("law", 0)
+
+
+def _law(root: etree._Element, name: str) -> Law:
+    """What the file says of itself; its name counts where it says nothing."""
+    known = facts(root)
+    stated = (*known.get("citable", ()), *known.get("title", ()))
+    found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
+    if not found:
+        raise DocumentError(name, "it does not say which law it is")
+    kind = "publ" if found["kind"].lower() in ("public", "publ") else "pvtl"
+    named = next(iter((*known.get("short-title", ()), *known.get("official-title", ()))), "")
+    return Law(found["congress"], kind, found["number"], named)
+
+
+def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
+    kind = "public" if law.kind == "publ" else "private"
+    stratum = f"{law.congress}/{kind}/{length_bucket(sum(len(each.walk.text) for each in found))}"
+    numbers = Counter(_number(each) for each in found)
+    given: Counter[str] = Counter()
+    for each in found:
+        doc_id = free_id("-".join(filter(None, (law.package, _slug(each, numbers)))), given)
+        text, sections = each.walk.text, each.walk.sections
+        is_section = each.unit.own is None
+        yield Document(
+            doc_id=doc_id,
+            text=text,
+            title=_title(law, each),
+            stratum=stratum,
+            family=law.package,
+            url=f"https://www.govinfo.gov/app/details/{law.package}",
+            sections=(
+                *outer_sections(each.unit.path, len(text)),
+                *(replace(s, label="") if is_section and s.kind in SECTIONS else s for s in sections),
+            ),
+            status="short" if each.n_body < SHORT else "",
+        )
+
+
+def _number(each: _Unit) -> str:
+    """A section's number, a larger part's sign and number, "" for what has none."""
+    if each.unit.own is not None:
+        return _sign(each.part)
+    printed = _NUMBER.search(each.part.num)
+    return re.sub(r"\s+", "", each.value) or (printed[0] if printed else "")
+
+
+def _slug(each: _Unit, numbers: Mapping[str, int]) -> str:
+    """What follows the law in a document's id; a number that the law has twice stands behind the parts around it."""
+    number = _number(each)
+    own = f"s{number or 0}" if each.unit.own is None else ""
+    if own and numbers[number] == 1:
+        return own
+    return "-".join((*filter(None, map(_sign, each.unit.path)), *filter(None, (own,))))
+
+
+def _sign(part: Part) -> str:
+    words = re.findall(r"\w+", part.num)
+    return f"{_SIGNS.get(part.kind, part.kind)}{words[-1]}" if words else ""
+
+
+def _title(law: Law, each: _Unit) -> str:
+    if each.unit.own is None:
+        where = f", § {number}" if (number := _number(each)) else ""
+    else:
+        where = f", {each.part.kind} {words[-1]}" if (words := re.findall(r"\w+", each.part.num)) else ""
+    heading = each.part.heading
+    if each.unit.own is None:
+        heading = heading or first_words(each.walk.text, each.part.num)
+    return titled(f"{law.citation}{where}", heading, law.name)

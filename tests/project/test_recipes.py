@@ -1,0 +1,365 @@
+"""Each recipe of CONTRIBUTING.md, followed in a copy of the checkout: the files that it names are all it takes."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from tests.support.small_collection import external_version, write_collection
+
+COPIED = ("runner", "chunkers", "samplers", "templates", "bin", "pyproject.toml")
+CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = dict(re.findall(r"^### (.+?)\n(.+?)(?=^##)", CONTRIBUTING, re.MULTILINE | re.DOTALL))
+
+
+def steps(recipe: str) -> set[str]:
+    """The files that the numbered steps of a recipe name."""
+    numbered = re.findall(r"^\d\. .+(?:\n   .+)*", RECIPES[recipe], re.MULTILINE)
+    return set(re.findall(r"`([\w/]+\.(?:py|html\.j2))`", "\n".join(numbered)))
+
+
+class Checkout:
+    """A copy of the checkout in which a recipe is followed, and what was changed there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.changed: set[str] = set()
+        for name in COPIED:
+            if (CHECKOUT / name).is_dir():
+                shutil.copytree(CHECKOUT / name, root / name)
+            else:
+                shutil.copy2(CHECKOUT / name, root / name)
+
+    def write(self, path: str, text: str) -> None:
+        assert not (self.root / path).exists()
+        self.changed.add(path)
+        (self.root / path).write_text(text, encoding="utf-8")
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        text = (self.root / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1, (path, old)
+        self.changed.add(path)
+        (self.root / path).write_text(text.replace(old, new), encoding="utf-8")
+
+    def insert(self, path: str, before: str, text: str) -> None:
+        self.replace(path, before, text + before)
+
+    def run(self, *command: str, code: int = 0) -> str:
+        """What a Python process in the copy says; its output, then its errors."""
+        environment = os.environ | {"PYTHONPATH": str(self.root), CACHE_VARIABLE: str(self.root / ".cache")}
+        done = subprocess.run(
+            [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def driver(self, *arguments: str, code: int = 0) -> str:
+        return self.run("bin/per-source-eval.py", *arguments, code=code)
+
+    def evaluated(self, place: Path, gate: str = "graded v1") -> tuple[dict, str]:
+        """results.json and the page of a public collection, compared without a model."""
+        version = external_version(place, cells=("bm25 x whole_doc", "bm25-plain x whole_doc"))
+        plan = version.plan_path(rehearsal=False)
+        plan.write_text(plan.read_text(encoding="utf-8").replace("graded v1", gate), encoding="utf-8")
+        collection = write_collection(place / "collection")
+        self.driver("--source=beir", f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}")
+        made = json.loads((version.folder / "results.json").read_bytes())
+        return made, (version.folder / "results.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "checkout")
+
+
+def test_every_file_of_the_recipes_is_there_but_those_that_they_have_one_write():
+    own = {"press_releases", "one_line", "parrot", "first_three"}
+    named = {path for recipe in RECIPES for path in steps(recipe)}
+    assert {Path(path).stem for path in named if not (CHECKOUT / path).exists()} == own
+
+
+def test_a_source_is_a_reader_and_a_row(checkout, tmp_path):
+    checkout.write(
+        "samplers/sources/press_releases.py",
+        '''"""Press releases, as text."""
+
+from runner.base.errors import DocumentError
+from runner.base.records import Document
+from samplers.source_format import FileContent, SourceFormat
+
+
+def read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
+    """The one release of a file."""
+    first, _, text = data.decode().partition("\\n")
+    if not first.startswith("PRESS RELEASE "):
+        raise DocumentError(name, "it is no press release")
+    number = first.removeprefix("PRESS RELEASE ")
+    document = Document(f"PR-{number}", text, f"Release {number}", "all", f"PR-{number}", "")
+    return FileContent((document,), {"heading": len(first) - 2})
+
+
+FORMAT = SourceFormat(read, (".txt",))
+''',
+    )
+    checkout.insert(
+        "samplers/registry.py",
+        '    SourceSpec(\n        name="demo",',
+        """    SourceSpec(
+        name="press_releases",
+        trigger_order=13,
+        structural_chunker="recursive_v1",
+        format="samplers.sources.press_releases",
+        known_by=KnownBy(lines=("^PRESS RELEASE ",)),
+        feeds="the office mails them. Ask it at https://example.org/press",
+        queries=(Kind("topic", 12, "a subject", "ferries"), Kind("amount", 8, "a size", "the size of berth 99")),
+    ),
+""",
+    )
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number in range(30):
+        text = f"PRESS RELEASE {number}\nBerth {number} is opened for {number} ferries of the {number}th kind.\n"
+        (corpus / f"{number}.txt").write_text(text, encoding="utf-8")
+    given = ("--source=press_releases", f"--corpus-path={corpus}")
+    assert "30 .txt files" in checkout.driver(*given, "--dry-run", code=1)
+    assert "has a corpus of 30 documents and no queries yet" in checkout.driver(*given, code=3)
+    form = checkout.root / ".work/press_releases/v1/reading/queries.yaml.template"
+    assert "topic 15:" in form.read_text(encoding="utf-8")
+    said = checkout.run(
+        "-c",
+        """
+from runner.base.errors import InputError
+from samplers.corpus.recognise import named_elsewhere
+from samplers.feeds.registry import source_feeds
+
+print(named_elsewhere(b"PRESS RELEASE 7", "7.txt", "bills"))
+try:
+    source_feeds("press_releases")
+except InputError as error:
+    print(error)
+""",
+    ).splitlines()
+    assert said[0].startswith("this is a press_releases file")
+    assert "https://example.org/press" in said[1]
+    assert checkout.changed == {"samplers/sources/press_releases.py", "samplers/registry.py"} <= steps("A source")
+
+
+def test_a_chunker_is_a_function_and_a_row(checkout):
+    checkout.write(
+        "chunkers/one_line.py",
+        '''"""A line is a chunk."""
+
+import re
+
+from chunkers.tokens import count_tokens
+from runner.base.records import Chunk, Document, Span
+
+
+def one_line_v1(document: Document) -> list[Chunk]:
+    """The lines, in order."""
+    lines = re.finditer(r"[^\\n]*\\S[^\\n]*", document.text)
+    return [
+        Chunk(document.doc_id, index, Span(*line.span()), "", count_tokens(line[0]))
+        for index, line in enumerate(lines)
+    ]
+''',
+    )
+    path = "chunkers/registry.py"
+    checkout.insert(path, "from chunkers.recursive import", "from chunkers.one_line import one_line_v1\n")
+    checkout.insert(path, '    "recursive_v1": ', '    "one_line_v1": Row(one_line_v1, limit=0),\n')
+    said = checkout.run(
+        "-c",
+        """
+from chunkers.registry import chunker, limit_of
+from runner.base.records import Document
+from runner.tools.doctor.parts import chunks_documents
+
+document = Document("d", "one\\n\\ntwo words\\n", "Title", "all", "d", "")
+print([(chunk.span.start, chunk.span.end) for chunk in chunker("one_line_v1-bare")(document)], limit_of("one_line_v1"))
+print(chunks_documents())
+""",
+    )
+    assert said.splitlines() == ["[(0, 3), (5, 14)] 0", "13 chunkers, every character in a chunk"]
+    assert checkout.changed == {"chunkers/one_line.py", path} <= steps("A chunker")
+
+
+def test_an_encoder_is_a_row(checkout):
+    checkout.insert(
+        "runner/eval_set/catalog.py",
+        '        EncoderSpec(\n            "mpnet-base-v2",',
+        """        EncoderSpec(
+            "abacus-v1",
+            "example/abacus",
+            "0123456789abcdef0123456789abcdef01234567",
+            dim=64,
+            max_tokens=512,
+            size=Size(66.0, 9.0),
+        ),
+""",
+    )
+    given = ("--source=bills", f"--corpus-path={CHECKOUT / 'eval-sets/demo/corpus'}")
+    checkout.driver(*given, code=3)
+    plan = checkout.root / "eval-sets/bills/v1/plan.yaml"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("mpnet-base-v2", "abacus-v1"), encoding="utf-8")
+    said = checkout.driver(*given, "--dry-run", "--modal", "--gpu=L4", code=1)
+    assert re.search(r"abacus-v1: [\d,]+ tokens \(from characters\) at 550 tokens/s", said)
+    assert checkout.changed == {"runner/eval_set/catalog.py"} == steps("An encoder")
+
+
+def test_a_gpu_is_a_row(checkout):
+    checkout.insert("runner/embed/cost/prices.py", '    "H100": ', '    "B300": Gpu(0.002, 2_000),\n')
+    said = checkout.run(
+        "-c",
+        """
+from runner.embed.cost.prices import RemoteOptions, default_rate
+
+print(RemoteOptions(gpu="b300").price, default_rate("mxbai-large-v1", "B300"))
+""",
+    )
+    assert said.split() == ["0.0020131", "100000"]
+    assert checkout.changed == {"runner/embed/cost/prices.py"} == steps("A GPU")
+
+
+def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
+    path = "runner/gate/nulls.py"
+    checkout.insert(
+        path,
+        "NULLS = (\n",
+        '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
+    """The first ten documents by name."""
+    return of.corpus[:DEPTH]
+
+
+def _alphabet(of: GradedSet) -> list[Ints]:
+    """The same, as a system."""
+    return [as_rankings([of.corpus[:DEPTH]] * len(of.table.query_ids))]
+
+
+''',
+    )
+    checkout.replace(
+        path,
+        "        order_only=True,\n    ),\n)\n",
+        """        order_only=True,
+    ),
+    Null(
+        "first by name",
+        _first_by_name,
+        "giving every query the first documents by name does {how} the run",
+        "ids may tell what is relevant",
+        controls={"alphabet": _alphabet},
+    ),
+)
+""",
+    )
+    checkout.replace("runner/eval_set/shapes/plan.py", '"graded v1"', '"graded v2"')
+    checkout.replace("runner/eval_set/plan.py", '"graded v1"', '"graded v2"')
+    results, page = checkout.evaluated(tmp_path, "graded v2")
+    for cell in results["cells"]:
+        assert [(null["name"], null["verdict"]) for null in cell["gate"]["nulls"]][5:] == [("first by name", "pass")]
+    assert [control["name"] for control in results["controls"]][:3] == ["oracle", "alphabet", "constant"]
+    assert all(control["behaves"] for control in results["controls"])
+    assert page.count("first by name") >= 2
+    assert "alphabet" in page
+    named = {path, "runner/eval_set/shapes/plan.py", "runner/eval_set/plan.py"}
+    assert checkout.changed == named == steps("A null")
+
+
+def test_a_judges_service_is_a_client_its_name_and_where_it_is_opened(checkout):
+    checkout.write(
+        "runner/judge/models/parrot.py",
+        '''"""A model that says what it is told."""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from runner.judge.models.requests import Ask, Reply
+
+
+class Parrot:
+    """The model."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
+        """Each ask's own words."""
+        for ask in asks:
+            yield Reply(ask.key, ask.user, self.model)
+''',
+    )
+    checkout.replace("runner/eval_set/shapes/labels.py", '"anthropic", "openai"]', '"anthropic", "openai", "parrot"]')
+    path = "runner/judge/models/api.py"
+    checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
+    checkout.replace(path, "| OpenAIChat\n", "| OpenAIChat | Parrot\n")
+    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model)\n'
+    checkout.insert(path, '    if spec.api == "openai":', opened)
+    said = checkout.run(
+        "-c",
+        """
+from pathlib import Path
+from runner.eval_set.shapes.labels import JudgeSpec
+from runner.judge.models.api import model_price, open_model
+from runner.judge.models.requests import Ask
+
+spec = JudgeSpec(api="parrot", model="grey")
+with open_model(spec, "messages", None, Path("work"), 1.0) as model:
+    print([(reply.key, reply.text, reply.model) for reply in model.replies([Ask("k", "", "hello", {}, 9)])])
+print(model_price(spec).is_free)
+""",
+    )
+    assert said.splitlines() == ["[('k', 'hello', 'grey')]", "True"]
+    assert checkout.changed == {"runner/judge/models/parrot.py", "runner/eval_set/shapes/labels.py", path}
+    assert checkout.changed <= steps("A judge's service")
+
+
+def test_a_statistic_on_the_page_takes_four_files(checkout, tmp_path):
+    checkout.write(
+        "runner/score/first_three.py",
+        '''"""How much of the very top is relevant."""
+
+from runner.base.records import Qrels, Run
+
+
+def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
+    """The share of the first three hits that have at least that grade."""
+    hits = [qrels.get(query_id, {}).get(hit.doc_id, 0) for query_id in run.hits for hit in run.hits[query_id][:3]]
+    return sum(grade >= relevant_grade for grade in hits) / len(hits)
+''',
+    )
+    checkout.insert(
+        "runner/eval_set/shapes/results.py",
+        "    provenance: Provenance\n",
+        "    first_three: float | None = None\n",
+    )
+    path = "runner/decide/cell_results.py"
+    checkout.insert(path, "from runner.score.other", "from runner.score.first_three import first_three\n")
+    line = "        first_three=first_three(run, qrels, plan.relevant_grade),\n"
+    checkout.insert(path, "        provenance=_provenance(", line)
+    template = "templates/_ranking.html.j2"
+    checkout.insert(template, '<th scope="col" class="num">MRR@10</th>', '<th scope="col" class="num">First three</th>')
+    cell = '<td class="num">{{ row.first_three | percent }}</td>\n'
+    checkout.insert(template, '<td class="num">{{ mean(row.scores["mrr@10"]) }}</td>', cell)
+    results, page = checkout.evaluated(tmp_path)
+    shares = {row["cell"]: row["first_three"] for row in results["cells"]}
+    assert 0 < shares["bm25 x whole_doc"] < shares["bm25-plain x whole_doc"] < 1
+    assert '<th scope="col" class="num">First three</th>' in page
+    assert all(f'<td class="num">{100 * share:.1f}' in page for share in shares.values())
+    assert checkout.changed == {"runner/score/first_three.py", "runner/eval_set/shapes/results.py", path, template}
+    assert checkout.changed <= steps("A statistic on the page")
+    assert len(checkout.changed) <= 4
