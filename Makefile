@@ -32,6 +32,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
+	@find runner chunkers samplers -name '*.py' -exec wc -l {} + | awk '$$1 > 400 && /\.py$$/ {print "warning: " $$2 " has " $$1 " lines; is it one idea?"}'
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

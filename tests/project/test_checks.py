@@ -1,0 +1,84 @@
+"""The files that run the checks elsewhere agree with pyproject.toml, which holds the pins."""
+
+import configparser
+import os
+import re
+import subprocess
+import tomllib
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import yaml
+
+from runner import __version__
+from runner.eval_set.version import CHECKOUT
+
+PYPROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+PINS = dict(pin.split("==") for pin in PYPROJECT["project"]["optional-dependencies"]["dev"])
+MAKEFILE = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+
+
+def loaded(name: str) -> Any:
+    return yaml.load((CHECKOUT / name).read_text(encoding="utf-8"), yaml.BaseLoader)  # it leaves `on` a string
+
+
+def test_the_workflow_runs_what_continuous_integration_runs_here() -> None:
+    workflow = loaded(".github/workflows/ci.yml")
+    assert set(workflow["on"]) == {"push", "pull_request"}
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert os.access(CHECKOUT / ".ci" / "run", os.X_OK)
+
+
+def test_the_workflow_begins_with_the_oldest_python_that_is_supported() -> None:
+    (job,) = loaded(".github/workflows/ci.yml")["jobs"].values()
+    matrix = job["strategy"]["matrix"]
+    assert matrix["python"] == ["3.11", "3.12", "3.13"]
+    assert PYPROJECT["project"]["requires-python"] == f">={matrix['python'][0]}"
+    assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos"}
+
+
+def hooks() -> dict[str, str]:
+    (repository,) = loaded(".pre-commit-config.yaml")["repos"]
+    return {hook["id"]: hook["entry"] for hook in repository["hooks"]}
+
+
+def test_the_hooks_are_the_checks_of_make_check() -> None:
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert recipe is not None
+    checks = re.findall(r"\$\(BIN\)/(.+?)(?: \.)?$", recipe[1], re.MULTILINE)
+    assert [entry.removeprefix(".venv/bin/").replace(" --force-exclude", "") for entry in hooks().values()] == checks
+
+
+@pytest.mark.parametrize("tool", ["ruff", "mypy", "import-linter"])
+def test_the_programs_of_the_hooks_have_the_pinned_versions(tool: str) -> None:
+    assert all(entry.startswith(".venv/bin/") for entry in hooks().values())
+    assert version(tool) == PINS[tool]
+
+
+def test_the_citation_names_this_version_and_licence() -> None:
+    citation = loaded("CITATION.cff")
+    assert citation["version"] == __version__
+    assert citation["license"] == PYPROJECT["project"]["license"]
+    assert citation["title"] == PYPROJECT["project"]["name"]
+    assert {"cff-version", "message", "authors"} <= set(citation)
+
+
+def test_editors_break_lines_where_the_linter_does() -> None:
+    text = (CHECKOUT / ".editorconfig").read_text(encoding="utf-8")
+    editor = configparser.ConfigParser()
+    editor.read_string(f"[top]\n{text}")
+    assert editor.getint("*.py", "max_line_length") == PYPROJECT["tool"]["ruff"]["line-length"]
+
+
+def test_a_long_module_is_a_warning_and_no_failure(tmp_path) -> None:
+    command = re.search(r"^\t@(find .*)$", MAKEFILE, re.MULTILINE)
+    assert command is not None
+    for folder in ("runner", "chunkers", "samplers"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "runner" / "long.py").write_text("\n" * 401)
+    (tmp_path / "runner" / "short.py").write_text("\n" * 400)
+    shell = ["bash", "-c", command[1].replace("$$", "$")]
+    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert re.findall(r"\w+\.py", done.stdout) == ["long.py"]
