@@ -140,7 +140,7 @@ def _report(found: Sequence["Replay"], failures: Sequence[_Failure]) -> JSON:
 
 
 def _cell_row(cell: "CellReplay") -> JSON:
-    return {**asdict(cell), "difference": cell.difference.model_dump()}
+    return {**asdict(cell), "difference": cell.difference._asdict()}
 
 
 def _lines(found: "Replay", signs: Signs) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
+from runner.decide.as_results import test_of
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
@@ -88,7 +89,7 @@ def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
 
 def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What test and guard say of a cell with the grades that the comparison has."""
-    plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
+    plan, test, guard = comparison.plan, test_of(comparison, cell), comparison.guards[cell]
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
     figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
     return CellUnderJudge(

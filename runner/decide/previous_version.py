@@ -144,7 +144,7 @@ class Beside:
                 [now.per_query[places[1][name]] for name in self.common],
             ]
             moved = paired_differences(np.array(values, np.int64), 0, self.plan)[1]
-            movement = Movement(n_queries=len(self.common), **moved.model_dump())
+            movement = Movement(n_queries=len(self.common), **moved._asdict())
         return MeasureBeside(before=_estimate(before), now=_estimate(now), movement=movement)
 
 

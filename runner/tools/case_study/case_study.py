@@ -10,11 +10,10 @@ from runner.base.progress import say
 from runner.base.records import Qrels, Query, Run
 from runner.decide.cell_results import single_gold_verdicts
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.tests import Difference
 from runner.gate.diagnosis import cause, diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import Comparison, mean
+from runner.score.comparison import Comparison, Difference, mean
 from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import Broken, zoo_of
 from runner.tools.case_study.zoo_lists import Material, run_of
