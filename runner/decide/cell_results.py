@@ -26,10 +26,7 @@ from runner.score.comparison import Comparison, mean
 from runner.score.other_measures import sensitivity
 from runner.score.pool_bias import pool_bias
 from runner.score.recall_curves import recall_curves
-from runner.score.score import MEASURES, score, single_gold
-
-COMPARED = ("ndcg@10", "recall@10", "mrr")
-"""Measures whose paired difference to the baseline is reported."""
+from runner.score.score import COMPARED, MEASURES, score, single_gold
 
 SINGLE_GOLD_NULLS = {
     "A": "permuted gold",

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from runner.base.canonical import sha256
 from runner.base.records import BM25Cell, DenseCell, HybridCell, Qrels, Query, Run, parse_cell
 from runner.decide.as_results import differences_of, scores_of, test_of
-from runner.decide.cell_results import COMPARED, bounds_of, holes_of
+from runner.decide.cell_results import bounds_of, holes_of
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.plan import Plan
 from runner.score.comparison import Comparison
-from runner.score.score import MEASURES
+from runner.score.score import COMPARED, MEASURES
 from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
