@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from runner.decide.judge_agreement import judge_agreement
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.kappa import RESAMPLES
-from runner.judge.agreement.panel import agreement
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the invented pools belong to the tests
 
@@ -152,7 +152,8 @@ def speed() -> None:
     for share in (0.1, 1.0):
         rows = labels(pool, *grades, share)
         taken = [
-            _seconds(lambda rows=rows: agreement(rows, runs, [f"q{q}" for q in range(25)], PLAN)) for _ in range(3)
+            _seconds(lambda rows=rows: judge_agreement(rows, runs, [f"q{q}" for q in range(25)], PLAN))
+            for _ in range(3)
         ]
         print(
             f"agreement of {len(pool.query):,} pairs, {len(rows) - len(pool.query):,} of them read twice, 10 cells: "

@@ -137,11 +137,11 @@ def _double(version: Version, options: argparse.Namespace, parser: argparse.Argu
 
 
 def _agreement(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from runner.decide.judge_agreement import judge_agreement, summary_lines
     from runner.eval_set.labels import version_labels
     from runner.eval_set.lock import verify_version
     from runner.eval_set.runs import read_run
     from runner.eval_set.version import load_queries
-    from runner.judge.agreement.panel import agreement, summary_lines
 
     verify_version(version)
     found = version_labels(version)
@@ -151,7 +151,7 @@ def _agreement(version: Version, options: argparse.Namespace, parser: argparse.A
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
     runs = {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}
-    panel = agreement(found, runs, query_ids, plan)
+    panel = judge_agreement(found, runs, query_ids, plan)
     if options.json:
         answer_json(panel.model_dump())
     else:
