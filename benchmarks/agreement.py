@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from sizes import sized
 
+from runner.decide.judge_agreement import judge_agreement
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.kappa import RESAMPLES
-from runner.judge.agreement.panel import agreement
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the invented pools belong to the tests
 
@@ -154,7 +154,7 @@ def speed() -> None:
     query_ids = [f"q{q}" for q in range(N_QUERIES)]
     for share in (0.1, 1.0):
         rows = labels(pool, *grades, share)
-        taken = [_seconds(lambda rows=rows: agreement(rows, runs, query_ids, PLAN)) for _ in range(3)]
+        taken = [_seconds(lambda rows=rows: judge_agreement(rows, runs, query_ids, PLAN)) for _ in range(3)]
         print(
             f"agreement of {len(pool.query):,} pairs, {len(rows) - len(pool.query):,} of them read twice, 10 cells: "
             f"{min(taken):.2f} s"

@@ -28,11 +28,11 @@ from sizes import sized
 
 from runner.base.canonical import jsonl_bytes, sha256, write_atomic
 from runner.base.records import Document, Hit, Query, Run, Span
+from runner.decide.judge_agreement import judge_agreement
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.version import Version, corpus_bytes
-from runner.judge.agreement.panel import agreement
 from runner.judge.answers import Importer
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
@@ -132,7 +132,7 @@ def main() -> None:
         imported(version, doubles, "second")
         cells = runs(queries, documents, generator)
         labels = load_labels(version.labels_path)
-        agreeing, _ = timed(lambda: agreement(labels, cells, list(queries), PLAN))
+        agreeing, _ = timed(lambda: judge_agreement(labels, cells, list(queries), PLAN))
         copying, _ = timed(lambda: bare(batch_files(version.judging)))
         megabytes = sum(path.stat().st_size for path in batch_files(version.judging)) / 1e6
     total = exporting + importing + agreeing

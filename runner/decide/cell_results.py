@@ -3,13 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
+from runner.decide.as_results import differences_of, scores_of, shaped, test_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.lists import RecallCurve
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
 from runner.eval_set.shapes.results import CellResult, Role
-from runner.eval_set.shapes.tests import Difference, GateVerdict, MeasureResult, SingleGoldNullResult, SingleGoldVerdict
+from runner.eval_set.shapes.tests import (
+    Difference,
+    GateVerdict,
+    GuardResult,
+    MeasureResult,
+    SingleGoldNullResult,
+    SingleGoldVerdict,
+)
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
@@ -18,10 +26,7 @@ from runner.score.comparison import Comparison, mean
 from runner.score.other_measures import sensitivity
 from runner.score.pool_bias import pool_bias
 from runner.score.recall_curves import recall_curves
-from runner.score.score import MEASURES, score, single_gold
-
-COMPARED = ("ndcg@10", "recall@10", "mrr")
-"""Measures whose paired difference to the baseline is reported."""
+from runner.score.score import COMPARED, MEASURES, score, single_gold
 
 SINGLE_GOLD_NULLS = {
     "A": "permuted gold",
@@ -45,21 +50,20 @@ def cell_results(
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
     curves = recall_curves(comparison, readings)
-    means = {measure: comparison.means(measure) for measure in MEASURES}
-    differences = {measure: comparison.differences(measure) for measure in COMPARED}
+    scores, differences = scores_of(comparison, MEASURES), differences_of(comparison, COMPARED)
     rows = [
         _row(
             comparison,
             gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
             cell,
             blockers,
-            pools.get(cell),
-            sensitivities[cell],
-            curves[cell],
-            {measure: means[measure][index] for measure in MEASURES},
-            {measure: differences[measure][index] for measure in COMPARED},
+            shaped(CellPool, pools[cell]) if cell in pools else None,
+            shaped(Sensitivity, sensitivities[cell]),
+            shaped(RecallCurve, curves[cell]),
+            scores[cell],
+            differences[cell],
         )
-        for index, cell in enumerate(comparison.runs)
+        for cell in comparison.runs
     ]
     assert any(row.cell == plan.baseline for row in rows)
     return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
@@ -78,7 +82,9 @@ def _row(
 ) -> CellResult:
     plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
-    test, guard = comparison.tests.get(cell), comparison.guards.get(cell)
+    is_tested = cell in comparison.tests
+    test = test_of(comparison, cell) if is_tested else None
+    guard = shaped(GuardResult, comparison.guards[cell]) if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published

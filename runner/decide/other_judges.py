@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
+from runner.decide.as_results import test_of
+from runner.decide.judge_agreement import judge_agreement
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
@@ -16,7 +18,6 @@ from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseRes
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.results import JudgePanel
 from runner.judge.agreement.double_graded import Double, doubles
-from runner.judge.agreement.panel import agreement
 from runner.score.comparison import Comparison, mean
 
 
@@ -88,7 +89,7 @@ def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
 
 def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What test and guard say of a cell with the grades that the comparison has."""
-    plan, test, guard = comparison.plan, comparison.tests[cell], comparison.guards[cell]
+    plan, test, guard = comparison.plan, test_of(comparison, cell), comparison.guards[cell]
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
     figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
     return CellUnderJudge(
@@ -110,7 +111,7 @@ def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
     """Agreement, the decision under noise and under every judge, and what people's grades say."""
     twice = doubles(labels)
     return JudgePanel(
-        agreement=agreement(labels, comparison.runs, comparison.query_ids, comparison.plan),
+        agreement=judge_agreement(labels, comparison.runs, comparison.query_ids, comparison.plan),
         noise=two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None,
         others=under_other_judges(comparison, labels),
         people=powered(comparison, labels),

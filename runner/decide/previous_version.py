@@ -31,7 +31,7 @@ from runner.eval_set.version import Version, load_decision
 from runner.judge.carried_labels import check_earlier, digests, texts
 from runner.score.comparison import paired_differences
 
-MEASURES = ("ndcg@10", "recall@10")
+BESIDE = ("ndcg@10", "recall@10")
 """What is set beside one another; the second depends on the relevant grade."""
 
 _OF_A_VERSION = ("version", "cells")
@@ -123,7 +123,7 @@ class Beside:
                 cell=row.cell,
                 comparable=comparable and self.same_grade,
                 same_run=old[row.cell].provenance.run_sha256 == row.provenance.run_sha256,
-                scores={measure: self.measure_beside(measure, old[row.cell], row, places) for measure in MEASURES},
+                scores={measure: self.measure_beside(measure, old[row.cell], row, places) for measure in BESIDE},
             )
             for row in results.cells
             if row.cell in old
@@ -144,7 +144,7 @@ class Beside:
                 [now.per_query[places[1][name]] for name in self.common],
             ]
             moved = paired_differences(np.array(values, np.int64), 0, self.plan)[1]
-            movement = Movement(n_queries=len(self.common), **moved.model_dump())
+            movement = Movement(n_queries=len(self.common), **moved._asdict())
         return MeasureBeside(before=_estimate(before), now=_estimate(now), movement=movement)
 
 
@@ -219,7 +219,7 @@ def comparison_lines(previous: PreviousVersion) -> list[str]:
     width = max(len(row.cell) for row in previous.cells)
     lines.append(f"{'cell':<{width}}  nDCG@10 then  now     moved                      Recall@10 then  now     moved")
     for row in previous.cells:
-        ndcg, recall = (row.scores[measure] for measure in MEASURES)
+        ndcg, recall = (row.scores[measure] for measure in BESIDE)
         lines.append(f"{row.cell:<{width}}  {_told(ndcg, 12)}  {_told(recall, 14)}".rstrip())
     if not all(row.comparable for row in previous.cells):
         lines.append("Not comparable: queries, documents, judge prompt or relevant grade differ, so levels may too.")

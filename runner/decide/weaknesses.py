@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
+from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
@@ -11,7 +12,6 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import CellPool, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-from runner.judge.agreement.panel import zero_count_bound
 from runner.score.power import minimum_detectable_effect
 
 MOVED = 0.02

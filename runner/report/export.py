@@ -21,6 +21,7 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.version import Version, load_corpus
+from runner.score.score import COMPARED, MEASURES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,10 +31,6 @@ Type = Literal["string", "Int64", "Float64", "boolean"]
 """A column's type by pandas' name; in each of them a value can be missing."""
 
 Row = dict[str, JSON]
-
-MEASURES = ("ndcg@10", "recall@10", "mrr", "mrr@10", "recall@100", "judged@10")
-
-COMPARED = ("ndcg@10", "recall@10", "mrr")
 
 _UNIT_PLACES = 9
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Query, Run, Scores
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.tests import Difference, GuardResult, MeasureResult, PairedTestResult
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, paired_intervals, score_matrix
 from runner.score.score import qrels, score
@@ -18,6 +18,26 @@ from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
+
+
+class MeanScore(NamedTuple):
+    """A mean with its bootstrap interval, and the per-query values in units of 1e-9."""
+
+    mean: float
+    low: float
+    high: float
+    per_query: list[int]
+
+
+class Difference(NamedTuple):
+    """A cell less the baseline, paired by query: the mean with its bootstrap interval, and who is ahead how often."""
+
+    mean: float
+    low: float
+    high: float
+    wins: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True)
@@ -72,35 +92,27 @@ class Comparison:
         return differences
 
     @cached_property
-    def tests(self) -> dict[str, PairedTestResult]:
-        """Every challenger's test; adjusted over the preregistered ones, which are the family."""
-        family = [cell for cell in self.challengers if cell in self.registered]
+    def tests(self) -> dict[str, PairedTest]:
+        """Every challenger's test, adjusted over the preregistered cells; any other is a family of its own."""
         settings = self.plan.significance
-        found = {}
-        for cells, adjusted in ((family, True), *(([cell], False) for cell in self.challengers if cell not in family)):
-            if not cells:
-                continue
-            tests = paired_tests(
-                self.paired(cells, "ndcg@10"), draws=settings.draws, alpha=settings.alpha, seed=settings.seed
-            )
-            for cell, test in zip(cells, tests, strict=True):
-                found[cell] = _test_result(test, self.query_ids, adjusted=adjusted)
+        family = [cell for cell in self.challengers if cell in self.registered]
+        found: dict[str, PairedTest] = {}
+        for cells in (family, *([cell] for cell in self.challengers if cell not in family)):
+            if cells:
+                differences = self.paired(cells, "ndcg@10")
+                tests = paired_tests(differences, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+                found |= dict(zip(cells, tests, strict=True))
         return found
 
     @cached_property
-    def guards(self) -> dict[str, GuardResult]:
+    def guards(self) -> dict[str, NonInferiority]:
         """Every challenger's Recall@10 against the loss that the rule allows."""
         if not self.challengers:
             return {}
         settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
-        found = non_inferiority(
-            self.paired(self.challengers, "recall@10"),
-            margin,
-            draws=settings.draws,
-            alpha=settings.alpha,
-            seed=settings.seed,
-        )
-        return {cell: _guard_result(guard) for cell, guard in zip(self.challengers, found, strict=True)}
+        changes = self.paired(self.challengers, "recall@10")
+        found = non_inferiority(changes, margin, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        return dict(zip(self.challengers, found, strict=True))
 
     def false_alarm(self) -> float | None:
         """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
@@ -124,7 +136,7 @@ class Comparison:
         gains = self.paired(self.challengers, "ndcg@10")
         return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
 
-    def means(self, measure: str) -> list[MeasureResult]:
+    def means(self, measure: str) -> list[MeanScore]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""
         bootstrap = self.plan.bootstrap
         values = score_matrix(list(self.scores.values()), measure)
@@ -132,7 +144,7 @@ class Comparison:
             values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
         )
         return [
-            MeasureResult(mean=mean(row), low=interval.low, high=interval.high, per_query=[int(v) for v in row])
+            MeanScore(mean(row), interval.low, interval.high, [int(v) for v in row])
             for row, interval in zip(values, intervals, strict=True)
         ]
 
@@ -177,31 +189,7 @@ def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Differen
     intervals = paired_intervals(
         values, baseline, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
     )
-    found = []
-    for row, interval in zip(values - values[baseline], intervals, strict=True):
-        wins, ties, losses = wins_ties_losses(row)
-        found.append(
-            Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
-        )
-    return found
-
-
-def _test_result(test: PairedTest, query_ids: Sequence[str], *, adjusted: bool) -> PairedTestResult:
-    return PairedTestResult(
-        p=test.p,
-        exact=test.exact,
-        p_t=test.p_t,
-        p_adjusted=test.p_adjusted if adjusted else None,
-        p_skew=test.p_skew if adjusted else None,
-        p_holm=test.p_holm if adjusted else None,
-        interval=[test.interval.low, test.interval.high],
-        simultaneous=[test.simultaneous.low, test.simultaneous.high] if adjusted else None,
-        cohens_d=test.cohens_d,
-        sd=test.sd,
-        left_out=[test.left_out.low, test.left_out.high],
-        influential=query_ids[test.influential],
-    )
-
-
-def _guard_result(guard: NonInferiority) -> GuardResult:
-    return GuardResult(state=guard.state, low=guard.low, high=guard.high, p=guard.p)
+    return [
+        Difference(mean(row), interval.low, interval.high, *wins_ties_losses(row))
+        for row, interval in zip(values - values[baseline], intervals, strict=True)
+    ]

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Judgment, Qrels, Run, Scores
 
-MEASURES = ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10", "judged@10")
+MEASURES = ("ndcg@10", "recall@10", "mrr", "mrr@10", "recall@100", "judged@10")
 
+COMPARED = MEASURES[:3]
+"""Measures whose paired difference to the baseline is reported."""
 
 DISCOUNTS = np.array([1 / math.log2(rank + 1) for rank in range(1, 11)])
 """What a grade counts at ranks 1 to 10 (Jarvelin & Kekalainen 2002, base 2, as trec_eval)."""
@@ -53,9 +55,9 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
     values = {
         "ndcg@10": _ratio((gains * DISCOUNTS).sum(axis=1), ideal_gains(query_ids, qrels)),
         "recall@10": _ratio(relevant[:, :10].sum(axis=1), n_relevant),
-        "recall@100": _ratio(relevant[:, :100].sum(axis=1), n_relevant),
         "mrr": first,
         "mrr@10": np.where(relevant[:, :10].any(axis=1), first, 0),
+        "recall@100": _ratio(relevant[:, :100].sum(axis=1), n_relevant),
         "judged@10": np.where(ten > 0, _ratio(judged, ten), 1),
     }
     return Scores(run.cell, tuple(query_ids), {name: tuple(units(v).tolist()) for name, v in values.items()})

@@ -1,12 +1,11 @@
 """Scores of parts of the queries: by origin, kind, stratum, and length of the document that answers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from runner.base.records import Ints, Query
-from runner.eval_set.shapes.pool import Slice, SliceMeans
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.score import single_gold
@@ -22,13 +21,32 @@ _COMMON: dict[Literal["origin", "kind", "stratum"], Callable[[Query], str]] = {
 _THIRDS = ("short", "medium", "long")
 
 
-def slices(comparison: Comparison) -> list[Slice]:
+class SliceMeans(NamedTuple):
+    """A cell's means over the queries of a slice."""
+
+    ndcg: float
+    recall: float
+
+
+class QuerySlice(NamedTuple):
+    """Queries that have something in common; `low` and `high` bound the length of the document that answers them."""
+
+    by: Literal["origin", "kind", "stratum", "length"]
+    name: str
+    low: int | None
+    high: int | None
+    queries: int
+    few: bool
+    cells: dict[str, SliceMeans]
+
+
+def slices(comparison: Comparison) -> list[QuerySlice]:
     """Every cell's mean nDCG@10 and Recall@10 over parts of the queries; no part that holds all of them.
 
     They describe and test nothing: with so many parts some differ by chance.
     """
     queries = comparison.queries
-    found: list[Slice] = []
+    found: list[QuerySlice] = []
     for by, common in _COMMON.items():
         names = [common(query) for query in queries]
         for name in sorted(set(names)) if len(set(names)) > 1 else ():
@@ -37,7 +55,7 @@ def slices(comparison: Comparison) -> list[Slice]:
     return [*found, *_by_length(comparison)]
 
 
-def _by_length(comparison: Comparison) -> Iterator[Slice]:
+def _by_length(comparison: Comparison) -> Iterator[QuerySlice]:
     """Thirds of the queries by the characters of their highest-graded document (of equal ones the first by id).
 
     Queries without a document of `relevant_grade` or more are in none of them. Equal lengths stay together, so thirds
@@ -76,19 +94,16 @@ def _slice(
     name: str,
     low: int | None = None,
     high: int | None = None,
-) -> Slice:
+) -> QuerySlice:
     ndcg, recall = (_part(comparison, measure, rows) for measure in ("ndcg@10", "recall@10"))
-    return Slice(
+    return QuerySlice(
         by=by,
         name=name,
         low=low,
         high=high,
         queries=len(rows),
         few=len(rows) < FEWEST,
-        cells={
-            cell: SliceMeans(ndcg=mean(ndcg[place]), recall=mean(recall[place]))
-            for place, cell in enumerate(comparison.runs)
-        },
+        cells={cell: SliceMeans(mean(ndcg[place]), mean(recall[place])) for place, cell in enumerate(comparison.runs)},
     )
 
 

@@ -7,7 +7,8 @@ from runner.base.canonical import read_json, sha256
 from runner.base.errors import InputError
 from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
 from runner.base.schema import checked
-from runner.decide.cell_results import COMPARED, bounds_of, holes_of
+from runner.decide.as_results import differences_of, scores_of, test_of
+from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.labels import judgments, version_labels
@@ -18,7 +19,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries
 from runner.score.comparison import Comparison
-from runner.score.score import MEASURES, qrels
+from runner.score.score import COMPARED, MEASURES, qrels
 from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
@@ -78,27 +79,27 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
     shares = {10: recall.at_10, 100: recall.at_100}
     return Quantisation(
         recall=[_recall(comparison.query_ids, depth, shares[depth]) for depth in INDEX_RECALL_FLOORS],
-        difference=comparison.differences("ndcg@10")[1],
-        test=comparison.tests[BINARY],
+        difference=differences_of(comparison, ("ndcg@10",))[BINARY]["ndcg@10"],
+        test=test_of(comparison, BINARY),
     )
 
 
 def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
-    means = {measure: comparison.means(measure) for measure in MEASURES}
+    scores = scores_of(comparison, MEASURES)
     beside = None
     if cell is not None:
         beside = Beside(
             cell=cell,
-            scores={measure: rows[1] for measure, rows in means.items()},
-            differences={measure: comparison.differences(measure)[0] for measure in COMPARED},
-            test=comparison.tests[arm],
+            scores=scores[cell],
+            differences=differences_of(comparison, COMPARED)[arm],
+            test=test_of(comparison, arm),
         )
     holes = holes_of(run, record.qrels)
     return ArmResult(
         arm=arm,
-        scores={measure: rows[0] for measure, rows in means.items()},
+        scores=scores[arm],
         unjudged=len(holes),
         bounds=bounds_of(comparison, run, holes),
         run_sha256=sha256(run_bytes(run)),

@@ -7,12 +7,12 @@ from pathlib import Path
 from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.base.store import disk_errors, exclusive
+from runner.decide.judge_agreement import judge_agreement, summary_lines
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
 from runner.eval_set.version import Version, load_queries
-from runner.judge.agreement.panel import agreement, summary_lines
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
 
@@ -41,7 +41,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     plan = version.plan()
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
-    panel = agreement(
+    panel = judge_agreement(
         found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
     )
     return panel.model_dump(), [f"{version.name}: {len(found)} labels", *summary_lines(panel)]

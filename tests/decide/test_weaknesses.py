@@ -2,10 +2,10 @@
 
 import pytest
 
+from runner.decide.judge_agreement import judge_agreement
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.shapes.judges import Estimate
 from runner.eval_set.shapes.queries import QueryRow
-from runner.judge.agreement.panel import agreement
 from tests.eval_set.test_version import label
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, BETTER, PLAN, SPARSE, results, row
@@ -99,12 +99,12 @@ def test_agreement_is_declared_with_its_interval_and_the_pairs_that_it_rests_on(
 def test_judges_who_always_agree_are_not_said_to_agree_for_certain():
     queries = [f"q{n:02}" for n in range(20)]
     labels = [label(f"q{n % 20:02}", f"d{n}", n % 4, judge=judge, round=r) for judge, r in PLANTED for n in range(60)]
-    found = PANEL.model_copy(update={"agreement": agreement(labels, {}, queries, PLAN)})
+    found = PANEL.model_copy(update={"agreement": judge_agreement(labels, {}, queries, PLAN)})
     said = said_of(row(BASELINE), panel=found)
     assert "Every pair was graded once" not in said
     assert "60 of 60 pairs were read by another judge too: b, 60 pairs, quadratic weighted kappa 1.00, without" in said
     assert "an interval: none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)" in said
-    again = agreement([row for row in labels if row.judge == "a"] + [AGAIN], {}, queries, PLAN)
+    again = judge_agreement([row for row in labels if row.judge == "a"] + [AGAIN], {}, queries, PLAN)
     said = said_of(row(BASELINE), panel=PANEL.model_copy(update={"agreement": again}))
     assert "a gave 100 % of 1 pairs the same grade, and none of 1 pair was graded otherwise: up to 95 %" in said
 

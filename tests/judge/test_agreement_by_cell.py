@@ -183,7 +183,8 @@ def test_the_eleventh_hit_of_a_run_counts_no_more():
 
 
 def test_confusion_by_cell_counts_the_pairs_of_its_first_ten():
-    base, one = cell_confusions(SMALL, runs(base=["d1", "d9"], one=["d3", "d7", "d8", "elsewhere"]))
-    assert (base.cell, one.cell) == ("base", "one")
-    assert [base.confusion[2][0], base.confusion[0][0], np.sum(base.confusion)] == [1, 1, 2]
-    assert [one.confusion[1][1], one.confusion[2][2], one.confusion[1][2], np.sum(one.confusion)] == [1, 1, 1, 3]
+    found = cell_confusions(SMALL, runs(base=["d1", "d9"], one=["d3", "d7", "d8", "elsewhere"]))
+    assert list(found) == ["base", "one"]
+    base, one = found.values()
+    assert [base[2][0], base[0][0], np.sum(base)] == [1, 1, 2]
+    assert [one[1][1], one[2][2], one[1][2], np.sum(one)] == [1, 1, 1, 3]

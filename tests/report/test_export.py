@@ -14,7 +14,8 @@ from runner.eval_set.lock import write_lock
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.version import load_corpus
-from runner.report.export import COLUMNS, MANIFEST, MEASURES, Reading, harmless, readings, tables, write_tables
+from runner.report.export import COLUMNS, MANIFEST, Reading, harmless, readings, tables, write_tables
+from runner.score.score import MEASURES
 from tests.conftest import called
 from tests.support.big_results import big_receipt, big_results
 from tests.support.judge_cases import label

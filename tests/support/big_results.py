@@ -22,6 +22,7 @@ from runner.eval_set.shapes.lists import (
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.tests import MeasureResult, NullResult
+from runner.score.score import MEASURES
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, PLAN, results, row, scale
 
@@ -37,7 +38,6 @@ NAMES = (
     "bm25>minilm-l6-v2 x section_aware_bills_v1",
     "rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
 )
-MEASURES = ("ndcg@10", "recall@10", "mrr", "mrr@10", "recall@100", "judged@10")
 NULLS = ("permuted qrels", "random retrieval", "most retrieved", "length sorted", "shuffled top 10")
 CONSTANT = ("most retrieved", "length sorted")
 RANKS, TOKENS = (1, 2, 3, 5, 10, 20, 30, 50, 100), (512, 1024, 2048, 4096, 8192)

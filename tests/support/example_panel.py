@@ -24,11 +24,11 @@ from runner.eval_set.shapes.pool import (
     Slice,
     SliceMeans,
     SpanBudget,
-    SpanDifference,
     SpanMeasure,
     SpanResult,
 )
 from runner.eval_set.shapes.results import JudgePanel
+from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,
@@ -232,7 +232,7 @@ def spans(cells, baseline, n_queries):
     per_query = [None] + [500_000_000] * (n_queries - 1)
 
     def measure(cell, mean):
-        moved = SpanDifference(mean=0.0214, low=-0.0103, high=0.0535, wins=9, ties=11, losses=9)
+        moved = Difference(mean=0.0214, low=-0.0103, high=0.0535, wins=9, ties=11, losses=9)
         return SpanMeasure(
             queries=n_queries - 1,
             mean=mean,

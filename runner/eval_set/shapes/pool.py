@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.schema import Count, Share, Strict
+from runner.eval_set.shapes.tests import Difference
 
 
 class LeftOut(Strict):
@@ -54,17 +55,6 @@ class Sensitivity(Strict):
     residual: float
 
 
-class SpanDifference(Strict):
-    """Cell minus baseline, paired by query."""
-
-    mean: float
-    low: float
-    high: float
-    wins: Count
-    ties: Count
-    losses: Count
-
-
 class SpanMeasure(Strict):
     """A mean over the queries for which it is defined, with its interval; null where there is none of them.
 
@@ -77,7 +67,7 @@ class SpanMeasure(Strict):
     low: float | None
     high: float | None
     per_query: list[int | None]
-    difference: SpanDifference | None
+    difference: Difference | None
 
 
 class SpanBudget(Strict):

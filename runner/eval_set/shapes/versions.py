@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.schema import Count, Sha256, Strict
+from runner.eval_set.shapes.tests import Difference
 
 _Name = Annotated[str, Field(min_length=1)]
 _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -79,16 +80,10 @@ class MeanInterval(Strict):
     high: float
 
 
-class Movement(Strict):
+class Movement(Difference):
     """Now less before, paired by query over the `n_queries` that both versions ask in the same words."""
 
     n_queries: Annotated[int, Field(ge=1)]
-    mean: float
-    low: float
-    high: float
-    wins: Count
-    ties: Count
-    losses: Count
 
 
 class MeasureBeside(Strict):

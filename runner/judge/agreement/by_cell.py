@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import Ints, Run
-from runner.eval_set.shapes.judges import CellConfusion, CellFavour
 from runner.judge.agreement.double_graded import Double
 from runner.judge.agreement.kappa import Floats, confusion
 
@@ -64,9 +63,28 @@ class _Test(NamedTuple):
     least: Floats
 
 
+class Favour(NamedTuple):
+    """Whether the first judge, held against the second, favours what this cell alone has in its first ten.
+
+    Means are of first less second grade; `contrast` is their difference among pairs alike, significant `beyond_chance`.
+    What so few readings could not have shown is None, and `unknown` says why.
+    """
+
+    cell: str
+    n_cell: int
+    n_baseline: int
+    mean_cell: float | None
+    mean_baseline: float | None
+    contrast: float | None
+    beyond_chance: float | None
+    p_for_cell: float | None
+    p_for_baseline: float | None
+    unknown: str
+
+
 def favours(
     doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
-) -> list[CellFavour]:
+) -> list[Favour]:
     """One row a cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
@@ -90,14 +108,14 @@ def favours(
     ]
 
 
-def cell_confusions(doubles: Sequence[Double], runs: Mapping[str, Run]) -> list[CellConfusion]:
+def cell_confusions(doubles: Sequence[Double], runs: Mapping[str, Run]) -> dict[str, list[list[int]]]:
     """For every cell the counts of first by second grade over the pairs of its first ten, in the order of `runs`."""
-    rows = []
+    found = {}
     for cell, run in runs.items():
         marks = in_first(doubles, run)
         grades = ((double.first, double.second) for double, inside in zip(doubles, marks, strict=True) if inside)
-        rows.append(CellConfusion(cell=cell, confusion=confusion(grades).tolist()))
-    return rows
+        found[cell] = confusion(grades).tolist()
+    return found
 
 
 def in_first(doubles: Sequence[Double], run: Run) -> Marks:
@@ -115,15 +133,13 @@ class _Verdict(NamedTuple):
     least: float
 
 
-def _favour(
-    cell: str, own: Ints, other: Ints, test: _Verdict, extremes: tuple[Floats, Floats], alpha: float
-) -> CellFavour:
+def _favour(cell: str, own: Ints, other: Ints, test: _Verdict, extremes: tuple[Floats, Floats], alpha: float) -> Favour:
     """The row of a cell, from its own pairs' differences and the baseline's own ones."""
     largest, smallest = extremes[0], -extremes[1][::-1]
     each = len(own) * len(other)
     can_cell = test.unit > 0 and _p(largest, test.greatest) <= alpha
     can_baseline = test.unit > 0 and _p(smallest, -test.least) <= alpha
-    return CellFavour(
+    return Favour(
         cell=cell,
         n_cell=len(own),
         n_baseline=len(other),

@@ -4,13 +4,13 @@ What pairs leave open that were all graded alike, or all otherwise: no bootstrap
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.figures import whole_percent
 from runner.base.records import Ints
-from runner.eval_set.shapes.judges import Coefficients, Estimate
 from runner.score.bootstrap import bootstrap_counts
 
 
@@ -48,6 +48,29 @@ _POINT = 1e-12
 
 Table = Ints | Floats
 """Confusion counts (..., k, k), whole numbers: rows are the first reading's categories, columns the second's."""
+
+
+class Figure(NamedTuple):
+    """A figure and its interval; `value` is None if it is undefined, the ends if no interval is."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Figures(NamedTuple):
+    """How far two readings agree; those named binary count "relevant" against "not", the others all four grades."""
+
+    linear: Figure
+    quadratic: Figure
+    kappa: Figure
+    kappa_binary: Figure
+    pabak: Figure
+    ac1: Figure
+    ac1_binary: Figure
+    exact: Figure
+    binary: Figure
+    difference: Figure
 
 
 def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
@@ -116,7 +139,7 @@ def binary(table: Table, relevant_grade: int) -> Table:
 
 def coefficients(
     by_query: Mapping[str, Ints], relevant_grade: int, *, seed: int, confidence: float, resamples: int = RESAMPLES
-) -> Coefficients:
+) -> Figures:
     """Every coefficient of the tables' sum, with its percentile-bootstrap interval over queries.
 
     The pairs of a query are drawn together, since what makes one hard to judge makes the others so. A coefficient that
@@ -127,21 +150,21 @@ def coefficients(
     tables = np.array(list(by_query.values()), np.int64).reshape(-1, GRADES, GRADES)
     drawn = _resampled(tables, resamples, seed) if len(tables) > 1 else np.zeros((0, GRADES, GRADES))
 
-    def estimate(figure: Callable[[Table], Floats]) -> Estimate:
+    def estimate(figure: Callable[[Table], Floats]) -> Figure:
         value = float(figure(tables.sum(axis=0)))
         if np.isnan(value):
-            return Estimate(value=None, low=None, high=None)
+            return Figure(None, None, None)
         low, high = _ends(figure(drawn), confidence)
-        return Estimate(value=value, low=low, high=high)
+        return Figure(value, low, high)
 
-    def share(figure: Callable[[Table], Floats]) -> Estimate:
+    def share(figure: Callable[[Table], Floats]) -> Figure:
         found = estimate(figure)
         bound = unseen(int(tables.sum()), confidence) if found.value in (0, 1) else 0.0
         if found.value == 1:
-            return Estimate(value=1, low=1 - bound, high=1)
-        return Estimate(value=0, low=0, high=bound) if found.value == 0 else found
+            return Figure(1.0, 1 - bound, 1.0)
+        return Figure(0.0, 0.0, bound) if found.value == 0 else found
 
-    return Coefficients(
+    return Figures(
         linear=estimate(lambda table: kappa(table, 1)),
         quadratic=estimate(lambda table: kappa(table, 2)),
         kappa=estimate(lambda table: kappa(table, 0)),

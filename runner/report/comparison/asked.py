@@ -10,6 +10,7 @@ from runner.decide.previous_version import Beside, queries_kept, settings_change
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.versions import QueriesKept
 from runner.report.comparison.inputs import CellThen, Scored, Side
+from runner.score.score import COMPARED
 
 
 def reading(
@@ -117,9 +118,6 @@ def _digests(before: str | None, now: str | None) -> tuple[JSON, JSON, bool]:
     return (before or "")[:12] or None, (now or "")[:12] or None, before == now
 
 
-MEASURES = ("ndcg@10", "recall@10", "mrr")
-"""What is set side by side; the last two depend on the relevant grade."""
-
 Cell = CellResult | CellThen
 
 
@@ -200,9 +198,9 @@ def _places(queries: Sequence[JSON]) -> dict[str, int]:
 def _row(
     name: str, old: Cell | None, new: CellResult | None, beside: Beside, places: tuple[dict[str, int], dict[str, int]]
 ) -> dict[str, JSON]:
-    moved: dict[str, JSON] = dict.fromkeys(MEASURES)
+    moved: dict[str, JSON] = dict.fromkeys(COMPARED)
     if old is not None and new is not None:
-        for measure in MEASURES:
+        for measure in COMPARED:
             movement = beside.measure_beside(measure, old, new, places).movement  # type: ignore[arg-type]  # fewer fields do
             moved[measure] = movement and movement.model_dump()
     values = [
@@ -234,7 +232,7 @@ def _values_of(row: Cell, places: Mapping[str, int], common: Sequence[str]) -> d
             "p": row.test.p_adjusted,
             "standing": "confirmed" if row.confirmed else "candidate" if row.meets_criterion_5 else "no candidate",
         }
-    scores = {name: row.scores[name] for name in MEASURES}
+    scores = {name: row.scores[name] for name in COMPARED}
     return {
         "scores": {name: {"mean": s.mean, "low": s.low, "high": s.high} for name, s in scores.items()},
         "per_query": [ndcg[places[name]] for name in common],

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from runner.base.canonical import JSON
 from runner.eval_set.shapes.tests import MeasureResult
-from runner.report.comparison.asked import MEASURES, told_side
+from runner.report.comparison.asked import told_side
 from runner.report.comparison.inputs import Side
+from runner.score.score import COMPARED
 from runner.substrate.shapes import ArmResult, PostBulk
 from runner.substrate.verdict import verdict
 
@@ -79,9 +80,9 @@ def _reading(bulk: PostBulk) -> dict[str, JSON]:
 
 def _row(arm: ArmResult) -> dict[str, JSON]:
     beside = arm.beside
-    moved: dict[str, JSON] = dict.fromkeys(MEASURES)
+    moved: dict[str, JSON] = dict.fromkeys(COMPARED)
     if beside is not None:
-        moved = {name: beside.differences[name].model_dump() for name in MEASURES}
+        moved = {name: beside.differences[name].model_dump() for name in COMPARED}
     return {
         "name": arm.arm,
         "record": beside.cell if beside else "",
@@ -95,7 +96,7 @@ def _row(arm: ArmResult) -> dict[str, JSON]:
 
 
 def _values_of(scores: Mapping[str, MeasureResult]) -> dict[str, JSON]:
-    found = {name: scores[name] for name in MEASURES}
+    found = {name: scores[name] for name in COMPARED}
     return {
         "scores": {name: {"mean": s.mean, "low": s.low, "high": s.high} for name, s in found.items()},
         "per_query": list(found["ndcg@10"].per_query),

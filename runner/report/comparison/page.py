@@ -8,12 +8,13 @@ from pathlib import Path
 
 from runner.base.canonical import slug
 from runner.eval_set.version import DRIVER, Version
-from runner.report.comparison.asked import MEASURES, compared_results
+from runner.report.comparison.asked import compared_results
 from runner.report.comparison.bulk import compared_bulk
 from runner.report.comparison.file import write_html
 from runner.report.comparison.inputs import Pair, pair_of
 from runner.report.comparison.view import moved_queries, pair_forest
 from runner.report.page_frame import inert, rendered
+from runner.score.score import COMPARED
 
 TEMPLATE_VERSION = 1
 """Raised with every change of a template or of these modules that changes the page; the page names it."""
@@ -41,7 +42,7 @@ def comparison_page(pair: Pair) -> bytes:
         source=inert(pair.now.results.source),
         confidence=100 * pair.now.results.plan.bootstrap.confidence,
         alpha=pair.now.results.plan.significance.alpha,
-        measures=[(name, _HEADS[name]) for name in MEASURES],
+        measures=[(name, _HEADS[name]) for name in COMPARED],
         verify=inert(f"{DRIVER} verify --source={shlex.quote(pair.now.results.source)}"),
         template_version=TEMPLATE_VERSION,
     )

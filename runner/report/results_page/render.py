@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import yaml
 
 from runner.base.canonical import JSON, json_bytes, rounded, sha256
+from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.judges import Agreement
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER
-from runner.judge.agreement.panel import can_say
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.plots import plots
 from runner.report.results_page.where_embedded import embedded

@@ -22,12 +22,11 @@ from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries, newest_version
 from runner.gate.diagnosis import cause, diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import Comparison, mean
+from runner.score.comparison import Comparison, Difference, mean
 from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import Broken, zoo_of
 from runner.tools.case_study.zoo_lists import TABLE, Material, Report, run_of

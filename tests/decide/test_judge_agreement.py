@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from runner.base.records import Hit, Run, Span
+from runner.decide.judge_agreement import can_say, judge_agreement, summary_lines
 from runner.decide.other_judges import judge_panel
 from runner.eval_set.shapes.judges import Agreement
-from runner.judge.agreement.panel import agreement, can_say, summary_lines
 from tests.eval_set.test_version import label
 from tests.judge.test_agreement_world import read, world
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE
@@ -31,7 +31,7 @@ def judged(share=0.3, *, again=True):
 
 def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     labels, runs, query_ids = judged()
-    found = agreement(labels, runs, query_ids, PLAN)
+    found = judge_agreement(labels, runs, query_ids, PLAN)
     (second,), (drift,) = found.seconds, found.drift
     assert (second.judge, second.models, second.first_judges) == ("two", ["model-2"], ["one"])
     assert second.pairs == found.read_twice == np.sum(second.confusion)
@@ -41,12 +41,12 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert second.coefficients.linear.low < second.coefficients.linear.value < second.coefficients.linear.high
     assert (drift.judge, drift.repeats) == ("one", sum(row.round == 2 for row in labels))
     assert Agreement.model_validate_json(found.model_dump_json()) == found
-    assert found == agreement(labels, runs, query_ids, PLAN)
+    assert found == judge_agreement(labels, runs, query_ids, PLAN)
 
 
 def test_only_the_queries_asked_for_count():
     labels, runs, query_ids = judged()
-    some = agreement(labels, runs, query_ids[:5], PLAN)
+    some = judge_agreement(labels, runs, query_ids[:5], PLAN)
     assert some.seconds[0].queries == 5
     assert some.pairs < len({(row.query_id, row.doc_id) for row in labels})
 
@@ -54,7 +54,7 @@ def test_only_the_queries_asked_for_count():
 def test_every_second_judge_has_its_own_entry():
     labels, runs, query_ids = judged()
     third = [label(row.query_id, row.doc_id, 0, judge="three") for row in labels if row.judge == "two"]
-    found = agreement([*labels, *third], runs, query_ids, PLAN)
+    found = judge_agreement([*labels, *third], runs, query_ids, PLAN)
     assert [second.judge for second in found.seconds] == ["three", "two"]
     assert found.read_twice == len(third)
     assert found.seconds[0].coefficients.kappa.value == 0
@@ -62,22 +62,22 @@ def test_every_second_judge_has_its_own_entry():
 
 def test_labels_of_one_judge_say_nothing_but_that():
     labels, runs, query_ids = judged(0, again=False)
-    found = agreement(labels, runs, query_ids, PLAN)
+    found = judge_agreement(labels, runs, query_ids, PLAN)
     assert (found.seconds, found.drift, found.read_twice) == ([], [], 0)
     assert summary_lines(found)[0].endswith("0 were read by another judge as well.")
-    assert agreement([], {}, [], PLAN).pairs == 0
+    assert judge_agreement([], {}, [], PLAN).pairs == 0
 
 
 def test_without_the_baselines_run_nothing_is_said_by_cell():
     labels, runs, query_ids = judged()
-    (second,) = agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
+    (second,) = judge_agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
     assert second.by_cell == []
     assert [row.cell for row in second.cell_confusions] == [BETTER]
 
 
 def test_the_text_has_the_figures_margins_cells_and_drift():
     labels, runs, query_ids = judged()
-    found = agreement(labels, runs, query_ids, PLAN)
+    found = judge_agreement(labels, runs, query_ids, PLAN)
     lines = summary_lines(found)
     text, (second,) = "\n".join(lines), found.seconds
     linear = second.coefficients.linear
@@ -99,7 +99,7 @@ def test_few_readings_say_that_they_cannot_show_a_favoured_cell():
         cell: Run(cell, {"q1": (Hit(doc_id, 1.0, Span(0, 1)),)}) for cell, doc_id in ((BASELINE, "d1"), (BETTER, "d2"))
     }
     labels = [label("q1", f"d{n}", grade, judge=judge) for judge in "ab" for n, grade in ((1, 2), (2, 1))]
-    found = agreement(labels, runs, ["q1"], PLAN)
+    found = judge_agreement(labels, runs, ["q1"], PLAN)
     said = can_say(found, found.seconds[0])
     assert said.startswith(
         "2 pairs of 1 queries give a weighted kappa of 1.00, without an interval; none of 2 pairs was"
@@ -117,7 +117,7 @@ def agreed(models=("", "")):
 
 
 def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
-    found = agreement(agreed(), {}, [f"q{n:02}" for n in range(20)], PLAN)
+    found = judge_agreement(agreed(), {}, [f"q{n:02}" for n in range(20)], PLAN)
     said, lines = can_say(found, found.seconds[0]), summary_lines(found)
     assert said.startswith(
         "60 pairs of 20 queries give a weighted kappa of 1.00, without an interval; none of 60 pairs"
@@ -131,14 +131,14 @@ def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
     ("models", "said"), [(("m-1", "m-2"), True), (("m-1", ""), False), (("", "m-2"), False), (("", ""), False)]
 )
 def test_of_two_language_models_it_is_said_that_they_are_no_people(models, said):
-    found = agreement(agreed(models), {}, [f"q{n:02}" for n in range(20)], PLAN)
+    found = judge_agreement(agreed(models), {}, [f"q{n:02}" for n in range(20)], PLAN)
     words = "two language models; what people would say is not known"
     assert (words in can_say(found, found.seconds[0])) == said
 
 
 def test_repeats_that_all_agree_are_said_to_leave_others_open():
     again = [row.model_copy(update={"round": 2}) for row in agreed()[:18]]
-    found = agreement([*agreed()[:60], *again], {}, [f"q{n:02}" for n in range(20)], PLAN)
+    found = judge_agreement([*agreed()[:60], *again], {}, [f"q{n:02}" for n in range(20)], PLAN)
     assert "  none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)" in summary_lines(found)
 
 
@@ -146,7 +146,7 @@ def test_cells_about_which_the_same_is_not_known_are_listed_in_one_sentence():
     hits = {BASELINE: "d1", BETTER: "d2", SPARSE: "d3", HYBRID: "d2"}
     runs = {cell: Run(cell, {"q1": (Hit(doc_id, 1.0, Span(0, 1)),)}) for cell, doc_id in hits.items()}
     labels = [label("q1", f"d{n}", grade, judge=judge) for judge in "ab" for n, grade in ((1, 2), (2, 1), (3, 0))]
-    text = " ".join("\n".join(summary_lines(agreement(labels, runs, ["q1"], PLAN))).split())
+    text = " ".join("\n".join(summary_lines(judge_agreement(labels, runs, ["q1"], PLAN))).split())
     assert text.count("could not tell a favoured side from chance") == 1
     assert f"could not tell a favoured side from chance: {BETTER}, {SPARSE}, {HYBRID}" in text
 
@@ -184,21 +184,21 @@ def test_the_order_of_second_readings_changes_no_byte_of_the_panel():
 def test_the_order_in_which_pairs_were_first_graded_changes_no_byte_of_the_agreement():
     comparison, first, second, generator = shared()
     given = comparison.runs, comparison.query_ids, comparison.plan
-    expected = agreement([*first, *second], *given).model_dump_json()
+    expected = judge_agreement([*first, *second], *given).model_dump_json()
     mixed = [first[place] for place in generator.permutation(len(first))]
-    assert agreement([*mixed, *second], *given).model_dump_json() == expected
+    assert judge_agreement([*mixed, *second], *given).model_dump_json() == expected
 
 
 def test_pairs_that_do_not_vary_are_said_to_give_no_kappa():
     labels = [label(f"q{n}", "d1", 0, judge=judge) for judge in "ab" for n in range(3)]
-    found = agreement(labels, {}, ["q0", "q1", "q2"], PLAN)
+    found = judge_agreement(labels, {}, ["q0", "q1", "q2"], PLAN)
     assert "do not vary enough for a kappa" in can_say(found, found.seconds[0])
     assert any(line.split() == ["weighted", "kappa,", "linear", "not", "defined"] for line in summary_lines(found))
 
 
 def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
     labels, runs, query_ids = judged(1.0)
-    found = agreement(labels, runs, query_ids, PLAN)
+    found = judge_agreement(labels, runs, query_ids, PLAN)
     assert "One side looks favoured" not in can_say(found, found.seconds[0])
     own = {(query, hit.doc_id) for query, hits in runs[BETTER].hits.items() for hit in hits}
     biased = [
@@ -207,6 +207,6 @@ def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
         else row
         for row in labels
     ]
-    found = agreement(biased, runs, query_ids, PLAN)
+    found = judge_agreement(biased, runs, query_ids, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell <= 0.001
     assert "either a judge favours it, or one judge errs much more" in can_say(found, found.seconds[0])

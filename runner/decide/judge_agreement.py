@@ -8,9 +8,12 @@ import numpy as np
 
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
+from runner.decide.as_results import shaped
 from runner.eval_set.shapes.judges import (
     Agreement,
+    CellConfusion,
     CellFavour,
+    Coefficients,
     Confusion,
     Estimate,
     JudgeDrift,
@@ -39,7 +42,9 @@ _NAMES = {
 }
 
 
-def agreement(labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan) -> Agreement:
+def judge_agreement(
+    labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan
+) -> Agreement:
     """What the labels of these queries say of the judges; no entries where no pair was read more than once.
 
     `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
@@ -56,7 +61,10 @@ def agreement(labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Itera
         confidence=plan.bootstrap.confidence,
         alpha=plan.significance.alpha,
         seconds=[_second([d for d in twice if d.second_judge == judge], runs, plan) for judge in judges],
-        drift=drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence),
+        drift=[
+            shaped(JudgeDrift, drift)
+            for drift in drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence)
+        ],
     )
 
 
@@ -64,6 +72,8 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
     by_query = _by_query(twice)
     settings, whole = plan.significance, np.array(list(by_query.values())).sum(axis=0)
     compared = runs if plan.baseline in runs else {}
+    found = coefficients(by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence)
+    by_cell = favours(twice, compared, plan.baseline, alpha=settings.alpha, seed=settings.seed) if compared else []
     return SecondJudge(
         judge=twice[0].second_judge,
         models=sorted({double.second_model for double in twice} - {""}),
@@ -72,11 +82,11 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         pairs=len(twice),
         queries=len(by_query),
         confusion=whole.tolist(),
-        coefficients=coefficients(
-            by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence
-        ),
-        by_cell=favours(twice, compared, plan.baseline, alpha=settings.alpha, seed=settings.seed) if compared else [],
-        cell_confusions=cell_confusions(twice, runs),
+        coefficients=shaped(Coefficients, found),
+        by_cell=[shaped(CellFavour, row) for row in by_cell],
+        cell_confusions=[
+            CellConfusion(cell=cell, confusion=table) for cell, table in cell_confusions(twice, runs).items()
+        ],
     )
 
 
