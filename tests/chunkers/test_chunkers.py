@@ -162,8 +162,8 @@ def test_invariants_hold_for_real_bills(shared: Path) -> None:
     from samplers.sources.bills.sample_bills import read_bill
 
     paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))
-    assert len(paths) == 123
-    for path in paths:
+    assert len(paths) >= 123
+    for path in paths[:: len(paths) // 120]:
         source = read_bill(path.read_bytes(), path.name)
         for name in CHUNKERS:
             check(source, name, chunker(name)(source))
