@@ -242,7 +242,7 @@ def test_a_decision_without_lock_is_not_locked_over_other_files(record, command,
     assert not (record / LOCK_NAME).exists()
 
 
-@pytest.mark.parametrize("content", [b"{", None])
+@pytest.mark.parametrize("content", [pytest.param(b"{", marks=pytest.mark.slow), None])
 @pytest.mark.parametrize("name", ["results.json", "results.html", "receipt.json"])
 def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(record, command, capsys, name, content):
     (record / LOCK_NAME).unlink()
