@@ -15,12 +15,9 @@ LONG = "BILLS-117hr200ih"
 ANSWER = "The lighthouse keeper shall trim the wick at dusk and is paid in herring oil."
 
 
-@pytest.fixture(name="evening", scope="module")
-def _evening(tmp_path_factory):
-    """An evening that waits for a judge, over one bill of many sections more, the last of which answers one query more.
-
-    Plans draw little.
-    """
+@pytest.fixture(name="version", scope="module")
+def _version(tmp_path_factory):
+    """A version with one bill of many sections more, the last of which answers one query more. Plans draw little."""
     folder = tmp_path_factory.mktemp("judging")
     version = make_version(folder)
     write_plans(version)
@@ -40,14 +37,20 @@ def _evening(tmp_path_factory):
         "</dublinCore></metadata><form><official-title>A bill on ledgers.</official-title></form>"
         f"<legis-body>{body}</legis-body></bill>"
     )
+    return version
+
+
+@pytest.fixture(name="evening", scope="module")
+def _evening(version):
+    """An evening that waits for a judge."""
+    corpus = version.cache.parent / "corpus"
     evening = Evening(version, corpus, backend=LocalBackend(fake_encoders))
     with pytest.raises(Outstanding, match="to be judged"):
         evening.run()
     return evening
 
 
-def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(evening):
-    version = evening.version
+def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(version, evening):
     paths = sorted(version.work.rglob("batch-*.jsonl"))
     exported = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     rows = {(row["query_id"], row["doc_id"]): row for row in exported}
@@ -63,10 +66,10 @@ def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(ev
     assert all(sum(len(passage["text"]) for passage in row["evidence"]) <= EVIDENCE_CHARS for row in others)
 
 
-def test_passages_come_from_sparse_windows_too_which_are_no_cell_of_the_version(evening):
+def test_passages_come_from_sparse_windows_too_which_are_no_cell_of_the_version(version, evening):
     best = evening.cell_runs.lexical_windows().hits["q26"][0]
     document = next(document for document in evening.documents if document.doc_id == LONG)
     assert best.doc_id == LONG
     assert ANSWER in document.text[best.span.start : best.span.end]
     assert best.span.end - best.span.start < EVIDENCE_CHARS
-    assert not list(evening.version.record.rglob("bm25-x-fixed_token_256_25*"))
+    assert not list(version.record.rglob("bm25-x-fixed_token_256_25*"))
