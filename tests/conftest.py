@@ -14,7 +14,7 @@ from hypothesis import settings
 from runner.base.errors import EvalError
 from runner.commands import main as cli
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, Version
-from tests.support.evening_process import run
+from tests.support.evening_process import run, run_to_judges
 from tests.support.small_collection import CELLS, evaluate, external_version, write_collection
 from tests.support.small_set import begin, make_version
 
@@ -103,6 +103,14 @@ def decided_evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Corpus, version and cache of an evening that ended in a locked decision; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("decided-evening")
     run(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def waiting_evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Corpus, version and cache of an evening that waits for its judges; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("waiting-evening")
+    run_to_judges(folder)
     return folder
 
 

@@ -158,6 +158,7 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
     assert chunker(name)(source) == chunks
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
     from samplers.sources.bills.reader import read_bill

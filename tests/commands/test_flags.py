@@ -59,13 +59,6 @@ def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
     assert capsys.readouterr().err.rstrip().endswith("--max-usd belongs to --modal")
 
 
-def test_the_help_of_a_signature_names_all_that_is_signed(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.count("with --choose, --adopt-baseline, --abandon and --new-version") == 2
-
-
 def suggested(message):
     """The arguments of every command that a message names, as a shell would split them."""
     return [shlex.split(found) for found in re.findall(r"bin/per-source-eval\.py ([^\n]*)", message)]

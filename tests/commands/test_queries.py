@@ -391,21 +391,6 @@ def test_files_may_stand_after_the_flags(version, queries, where, capsys):
     assert "25 queries of demo v1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("action", ["sample", "draft", "check", "add"])
-def test_help_shows_the_examples_of_the_action_that_it_is_asked_of(action, capsys):
-    from runner.commands.queries import queries as command
-
-    with pytest.raises(SystemExit):
-        command([action, "--help"])
-    printed = capsys.readouterr().out
-    assert [one for one in ("sample", "draft", "check", "add") if f"queries {one} --source" in printed] == [action]
-
-
-def test_adding_without_a_file_is_answered_in_a_line(queries):
-    _, _, err = queries("add")
-    assert len(err.strip().splitlines()) == 1
-
-
 def test_a_collection_brings_its_own_queries(tmp_path):
     from runner.commands.queries import queries as command
 

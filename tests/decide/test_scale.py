@@ -446,6 +446,7 @@ def bm25(names, texts, queries):
     return bm25_run("bm25", "bm25", queries, chunks, [texts[name] for name in names]).run
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_real_subsamples_of_scifact_bear_out_the_expectation_and_the_extrapolation(shared):
     texts, queries, qrels = read_scifact(shared / "bench" / "scifact", n_queries=100)

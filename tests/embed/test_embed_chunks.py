@@ -306,39 +306,23 @@ class Remote(FakeEncoder):
         yield from self.misbehave(list(super().embed(batches)), len(self.submissions))
 
 
-def _last_first(answers, _):
-    return answers[::-1]
+def _damaged(answer):
+    return replace(answer, rows=answer.rows * np.float32(np.nan))
 
 
-def _twice(answers, _):
-    return [answer for answer in answers for _ in range(2)]
+MISBEHAVIOUR = {
+    "last first": lambda answers, _: answers[::-1],
+    "twice": lambda answers, _: [answer for answer in answers for _ in range(2)],
+    "one lost": lambda answers, n: answers[1:] if n == 1 else answers,
+    "one fails without a name": lambda answers, n: [GONE, *answers[1:]] if n == 1 else answers,
+    "a stranger": lambda answers, _: [Answer("0" * 64, np.eye(1, 16, dtype=np.float32)), *answers],
+    "nothing at first": lambda answers, n: answers if n == 3 else [],
+    "damaged at first": lambda answers, n: [_damaged(answers[0]), *answers[1:]] if n == 1 else answers,
+}
+GONE = Answer("", error="RemoteError('gone')")
 
 
-def _one_lost(answers, submission):
-    return answers[1:] if submission == 1 else answers
-
-
-def _one_fails_without_a_name(answers, submission):
-    return [Answer("", error="RemoteError('gone')"), *answers[1:]] if submission == 1 else answers
-
-
-def _a_stranger(answers, _):
-    return [Answer("0" * 64, np.eye(1, 16, dtype=np.float32)), *answers]
-
-
-def _nothing_at_first(answers, submission):
-    return answers if submission == 3 else []
-
-
-def _damaged_at_first(answers, submission):
-    broken = replace(answers[0], rows=answers[0].rows * np.float32(np.nan))
-    return [broken, *answers[1:]] if submission == 1 else answers
-
-
-@pytest.mark.parametrize(
-    "misbehave",
-    [_last_first, _twice, _one_lost, _one_fails_without_a_name, _a_stranger, _nothing_at_first, _damaged_at_first],
-)
+@pytest.mark.parametrize("misbehave", MISBEHAVIOUR.values(), ids=MISBEHAVIOUR)
 def test_nothing_is_lost_doubled_or_replaced_by_a_backend_that_can_be_asked_again(store, misbehave):
     vectors = embed(store, Remote(misbehave), TEXTS, "document")
     straight = embed(Store(store.root.parent / "straight"), Remote(lambda answers, _: answers), TEXTS, "document")

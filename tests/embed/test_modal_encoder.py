@@ -42,6 +42,7 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
     TEXTS,
     Container,
     Words,
+    holding,
     holds,
     local_rows,
     planted_bench,
@@ -221,15 +222,7 @@ def test_closing_stops_the_app_which_carries_the_runs_tag(bench):
 
 def test_an_interrupt_stops_the_app_and_whoever_waits_for_it(bench):
     working, interrupted = threading.Event(), threading.Event()
-
-    class Stuck(Container):
-        def embed(self, *batch):
-            if set(batch[2]) <= set(TEXTS):
-                working.set()
-                interrupted.wait(60)
-            return super().embed(*batch)
-
-    made = bench(Stuck)
+    made = bench(holding(working, interrupted))
     with ThreadPoolExecutor(1) as threads:
         embedding = threads.submit(made.embed)
 
@@ -306,23 +299,21 @@ def test_a_ceiling_that_is_reached_stops_the_app_and_keeps_what_is_done(bench):
     made, now = bench(), [0.0]
     meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
 
-    class Dear(Container):
-        def embed(self, *batch):
-            now[0] += 300 if TEXTS[0] in batch[2] else 0
-            return super().embed(*batch)
+    def dear(seconds):
+        class Dear(Container):
+            def embed(self, *batch):
+                now[0] += seconds * (TEXTS[0] in batch[2])
+                return super().embed(*batch)
 
-    class Dearer(Container):
-        def embed(self, *batch):
-            now[0] += 10_000 if TEXTS[0] in batch[2] else 0
-            return super().embed(*batch)
+        return Dear
 
-    made.server.replace("Embedder", Dearer)
+    made.server.replace("Embedder", dear(10_000))
     reports = []
     with pytest.raises(BudgetError, match=r"max-usd.*kept"), ModalBackend(meter, made.backend.options) as backend:
         made._replace(backend=backend).embed(report=reports.append)
     assert len(made.server.apps_stopped) == 1
     before = made.sent()
-    made.server.replace("Embedder", Dear)
+    made.server.replace("Embedder", dear(300))
     again = made.again()
     again.backend.meter.max_usd = 1000.0
     with again.backend:
@@ -335,15 +326,7 @@ def test_the_watchdog_ends_a_wait_that_nothing_would_end(bench):
     made, now, stuck = bench(), [0.0], threading.Event()
     meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
     ended = threading.Event()
-
-    class Stuck(Container):
-        def embed(self, *batch):
-            if set(batch[2]) <= set(TEXTS):
-                stuck.set()
-                ended.wait(60)
-            return super().embed(*batch)
-
-    made.server.replace("Embedder", Stuck)
+    made.server.replace("Embedder", holding(stuck, ended))
     with ModalBackend(meter, made.backend.options) as backend, ThreadPoolExecutor(1) as threads:
         embedding = threads.submit(made._replace(backend=backend).embed)
         assert stuck.wait(60)

@@ -18,6 +18,7 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
     Container,
     Words,
     batch_of,
+    holding,
     holds,
     local_rows,
     planted_bench,
@@ -264,21 +265,10 @@ def at_work(made, held):
             driver.kill()
 
 
-def holding(held, let_go):
-    class Holding(Container):
-        def embed(self, *batch):
-            if TEXTS[0] in batch[2] and set(batch[2]) <= set(TEXTS):
-                held.set()
-                let_go.wait(120)
-            return super().embed(*batch)
-
-    return Holding
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_after_the_driver_is_killed_only_what_was_missing_is_sent(bench, how):
     held, let_go = threading.Event(), threading.Event()
-    made = bench(holding(held, let_go))
+    made = bench(holding(held, let_go, TEXTS[0]))
     with at_work(made, held) as driver:
         driver.send_signal(how)
         _, said = driver.communicate(timeout=120)

@@ -117,27 +117,16 @@ def test_another_layout_of_the_lock_is_an_edit(record, old, new):
         verify_lock(record)
 
 
-def drop_a_file(lock):
-    del lock["files"]["labels.jsonl"]
+EDITS = {
+    "drop a file": lambda lock: lock["files"].pop("labels.jsonl"),
+    "take another digest": lambda lock: lock["files"].update({"labels.jsonl": "0" * 64}),
+    "add a file": lambda lock: lock["files"].update({"more.txt": "0" * 64}),
+    "add a field": lambda lock: lock.update(note="edited"),
+    "drop the root": lambda lock: lock.pop("root_sha256"),
+}
 
 
-def take_another_digest(lock):
-    lock["files"]["labels.jsonl"] = "0" * 64
-
-
-def add_a_file(lock):
-    lock["files"]["more.txt"] = "0" * 64
-
-
-def add_a_field(lock):
-    lock["note"] = "edited"
-
-
-def drop_the_root(lock):
-    del lock["root_sha256"]
-
-
-@pytest.mark.parametrize("edit", [drop_a_file, take_another_digest, add_a_file, add_a_field, drop_the_root])
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edited_lock_makes_every_command_exit_4(record, command, capsys, edit):
     lock = read_json(record / LOCK_NAME)
     edit(lock)
@@ -242,7 +231,7 @@ def test_a_decision_without_lock_is_not_locked_over_other_files(record, command,
     assert not (record / LOCK_NAME).exists()
 
 
-@pytest.mark.parametrize("content", [b"{", None])
+@pytest.mark.parametrize("content", [pytest.param(b"{", marks=pytest.mark.slow), None])
 @pytest.mark.parametrize("name", ["results.json", "results.html", "receipt.json"])
 def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(record, command, capsys, name, content):
     (record / LOCK_NAME).unlink()

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import pytest
 import yaml
@@ -244,57 +245,45 @@ def test_a_plan_that_breaks_a_criterion_is_not_preregistered(version, rehearsal)
     assert not version.preregistration_path.exists()
 
 
-def change_a_query(version):
-    version.queries_path.write_bytes(version.queries_path.read_bytes().replace(b"loans for", b"loan for"))
+def swap(name, old, new):
+    """Exchanges bytes of a file of the version."""
+
+    def change(version):
+        path = getattr(version, name)
+        path.write_bytes(path.read_bytes().replace(old, new))
+
+    return change
 
 
-def change_the_corpus(version):
-    version.corpus_path.write_bytes(version.corpus_path.read_bytes().replace(b'"n_read": 16', b'"n_read": 17'))
-
-
-def change_the_prompt(version):
-    version.judge_path.write_bytes(version.judge_path.read_bytes() + b" ")
-
-
-def change_the_rule(version):
-    edit_plan(version, rule={"min_gain": 0.01, "max_recall_loss": 0.02})
-
-
-def change_the_rehearsals_rule(version):
-    edit_plan(version, rehearsal=True, relevant_grade=1)
-
-
-def change_the_rehearsals_baseline(version):
-    edit_plan(version, rehearsal=True, baseline="minilm-static-384 x fixed_token_512_50")
-
-
-def change_a_judge(version):
+def another_judge(version):
     judges = version.plan().judges.model_dump()
     edit_plan(version, judges={**judges, "first": {"api": "openai", "model": "qwen3-32b"}})
 
 
-def remove_a_cell(version):
+def without_rrf(version):
     edit_plan(version, cells=[cell for cell in version.plan().cells if not cell.startswith("rrf")])
 
 
-def remove_the_rehearsal(version):
+def without_rehearsal(version):
     version.plan_path(rehearsal=True).unlink()
 
 
+RULE = {"min_gain": 0.01, "max_recall_loss": 0.02}
+OTHER_BASELINE = "minilm-static-384 x fixed_token_512_50"
 CHANGES = {
-    change_a_query: "queries.yaml changed",
-    change_the_corpus: "corpus.jsonl changed",
-    change_the_prompt: "judge-v1.md changed",
-    change_the_rule: "the rule or the judges of the production plan changed",
-    change_a_judge: "the rule or the judges of the production plan changed",
-    change_the_rehearsals_rule: "the rule or the judges of the rehearsal plan changed",
-    change_the_rehearsals_baseline: "the baseline of the rehearsal plan changed",
-    remove_a_cell: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
-    remove_the_rehearsal: "the rehearsal plan is gone",
+    swap("queries_path", b"loans for", b"loan for"): "queries.yaml changed",
+    swap("corpus_path", b'"n_read": 16', b'"n_read": 17'): "corpus.jsonl changed",
+    swap("judge_path", b"\n", b" \n"): "judge-v1.md changed",
+    partial(edit_plan, rule=RULE): "the rule or the judges of the production plan changed",
+    another_judge: "the rule or the judges of the production plan changed",
+    partial(edit_plan, rehearsal=True, relevant_grade=1): "the rule or the judges of the rehearsal plan changed",
+    partial(edit_plan, rehearsal=True, baseline=OTHER_BASELINE): "the baseline of the rehearsal plan changed",
+    without_rrf: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
+    without_rehearsal: "the rehearsal plan is gone",
 }
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("change", CHANGES, ids=CHANGES.values())
 def test_what_a_preregistration_froze_cannot_change(version, change):
     preregister(version)
     before = version.preregistration_path.read_bytes()
@@ -309,7 +298,7 @@ def test_what_a_preregistration_froze_cannot_change(version, change):
 
 def test_every_change_is_named_at_once(version):
     preregister(version)
-    said = [(change, said) for change, said in CHANGES.items() if change is not remove_the_rehearsal]
+    said = [(change, said) for change, said in CHANGES.items() if change is not without_rehearsal]
     for change, _ in said:
         change(version)
     with pytest.raises(IntegrityError) as caught:
@@ -327,7 +316,7 @@ def test_a_cell_that_is_added_later_is_allowed_and_not_registered(version):
 
 
 def test_a_rehearsal_that_was_not_registered_has_no_tested_family(version):
-    remove_the_rehearsal(version)
+    without_rehearsal(version)
     frozen = preregister(version)
     assert frozen.rehearsal is None
     assert registered_cells(frozen, rehearsal=True) == frozenset()

@@ -41,6 +41,13 @@ def decided(decided_evening: Path, tmp_path: Path) -> Version:
     return make_version(tmp_path)
 
 
+@pytest.fixture
+def waiting(waiting_evening: Path, tmp_path: Path) -> Version:
+    """A version of its own whose pool waits to be judged."""
+    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
     kind = Exploration if "cells" in more else Evening
     return kind(version, corpus, backend=LocalBackend(fake_encoders), **more)
@@ -90,13 +97,10 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert evening(bills).run() == answer
 
 
-def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(tmp_path, corpus):
-    version = make_version(tmp_path)
-    write_queries(version.folder)
-    for _ in range(2):
-        with pytest.raises(Outstanding):
-            evening(version, corpus).run()
-    batches = sorted(version.judging.glob("batch-*.jsonl"))
+def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(waiting):
+    with pytest.raises(Outstanding):
+        evening(waiting).run()
+    batches = sorted(waiting.judging.glob("batch-*.jsonl"))
     rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
     assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows) - REPEATS * (len(batches) - 1)
     assert all(len(path.read_text().splitlines()) <= 100 for path in batches)
@@ -165,18 +169,14 @@ def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
     assert verify_lock(version.folder / "rehearsal")
 
 
-def test_a_query_blind_corpus_gets_no_decision(tmp_path, corpus):
-    version = make_version(tmp_path)
-    write_queries(version.folder)
-    with pytest.raises(Outstanding):
-        evening(version, corpus).run()
-    for path in answers(version):
+def test_a_query_blind_corpus_gets_no_decision(waiting):
+    for path in answers(waiting):
         rows = [json.loads(line) | {"grade": 1} for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        import_answers(version, path, judge="same", model="", judged_on="2026-01-31")
+        import_answers(waiting, path, judge="same", model="", judged_on="2026-01-31")
     with pytest.raises(NegativeVerdict, match="null gate"):
-        evening(version, choice=CHOICE).run()
-    assert not (version.record / "decision.json").exists()
+        evening(waiting, choice=CHOICE).run()
+    assert not (waiting.record / "decision.json").exists()
 
 
 def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):
@@ -201,17 +201,13 @@ def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):
     assert "chosen is" in evening(version, choice=CHOICE).run()
 
 
-def test_the_noise_floor_of_another_baseline_is_made_again(tmp_path, corpus):
-    version = make_version(tmp_path)
-    write_queries(version.folder)
-    with pytest.raises(Outstanding):
-        evening(version, corpus).run()
-    before = version.cell_path("aa").read_bytes()
+def test_the_noise_floor_of_another_baseline_is_made_again(waiting):
+    before = waiting.cell_path("aa").read_bytes()
     facts = json.loads(before) | {"cell": "minilm-static-384 x fixed_token_512_50"}
-    version.cell_path("aa").write_bytes(json.dumps(facts).encode())
+    waiting.cell_path("aa").write_bytes(json.dumps(facts).encode())
     with pytest.raises(Outstanding):
-        evening(version, corpus).run()
-    assert version.cell_path("aa").read_bytes() == before
+        evening(waiting).run()
+    assert waiting.cell_path("aa").read_bytes() == before
 
 
 def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_path, monkeypatch):
@@ -232,11 +228,8 @@ def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_p
     assert (version.work / "live").is_dir()
 
 
-def test_a_report_on_the_corpus_is_kept_beside_the_archive(tmp_path, corpus):
-    version = make_version(tmp_path)
-    with pytest.raises(Outstanding):
-        evening(version, corpus).run()
-    report = json.loads((version.work / "readiness.json").read_bytes())
+def test_a_report_on_the_corpus_is_kept_beside_the_archive(waiting):
+    report = json.loads((waiting.work / "readiness.json").read_bytes())
     assert (report["documents"], report["quarantined"]) == (16, [])
     assert report["near_duplicate_clusters"] == 0
 

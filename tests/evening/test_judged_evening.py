@@ -58,21 +58,11 @@ def _corpus(tmp_path):
     return write_corpus(tmp_path / "corpus")
 
 
-@pytest.fixture(name="embedded", scope="module")
-def _embedded(tmp_path_factory):
-    """A folder with a version that waits for its judges, and the cache of its chunks and vectors."""
-    folder = tmp_path_factory.mktemp("embedded")
-    version = with_plans(make_version(folder))
-    with pytest.raises(Outstanding, match="to be judged"):
-        Evening(version, write_corpus(folder / "corpus"), backend=LocalBackend(fake_encoders)).run()
-    return folder
-
-
 @pytest.fixture(name="by_file", scope="module")
-def _by_file(embedded, tmp_path_factory):
+def _by_file(waiting_evening, tmp_path_factory):
     """A version that was judged through files, twice where its plan says so."""
     folder = tmp_path_factory.mktemp("by-file")
-    shutil.copytree(embedded, folder, dirs_exist_ok=True)
+    shutil.copytree(waiting_evening, folder, dirs_exist_ok=True)
     version = make_version(folder)
     for path in batch_files(version.judging):
         give(version, path, spoken, FIRST)
@@ -103,11 +93,11 @@ def hired(version, corpus, server, **more):
 
 
 @pytest.fixture(name="opened")
-def _opened(embedded, tmp_path, monkeypatch):
+def _opened(waiting_evening, tmp_path, monkeypatch):
     """A version with queries and nothing else but warm caches, and the server that judges it."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", api.KEY)
     version = with_plans(make_version(tmp_path / "models"))
-    shutil.copytree(make_version(embedded).cache, version.cache)
+    shutil.copytree(make_version(waiting_evening).cache, version.cache)
     server = api.AnthropicServer(grade=Grader(version))
     with api.served(server):
         yield version, server

@@ -21,7 +21,6 @@ from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
 from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
-from tests.evening.test_judged_evening import _embedded as _embedded
 from tests.evening.test_judged_evening import _opened as _opened
 from tests.support import anthropic_server as api
 from tests.support.small_judging import answer, everything
@@ -39,14 +38,14 @@ def give(version, path, said, judge, model=""):
 
 
 @pytest.fixture(name="judged", scope="module")
-def _judged(embedded, tmp_path_factory):
+def _judged(waiting_evening, tmp_path_factory):
     """Gives a version what one has of whose pool every pair was graded by file."""
     made = {}
 
     def judged(version, judge=FIRST, model=FIRST):
         if judge not in made:
             folder = tmp_path_factory.mktemp("judged")
-            shutil.copytree(embedded, folder, dirs_exist_ok=True)
+            shutil.copytree(waiting_evening, folder, dirs_exist_ok=True)
             made[judge] = make_version(folder)
             grade(made[judge], judge, model)
         for part in ("folder", "work"):

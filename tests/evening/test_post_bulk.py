@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, slug
-from runner.base.errors import BackendError, InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.base.errors import BackendError, InputError, IntegrityError, NegativeVerdict
 from runner.base.records import Chunk, Document, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.decide.decide import Choice
-from runner.embed.backends import LocalBackend
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
 from runner.eval_set.corpus import corpus_documents
@@ -29,9 +28,7 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.version import CHECKOUT, Version, load_queries
-from runner.evening.evening import Evening
 from runner.evening.post_bulk import post_bulk
-from runner.judge.answers import import_answers
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
 from runner.substrate.measure import search_substrate
@@ -39,7 +36,8 @@ from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, co
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
-from tests.support.small_set import answers, begin, fake_encoders, make_version
+from tests.support.evening_process import run
+from tests.support.small_set import fake_encoders, make_version
 from tests.support.substrate_builder import MODEL, Build, build, edit
 
 CHOSEN = "minilm-l6-v2 x fixed_token_512_50"
@@ -58,12 +56,7 @@ def _one_round(monkeypatch):
 def _evening(tmp_path_factory):
     """A folder with a version whose baseline was chosen, and is locked."""
     folder = tmp_path_factory.mktemp("decided")
-    version = begin(folder)
-    with pytest.raises(Outstanding):
-        Evening(version, backend=LocalBackend(fake_encoders)).run()
-    for path in answers(version):
-        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
-    Evening(version, choice=Choice(CHOSEN, "tests", "a test"), backend=LocalBackend(fake_encoders)).run()
+    run(folder, Choice(CHOSEN, "tests", "a test"))
     return folder
 
 

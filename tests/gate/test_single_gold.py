@@ -97,7 +97,6 @@ def gate(bench, name, **more):
 
 
 @given(tiny_benches(), st.sampled_from(MEASURES))
-@settings(max_examples=60)
 def test_expectations_and_variances_are_those_of_every_draw_there_is(bench, name):
     found, n = gate(bench, name, draw=False), len(bench[0])
     for null in NULLS:
@@ -109,7 +108,6 @@ def test_expectations_and_variances_are_those_of_every_draw_there_is(bench, name
 
 
 @given(tiny_benches(), st.sampled_from(MEASURES))
-@settings(max_examples=40)
 def test_neither_p_nor_its_floor_claims_more_than_enumeration_allows(bench, name):
     drawn, bound = gate(bench, name, n_trials=400), gate(bench, name, draw=False)
     total = drawn["real_mean"] * len(bench[0])
@@ -219,7 +217,6 @@ def test_a_function_is_called_once_a_pair_of_query_and_label():
 
 
 @given(st.integers(1, 9), st.integers(0, 12), st.integers(0, 10**6))
-@settings(max_examples=30)
 def test_random_places_are_different_and_below_the_pool_s_size(k, more, seed):
     places = random_places(k + more, 50, k, np.random.default_rng(seed))
     assert places.shape == (50, k)

@@ -6,6 +6,7 @@ import signal
 import threading
 
 import pytest
+from hypothesis import settings
 
 from runner.base.errors import BackendError
 from runner.embed.cost.ledger import BudgetError
@@ -23,7 +24,9 @@ from tests.support.openai_chat_server import ChatServer
 from tests.support.small_set import make_version
 
 PAIRS, AT_ONCE = 60, 20
-KILLS = 5
+KILLS = settings().max_examples // 12
+"""Two in the suite, eight in the profile "all"."""
+
 KILLED = -signal.SIGKILL
 BY_JUDGE = ("judge", "model", "judged_on")
 WAYS = ("messages", "batches")

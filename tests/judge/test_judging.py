@@ -9,21 +9,23 @@ from runner.base.errors import Outstanding
 from runner.embed.backends import LocalBackend
 from runner.evening.evening import Evening
 from runner.judge.prep_labels import EVIDENCE_CHARS
-from tests.support.small_set import fake_encoders, make_version, query_rows, write_corpus, write_queries
+from tests.support.small_set import fake_encoders, make_version, query_rows, write_corpus, write_plans, write_queries
 
 LONG = "BILLS-117hr200ih"
 ANSWER = "The lighthouse keeper shall trim the wick at dusk and is paid in herring oil."
 
 
-@pytest.fixture(name="version")
-def _version(tmp_path):
-    """A version with one bill of many sections more, the last of which answers one query more."""
-    version = make_version(tmp_path)
+@pytest.fixture(name="version", scope="module")
+def _version(tmp_path_factory):
+    """A version with one bill of many sections more, the last of which answers one query more. Plans draw little."""
+    folder = tmp_path_factory.mktemp("judging")
+    version = make_version(folder)
+    write_plans(version)
     write_queries(version.folder)
     asked = {"id": "q26", "text": "lighthouse keeper trims the wick", "kind": "topic", "origin": "hand"}
     rows = {"schema_version": 1, "queries": [*query_rows(), asked]}
     version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
-    corpus = write_corpus(tmp_path / "corpus")
+    corpus = write_corpus(folder / "corpus")
     filler = [
         f"Clause {n} orders that ledger {n} of the county be kept, bound and shown to anybody." for n in range(150)
     ]
@@ -38,10 +40,11 @@ def _version(tmp_path):
     return version
 
 
-@pytest.fixture(name="evening")
-def _evening(version, tmp_path):
+@pytest.fixture(name="evening", scope="module")
+def _evening(version):
     """An evening that waits for a judge."""
-    evening = Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders))
+    corpus = version.cache.parent / "corpus"
+    evening = Evening(version, corpus, backend=LocalBackend(fake_encoders))
     with pytest.raises(Outstanding, match="to be judged"):
         evening.run()
     return evening

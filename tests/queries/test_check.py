@@ -287,6 +287,7 @@ def test_a_file_that_is_no_queries_is_named_with_every_wrong_field(version, tmp_
     assert all(f"queries.0.{field}" in str(refused.value) for field in ("id", "text", "origin"))
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_packaged_encoder_tells_one_question_in_two_wordings(version):
     same = ("How do I renew my passport?", "What are the steps to renew a passport?")

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
@@ -331,7 +331,6 @@ def test_without_a_rule_it_is_the_sign_that_a_query_turns():
 PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 7).flatmap(
         lambda count: st.lists(st.lists(PAIRS, min_size=count, max_size=count), min_size=1, max_size=3)

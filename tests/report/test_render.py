@@ -1022,7 +1022,7 @@ def test_a_line_of_a_million_characters_is_cut_and_says_so():
     assert len(html) < len(page_of(synthetic_results())) + 5 * LONGEST_TEXT
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=settings().max_examples // 6)
 @given(st.text(min_size=1, max_size=40))
 def test_any_text_at_all_leaves_the_structure_as_it_is(text: str):
     results = synthetic_results(n_queries=3)

@@ -56,6 +56,7 @@ def documents(source: str, path: Path) -> dict[str, str]:
     return {document.doc_id: document.sha256 for document in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
     endpoint, pattern = SOURCES[source]

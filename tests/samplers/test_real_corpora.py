@@ -15,12 +15,14 @@ from tests.support.corpora_table import FOLDERS, PAGE, with_table
 from tests.support.reader_goldens import GOLDEN, fixtures
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_the_table_of_real_files_is_what_the_readers_make_of_them(shared):
     text = PAGE.read_text(encoding="utf-8")
     assert with_table(text, shared / "corpora") == text, "python -m tests.support.corpora_table CORPORA"
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
 def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is_not_degenerate(shared, folder):
@@ -33,6 +35,7 @@ def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is
     assert health.degenerate == []
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_status_files_beside_the_bills_are_no_documents_and_change_no_text(shared, tmp_path):
     for folder in ("bills", "bill_status"):

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chunkers.registry import chunker, limit_of
@@ -357,7 +357,6 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=40))
-@settings(max_examples=150)
 def test_any_arrangement_of_marks_is_a_document(pieces: list[str]) -> None:
     read = content("".join(pieces)).documents[0]
     assert "....." not in read.text

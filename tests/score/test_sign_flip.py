@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -92,7 +92,6 @@ small = arrays.arrays(
 )
 
 
-@settings(max_examples=40)
 @given(small, st.sampled_from([(7, 0.2), (19, 0.1), (60, 0.05), (127, 0.05), (127, 0.049)]), st.integers(0, 5))
 def test_p_and_intervals_are_those_of_the_definition(rows, setting, seed):
     draws, alpha = setting
@@ -106,7 +105,6 @@ def test_p_and_intervals_are_those_of_the_definition(rows, setting, seed):
         check_ends(test.simultaneous, lambda shift, row=row: naive.p_adjusted(row, shift), mean, alpha)
 
 
-@settings(max_examples=40)
 @given(small, st.sampled_from([(7, 0.2), (60, 0.05), (127, 0.05)]), st.integers(0, 20), st.integers(0, 5))
 def test_the_guard_is_that_of_the_definition(rows, setting, hundredths, seed):
     draws, alpha = setting
@@ -136,7 +134,6 @@ many = arrays.arrays(
 )
 
 
-@settings(max_examples=40)
 @given(many, st.sampled_from([0.01, 0.05, 0.1, 0.25]), st.integers(0, 9))
 def test_an_interval_excludes_no_difference_exactly_where_its_p_is_small(rows, alpha, seed):
     for test in compared(rows, draws=199, alpha=alpha, seed=seed):
@@ -146,7 +143,6 @@ def test_an_interval_excludes_no_difference_exactly_where_its_p_is_small(rows, a
         assert test.simultaneous.low <= test.interval.low <= test.mean <= test.interval.high <= test.simultaneous.high
 
 
-@settings(max_examples=40)
 @given(many, st.integers(0, 40), st.integers(0, 9))
 def test_a_lower_bound_passes_the_margin_exactly_where_its_p_is_small(rows, hundredths, seed):
     margin = hundredths / 100

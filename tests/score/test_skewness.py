@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -31,7 +31,6 @@ def naive(rows, draws, seed):
     return [(1 + int((most >= halls_t(row) * (1 - 1e-6) - 1e-9).sum())) / (1 + draws) for row in rows / SCORE_UNIT]
 
 
-@settings(max_examples=30)
 @given(
     arrays.arrays(
         np.int64,

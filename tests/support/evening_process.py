@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -25,17 +25,23 @@ from tests.support.small_set import answers, fake_encoders, few_draws, make_vers
 CHOICE = Choice("recommended", "", "test")
 
 
-def run(folder: Path) -> str:
+def run(folder: Path, choice: Choice = CHOICE) -> str:
     version = _prepared(folder)
     with few_draws_in_plans():
         while True:
             try:
-                return Evening(version, folder / "corpus", choice=CHOICE, backend=LocalBackend(fake_encoders)).run()
+                return Evening(version, folder / "corpus", choice=choice, backend=LocalBackend(fake_encoders)).run()
             except Outstanding:
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)
                     for path in answers(version):
                         import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+
+
+def run_to_judges(folder: Path) -> None:
+    """An evening as far as it goes before anything is judged."""
+    with few_draws_in_plans(), suppress(Outstanding):
+        Evening(_prepared(folder), folder / "corpus", backend=LocalBackend(fake_encoders)).run()
 
 
 def _prepared(folder: Path) -> Version:

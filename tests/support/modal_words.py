@@ -59,6 +59,19 @@ class Container:
         return {**answer, **modal_app.embedded(self.model, batch_id, side, texts, forwards)}
 
 
+def holding(held, let_go, text=""):
+    """A container that sets `held` when it gets a batch of TEXTS, with `text` in it, and waits for `let_go`."""
+
+    class Holding(Container):
+        def embed(self, *batch):
+            if TEXTS_SET.issuperset(batch[2]) and (not text or text in batch[2]):
+                held.set()
+                let_go.wait(120)
+            return super().embed(*batch)
+
+    return Holding
+
+
 class Bench(NamedTuple):
     """A server, a driver that leads to it, and the folder of what both write."""
 
