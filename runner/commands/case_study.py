@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.given_files import display
-from runner.tools.console import answer, answer_json, command_parser, show, signs_for
+from runner.commands.console import answer, answer_json, command_parser, show
+from runner.tools.symbols import signs_for
 
 _EPILOG = """\
 FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.commands.console import answer_json, command_parser, show
+from runner.tools.symbols import signs_for
 
 _EPILOG = """\
 RUN and OTHER hold per-query scores: {"perQuery": [{"qid": ..., "ndcg10": ...}]}, with `baselines` {name: mean} of

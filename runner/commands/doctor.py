@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner.base.given_files import LONGEST_LINE, printable
+from runner.commands.console import answer_json, command_parser, show
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.eval_set.version import CHECKOUT
-from runner.tools.console import answer_json, command_parser, show, signs_for
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
+from runner.tools.symbols import signs_for
 
 if TYPE_CHECKING:
     from runner.embed.parity.compare import Parity

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import LONGEST_LINE, display, printable
-from runner.tools.console import answer, answer_json, command_parser, show, signs_for
+from runner.commands.console import answer, answer_json, command_parser, show
+from runner.tools.symbols import signs_for
 
 _LOCK_EPILOG = """\
 Every file below DIR counts; a lock inside DIR does not lock itself, and .git is left to git. A symbolic link is locked

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.commands.console import answer_json, command_parser, show
+from runner.tools.symbols import signs_for
 
 _EPILOG = """\
 Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`

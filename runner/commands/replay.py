@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.progress import say
+from runner.commands.console import answer_json, command_parser, show
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
-from runner.tools.console import answer_json, command_parser, show, signs_for
 from runner.tools.replay.text import Failure, failure_lines, replay_lines, report, summary
+from runner.tools.symbols import signs_for
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import Replay

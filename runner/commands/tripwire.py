@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
+from runner.commands.console import answer_json, command_parser, show
+from runner.tools.symbols import Signs, signs_for
 
 if TYPE_CHECKING:
     from runner.tools.tripwire.tripwire import Report

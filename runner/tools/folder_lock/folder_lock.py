@@ -23,7 +23,7 @@ from runner.base.errors import InputError
 from runner.base.git import git_state
 from runner.base.given_files import display, printable
 from runner.base.schema import Count, Sha256, Strict, checked
-from runner.tools.console import Signs
+from runner.tools.symbols import Signs
 
 
 def files_below(folder: Path) -> set[str]:

@@ -14,7 +14,7 @@ from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
 from runner.eval_set.version import DRIVER, load_cell_file, load_queries, newest_version
-from runner.tools.console import Signs
+from runner.tools.symbols import Signs
 from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, listed
 
 
