@@ -6,12 +6,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runner.base.canonical import JSON, rounded
 from runner.base.errors import BackendError
-from runner.tools.symbols import ASCII, Signs
+from runner.tools.symbols import ASCII, Signs, signs_for
 
 
 def command_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -31,6 +31,12 @@ def version_parser(command: str, description: str, epilog: str = "") -> argparse
     parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
     return parser
+
+
+def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
+    """--json, which prints `what`, and --ascii."""
+    parser.add_argument("--json", action="store_true", help=what)
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:
@@ -57,3 +63,12 @@ def answer_json(value: JSON) -> None:
 def show(lines: Iterable[str], signs: Signs) -> None:
     """Print lines; where the signs are plain, so is the rest: what is not ASCII becomes an escape."""
     answer("\n".join(lines), ascii_only=signs == ASCII)
+
+
+def tell(options: argparse.Namespace, data: JSON, lines: Callable[[Signs], Iterable[str]]) -> None:
+    """Print `data` if --json was given, else the lines, in the symbols that the console can show."""
+    if options.json:
+        answer_json(data)
+    else:
+        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        show(lines(signs), signs)
