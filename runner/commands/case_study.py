@@ -1,12 +1,11 @@
 """The command `case-study`: real engines and broken predictors through both null gates."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.given_files import display
-from runner.tools.console import answer, answer_json, command_parser, show, signs_for
+from runner.commands.console import answer, command_parser, tell
 
 _EPILOG = """\
 FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty
@@ -29,11 +28,8 @@ def case_study(arguments: Sequence[str]) -> int:
         answer(check_study(found, options.check))
     elif options.write is not None:
         answer("\n".join(f"wrote {display(path)}" for path in write_study(found, options.write)))
-    elif options.json:
-        answer_json(found)
     else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
-        show(study_lines(found, signs), signs)
+        tell(options, found, lambda signs: study_lines(found, signs))
     return 0
 
 

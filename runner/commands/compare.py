@@ -1,11 +1,10 @@
 """The command `compare`: intervals and paired tests on per-query scores."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.commands.console import add_output_flags, command_parser, tell
 
 _EPILOG = """\
 RUN and OTHER hold per-query scores: {"perQuery": [{"qid": ..., "ndcg10": ...}]}, with `baselines` {name: mean} of
@@ -33,11 +32,7 @@ def compare(arguments: Sequence[str]) -> int:
         other = read_scores(options.paired, options.measure, options.other_cell)
     settings = Settings(options.rng, options.seed, options.resamples, options.allow_unmatched)
     found = compared(run, other, settings)
-    if options.json:
-        answer_json(asdict(found))
-    else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
-        show(comparison_lines(found, signs), signs)
+    tell(options, asdict(found), lambda signs: comparison_lines(found, signs))
     return 0
 
 
@@ -53,8 +48,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, metavar="N", help="default 2026, with mulberry32 42")
     parser.add_argument("--rng", choices=["default", "mulberry32"], default="default", help="mulberry32: as ruflo's")
     parser.add_argument("--allow-unmatched", action="store_true", help="pair what both have; say what is left out")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "one JSON object")
     options = parser.parse_args(arguments)
     if options.paired is None and (options.other_cell is not None or options.allow_unmatched):
         parser.error("--other-cell and --allow-unmatched belong to --paired OTHER")

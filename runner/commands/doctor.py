@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner.base.given_files import LONGEST_LINE, printable
+from runner.commands.console import add_output_flags, answer_json, command_parser, show
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.eval_set.version import CHECKOUT
-from runner.tools.console import answer_json, command_parser, show, signs_for
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
+from runner.tools.symbols import signs_for
 
 if TYPE_CHECKING:
     from runner.embed.parity.compare import Parity
@@ -41,8 +42,7 @@ def doctor(arguments: Sequence[str]) -> int:
     """0 if no check failed, else 1."""
     parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
     parser.add_argument("--quick", action="store_true", help="leave out what loads torch, some 10 seconds")
-    parser.add_argument("--json", action="store_true", help="the outcomes as JSON")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "the outcomes as JSON")
     parser.add_argument(
         "--parity", choices=("modal", "http"), help="compare this backend's vectors with this machine's"
     )

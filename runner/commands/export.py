@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
 from runner.base.given_files import display
+from runner.commands.console import answer, version_parser
 from runner.commands.version import version_asked
 from runner.eval_set.version import Version
-from runner.tools.console import answer, version_parser
 
 if TYPE_CHECKING:
     from runner.eval_set.shapes.decision import Receipt

@@ -9,7 +9,8 @@ from typing import Any
 
 from runner.base.errors import InputError
 from runner.base.given_files import display
-from runner.tools.console import answer, answer_json, command_parser, show, signs_for
+from runner.commands.console import answer, answer_json, command_parser, show
+from runner.tools.symbols import signs_for
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.base.errors import InputError
+from runner.commands.console import answer, answer_json, version_parser
 from runner.eval_set.version import DRIVER, Version, newest_version
-from runner.tools.console import answer, answer_json, version_parser
 
 _FORMS = """\
 labels import     FILE ...     answers of a judge, one JSON object a line, into labels.jsonl

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.errors import InputError, IntegrityError
-from runner.base.given_files import LONGEST_LINE, display, printable
-from runner.tools.console import answer, answer_json, command_parser, show, signs_for
+from runner.base.given_files import display
+from runner.commands.console import add_output_flags, answer, answer_json, command_parser, tell
 
 _LOCK_EPILOG = """\
 Every file below DIR counts; a lock inside DIR does not lock itself, and .git is left to git. A symbolic link is locked
@@ -74,18 +74,12 @@ def verify_folder(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--lock", required=True, type=Path, metavar="FILE", help="what `lock DIR` wrote")
     parser.add_argument("--strict-git", action="store_true", help="another git commit counts as a difference")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "the answer as JSON")
     options = parser.parse_args(arguments)
     from runner.tools.folder_lock.folder_lock import difference_lines, verify_state
 
     found = verify_state(options.lock, options.folder, strict_git=options.strict_git)
-    if options.json:
-        answer_json(found)
-    else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
-        lines = difference_lines(found, options.folder, options.lock, signs, strict_git=options.strict_git)
-        show((printable(line, LONGEST_LINE) for line in lines), signs)
+    tell(options, found, lambda signs: difference_lines(found, options.folder, options.lock, signs, options.strict_git))
     return 0 if found["matches"] else IntegrityError.exit_code
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, NegativeVerdict, Outstanding
 from runner.base.progress import say
+from runner.commands.console import answer, answer_json
 from runner.commands.flags.backend import backend_from, remote_options
 from runner.commands.flags.driver import (
     OF_A_DECISION,
@@ -26,7 +27,6 @@ from runner.commands.flags.driver import (
 from runner.commands.flags.judge import judge_options
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
-from runner.tools.console import answer, answer_json
 
 if TYPE_CHECKING:
     from runner.evening.session import Session

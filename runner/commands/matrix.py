@@ -1,11 +1,10 @@
 """`matrix`: what systems score on public collections, beside published values, as a page of the documents."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.tools.console import answer_json, command_parser, show, signs_for
+from runner.commands.console import add_output_flags, command_parser, tell
 
 _EPILOG = """\
 Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`
@@ -30,12 +29,8 @@ def _page(options: argparse.Namespace) -> int:
 
     path: Path = options.docs / "matrix.md"
     found = write_matrix(path, check=options.check)
-    if options.json:
-        answer_json(as_data(found))
-    else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
-        done = "is reproduced byte for byte" if options.check else "is written"
-        show([*summary_lines(found, signs), f"{display(path)} {done}"], signs)
+    done = "is reproduced byte for byte" if options.check else "is written"
+    tell(options, as_data(found), lambda signs: [*summary_lines(found, signs), f"{display(path)} {done}"])
     return 0
 
 
@@ -44,13 +39,8 @@ def _add(options: argparse.Namespace) -> int:
     from runner.tools.matrix.add import add_runs
 
     written = add_runs(options.results, options.docs / "matrix" / "runs")
-    if options.json:
-        answer_json([{"path": str(row.path), "state": row.state} for row in written])
-    else:
-        show(
-            [*(f"{row.state:9} {display(row.path)}" for row in written), "now write the page: matrix"],
-            signs_for(sys.stdout, ascii_only=options.ascii),
-        )
+    lines = [*(f"{row.state:9} {display(row.path)}" for row in written), "now write the page: matrix"]
+    tell(options, [{"path": str(row.path), "state": row.state} for row in written], lambda _: lines)
     return 0
 
 
@@ -61,8 +51,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS", help="results.json files, with add")
     parser.add_argument("--docs", type=Path, default=docs, metavar="DOCS", help="default: the checkout's docs")
     parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
-    parser.add_argument("--json", action="store_true", help="one JSON value")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "one JSON value")
     options = parser.parse_args(arguments)
     if options.action and not options.results:
         parser.error("add needs at least one results.json")

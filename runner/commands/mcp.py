@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from runner.base.errors import BackendError
-from runner.tools.console import command_parser
+from runner.commands.console import command_parser
 
 _EPILOG = """\
 Tools: grade_retrieval, compare_runs, explain_decision, dry_run; all read-only. Files are read below the working

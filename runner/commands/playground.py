@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.given_files import display
+from runner.commands.console import answer, command_parser
 from runner.eval_set.version import CHECKOUT
-from runner.tools.console import answer, command_parser
 
 _DESCRIPTION = """\
 Writes one offline page in which sliders choose a predictor, the number of queries, how skewed their right answers are

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
+from runner.commands.console import answer, answer_json, version_parser
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set.version import newest_version
-from runner.tools.console import answer, answer_json, version_parser
 
 if TYPE_CHECKING:
     from runner.tools.queries import Desk

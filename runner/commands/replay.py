@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.progress import say
+from runner.commands.console import add_output_flags, answer_json, command_parser, show
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
-from runner.tools.console import answer_json, command_parser, show, signs_for
 from runner.tools.replay.text import Failure, failure_lines, replay_lines, report, summary
+from runner.tools.symbols import signs_for
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import Replay
@@ -77,8 +78,7 @@ def _options(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, argpars
     add(
         "--backend", choices=("local", "modal", "http"), help="where to embed; default local, or as the flags below say"
     )
-    add("--json", action="store_true", help="the report as JSON")
-    add("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "the report as JSON")
     add_backend_flags(parser)
     options = parser.parse_args(arguments)
     if options.backend:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
+from runner.commands.console import answer, answer_json, command_parser
 from runner.eval_set.catalog import source
-from runner.tools.console import answer, answer_json, command_parser
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing

@@ -1,14 +1,12 @@
 """`tripwire`: golden queries against a committed snapshot; `check` compares, `update` alone writes."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
-from runner.base.given_files import LONGEST_LINE, printable
-from runner.tools.console import Signs, answer_json, command_parser, show, signs_for
+from runner.commands.console import add_output_flags, command_parser, tell
 
 if TYPE_CHECKING:
     from runner.tools.tripwire.tripwire import Report
@@ -25,7 +23,7 @@ NOISE = "noise"
 def tripwire(arguments: Sequence[str]) -> int:
     """`tripwire check` and `tripwire update`."""
     options = _options(arguments)
-    from runner.tools.tripwire.runs import cell_run_path, read_rankings
+    from runner.tools.tripwire.runs import cell_run_path, read_rankings, update_snapshot
     from runner.tools.tripwire.tripwire import load_golden, rankings_report
 
     if options.k < 1 or options.limit < options.k:
@@ -34,8 +32,11 @@ def tripwire(arguments: Sequence[str]) -> int:
     run = options.run or cell_run_path(options.source, options.eval_set_path, options.cell)
     rankings = read_rankings(run, golden, options.limit)
     report = rankings_report(rankings, golden, k=options.k, limit=options.limit)
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
-    return (_check if options.action == "check" else _update)(options, report, signs)
+    if options.action == "check":
+        return _check(options, report)
+    data, lines = update_snapshot(report, options.snapshot)
+    tell(options, data, lambda _: lines)
+    return 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -55,8 +56,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--tolerance", default="0.02", metavar="T", help=f"a fall that is let pass, or {NOISE!r} (0.02)"
     )
     parser.add_argument("--results", type=Path, metavar="FILE", help=f"results.json, with --tolerance {NOISE}")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    add_output_flags(parser, "the answer as JSON")
     options = parser.parse_args(arguments)
     if (options.source is None) != (options.cell is None):
         parser.error("--source and --cell go together")
@@ -67,8 +67,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _check(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
-    from runner.tools.tripwire.runs import asked_tolerance, check_lines
+def _check(options: argparse.Namespace, report: "Report") -> int:
+    from runner.tools.tripwire.runs import asked_tolerance, check_lines, fallen_rows
     from runner.tools.tripwire.tripwire import compare_to_snapshot, load_snapshot
 
     if not options.snapshot.exists():
@@ -76,40 +76,12 @@ def _check(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
     tolerance, origin = asked_tolerance(options.tolerance, options.results)
     snapshot = load_snapshot(options.snapshot)
     diff = compare_to_snapshot(report, snapshot, tolerance)
-    before = {row.name: row.result_ids for row in snapshot.queries}
-    fallen = [
-        {"name": row.name, "before": before[row.name], "after": row.result_ids}
-        for row in report.queries
-        if row.name in diff.fallen
-    ]
-    if options.json:
-        compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
-        answer_json(compared | {"report": report.model_dump()})
-    else:
-        _say(check_lines(report, diff, fallen, options.snapshot, f"{tolerance:g}{origin}", signs), signs)
+    fallen = fallen_rows(report, snapshot, diff)
+    compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
+    allowed = f"{tolerance:g}{origin}"
+    tell(
+        options,
+        compared | {"report": report.model_dump()},
+        lambda signs: check_lines(report, diff, fallen, options.snapshot, allowed, signs),
+    )
     return 0 if diff.ok else NegativeVerdict.exit_code
-
-
-def _update(options: argparse.Namespace, report: "Report", signs: Signs) -> int:
-    from runner.base.canonical import json_bytes, write_atomic
-    from runner.base.store import disk_errors
-    from runner.tools.tripwire.tripwire import changes, load_snapshot
-
-    path: Path = options.snapshot
-    is_new = not path.exists()
-    changed = [] if is_new else changes(report, load_snapshot(path))
-    written = is_new or bool(changed)
-    if written:
-        with disk_errors(path):
-            write_atomic(path, json_bytes(report.model_dump()))
-    if options.json:
-        answer_json({"written": written, "changes": changed, "report": report.model_dump()})
-    elif is_new:
-        _say([f"{path}: a first snapshot, of {len(report.queries)} golden queries"], signs)
-    else:
-        _say([f"{path}: {'written' if written else 'nothing changed'}", *(f"  {line}" for line in changed)], signs)
-    return 0
-
-
-def _say(lines: Sequence[str], signs: Signs) -> None:
-    show((printable(line, LONGEST_LINE) for line in lines), signs)

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.errors import InputError
+from runner.commands.console import answer, version_parser
 from runner.eval_set.version import Version, newest_version
 from runner.report.comparison.file import FORMS
-from runner.tools.console import answer, version_parser
 
 FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
 

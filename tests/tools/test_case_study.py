@@ -41,7 +41,7 @@ from runner.tools.case_study.zoo_lists import (
     text_hash_vectors,
     token_hash_vectors,
 )
-from runner.tools.console import ASCII
+from runner.tools.symbols import ASCII
 from tests.support.small_set import fake_encoders, few_draws
 
 PAGE = CHECKOUT / "docs" / "case-study-scifact.md"

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
+from runner.commands.console import answer, version_parser
 from runner.commands.flags.backend import add_backend_flags, check_backend_flags
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags
 from runner.eval_set.version import Version
-from runner.tools.console import answer, version_parser
 
 if TYPE_CHECKING:
     from runner.decide.decide import Choice

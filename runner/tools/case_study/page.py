@@ -11,8 +11,8 @@ from runner.base.given_files import display, printable
 from runner.base.store import disk_errors
 from runner.tools.case_study.rules import measured, refused_by, tally
 from runner.tools.case_study.zoo_lists import TABLE
-from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
+from runner.tools.symbols import Signs
 
 _OPENING = "<!-- generated:"
 _BLOCK = re.compile(

@@ -21,9 +21,9 @@ from pydantic import Field
 from runner.base.canonical import JSON, digest, json_line, read_json, sha256
 from runner.base.errors import InputError
 from runner.base.git import git_state
-from runner.base.given_files import display, printable
+from runner.base.given_files import LONGEST_LINE, display, printable
 from runner.base.schema import Count, Sha256, Strict, checked
-from runner.tools.console import Signs
+from runner.tools.symbols import Signs
 
 
 def files_below(folder: Path) -> set[str]:
@@ -317,9 +317,7 @@ def _drift(locked: _GitState | _GitError, now: Mapping[str, str | bool]) -> str 
     return f"{locked.commit[:8]} -> {str(now.get('commit', 'none'))[:8]}"
 
 
-def difference_lines(
-    found: Mapping[str, Any], folder: Path, lock: Path, signs: Signs, *, strict_git: bool
-) -> list[str]:
+def difference_lines(found: Mapping[str, Any], folder: Path, lock: Path, signs: Signs, strict_git: bool) -> list[str]:
     """An answer of `verify_state` on a terminal: each difference, else that there is none; then git, score and meta."""
     lines = [f"{signs.no} {lock} was edited after it was written"] if found["lock_edited"] else []
     lines += [f"{signs.no} missing: {name}" for name in found["missing"]]
@@ -336,7 +334,8 @@ def difference_lines(
     lines.append(f"git: {now}, as locked" if now == locked else f"git: locked at {locked}; now at {now}")
     if "bench" in found:
         lines.append(f"score: {found['bench']['score']:g}")
-    return lines + [f"{key}: {value}" for key, value in sorted(found.get("meta", {}).items())]
+    lines += [f"{key}: {value}" for key, value in sorted(found.get("meta", {}).items())]
+    return [printable(line, LONGEST_LINE) for line in lines]
 
 
 def _git_words(state: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.base.figures import p_text
 from runner.base.given_files import printable
-from runner.tools.console import Signs
+from runner.tools.symbols import Signs
 
 _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}
 

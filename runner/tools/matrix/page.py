@@ -17,10 +17,10 @@ from runner.base.store import disk_errors
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
 from runner.score.sign_flip import Side
-from runner.tools.console import Signs
 from runner.tools.markdown import escaped, table
 from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
+from runner.tools.symbols import Signs
 
 SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
 """The measures that the page has, by their names on it."""

@@ -25,10 +25,10 @@ from runner.evening.dry_run import describe
 from runner.tools.compare.compare import Compared, Settings, compare
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
 from runner.tools.compare.text import comparison_lines
-from runner.tools.console import Signs
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 from runner.tools.grade.grade import TAU, TRIALS, grade_bench
+from runner.tools.symbols import Signs
 
 MAX_QUERIES = 20_000
 

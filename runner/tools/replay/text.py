@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.canonical import JSON
 from runner.base.given_files import LONGEST_LINE, printable
-from runner.tools.console import Signs
+from runner.tools.symbols import Signs
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import CellReplay, Replay

@@ -4,18 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.base.canonical import file_sha256, read_json
+from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
-from runner.base.given_files import STDIN, decoded, display, numbered_lines, printable
+from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable
 from runner.base.records import Run, parse_cell
 from runner.base.schema import checked
+from runner.base.store import disk_errors
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
 from runner.eval_set.version import DRIVER, load_cell_file, load_queries, newest_version
-from runner.tools.console import Signs
-from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, listed
+from runner.tools.symbols import Signs
+from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, listed, load_snapshot
 
 
 def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
@@ -122,6 +123,16 @@ def asked_tolerance(given: str, results: Path | None) -> tuple[float, str]:
     return tolerance, origin
 
 
+def fallen_rows(report: Report, snapshot: Report, diff: Diff) -> list[dict[str, Any]]:
+    """The queries that fell, each with its documents before and after."""
+    before = {row.name: row.result_ids for row in snapshot.queries}
+    return [
+        {"name": row.name, "before": before[row.name], "after": row.result_ids}
+        for row in report.queries
+        if row.name in diff.fallen
+    ]
+
+
 def check_lines(
     report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: str, signs: Signs
 ) -> list[str]:
@@ -129,9 +140,24 @@ def check_lines(
     means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
     if diff.ok:
         kept = f"nothing fell by more than {tolerance} below {snapshot}"
-        return [f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}"]
+        return [printable(f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}", LONGEST_LINE)]
     lines = [f"{signs.no} the tripwire fired: {means}; against {snapshot}, tolerance {tolerance}"]
     lines += [f"  {text.replace('->', signs.arrow)}" for text in diff.regressions]
     for row in fallen:
         lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
-    return lines
+    return [printable(line, LONGEST_LINE) for line in lines]
+
+
+def update_snapshot(report: Report, path: Path) -> tuple[dict[str, JSON], list[str]]:
+    """What the report changes in the snapshot, as data and as lines; the file is written if it changes anything."""
+    is_new = not path.exists()
+    changed = [] if is_new else changes(report, load_snapshot(path))
+    written = is_new or bool(changed)
+    if written:
+        with disk_errors(path):
+            write_atomic(path, json_bytes(report.model_dump()))
+    lines = [f"{path}: {'written' if written else 'nothing changed'}", *(f"  {line}" for line in changed)]
+    if is_new:
+        lines = [f"{path}: a first snapshot, of {len(report.queries)} golden queries"]
+    data = {"written": written, "changes": changed, "report": report.model_dump()}
+    return data, [printable(line, LONGEST_LINE) for line in lines]

@@ -1,21 +1,17 @@
-"""What all commands share: the form of their flags, and an answer on stdout, whatever that is.
-
-It may be a console of few signs, a file on a full disk, a pipe whose reader left.
-
-The signs that consoles are shown, and what stands for them where a console cannot print them.
+"""The form that the flags of all commands share, and an answer on stdout, whatever that is: a console of few symbols, a
+file on a full disk, a pipe whose reader left.
 """
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TextIO
 
 from runner.base.canonical import JSON, rounded
 from runner.base.errors import BackendError
+from runner.tools.symbols import ASCII, Signs, signs_for
 
 
 def command_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -35,6 +31,12 @@ def version_parser(command: str, description: str, epilog: str = "") -> argparse
     parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
     return parser
+
+
+def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
+    """--json, which prints `what`, and --ascii."""
+    parser.add_argument("--json", action="store_true", help=what)
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:
@@ -58,67 +60,15 @@ def answer_json(value: JSON) -> None:
     answer(json.dumps(rounded(value), sort_keys=True, indent=1))
 
 
-ASCII_VARIABLE = "PER_SOURCE_EVAL_ASCII"
-"""Set to anything but the empty string, it asks for plain signs everywhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """Typographic signs by their meaning; the defaults need an encoding that has them."""
-
-    delta: str = "Δ"
-    tau: str = "τ"
-    ok: str = "✓"
-    no: str = "✗"
-    unsure: str = "?"
-    minus: str = "−"
-    at_least: str = "≥"
-    at_most: str = "≤"
-    arrow: str = "→"
-    up: str = "↑"
-    down: str = "↓"
-
-    def of(self, verdict: str) -> str:
-        """The sign of a verdict; what is neither "pass" nor "fail" is unsure."""
-        return {"pass": self.ok, "fail": self.no}.get(verdict, self.unsure)
-
-    def signed(self, value: float, places: int) -> str:
-        """A number rounded to `places`, with a sign also where it is not negative."""
-        return f"{round(value, places) + 0.0:+.{places}f}".replace("-", self.minus)  # + 0.0 turns -0.0 into 0.0
-
-
-ASCII = Signs(
-    delta="d",
-    tau="tau",
-    ok="[ok]",
-    no="[x]",
-    unsure="[?]",
-    minus="-",
-    at_least=">=",
-    at_most="<=",
-    arrow="->",
-    up="^",
-    down="v",
-)
-
-
-def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
-    """The signs that `stream` can print.
-
-    Plain ones if they are asked for, by `ascii_only` or by the environment variable PER_SOURCE_EVAL_ASCII, and
-    where the stream's encoding lacks one of the signs. A stream without an encoding (io.StringIO) takes them all.
-    """
-    if ascii_only or os.environ.get(ASCII_VARIABLE):
-        return ASCII
-    signs = Signs()
-    try:
-        for field in fields(signs):
-            getattr(signs, field.name).encode(stream.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return signs
-
-
 def show(lines: Iterable[str], signs: Signs) -> None:
     """Print lines; where the signs are plain, so is the rest: what is not ASCII becomes an escape."""
     answer("\n".join(lines), ascii_only=signs == ASCII)
+
+
+def tell(options: argparse.Namespace, data: JSON, lines: Callable[[Signs], Iterable[str]]) -> None:
+    """Print `data` if --json was given, else the lines, in the symbols that the console can show."""
+    if options.json:
+        answer_json(data)
+    else:
+        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        show(lines(signs), signs)
