@@ -74,6 +74,14 @@ def test_answers_under_way_are_given_before_a_failed_session_ends(server):
     assert [answer.batch_id for answer in given] == [batch.batch_id for batch in batches()[:2]]
 
 
+def test_the_words_of_a_failure_may_be_long_and_an_answer_may_not_be_compressed_unasked(server):
+    server.faults = [Wire(b"busy " * 1_000_000, 503), Wire(b"{}", headers=(("Content-Encoding", "br"),))]
+    with opened(server) as encoder:
+        answer = one_answer(encoder)
+    assert "compressed" in answer.error
+    assert len(server.log) == 2
+
+
 def test_a_request_that_waits_does_not_hold_up_the_end_of_a_session(server):
     both = threading.Barrier(2)
 
