@@ -14,6 +14,7 @@ FOLDER = CHECKOUT / "benchmarks"
 SHARED_PARTS = {"corpus.py", "no_op_encoder.py", "run.py", "sizes.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"distractors.py", "embed_local.py"}
+SLOW = EMBEDS | {"modal_overhead.py", "report.py", "significance.py"}
 READS_PROC = {"read_sources.py", "retrieve.py", "vectors_on_disk.py"}
 
 
@@ -29,7 +30,7 @@ def run(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
 
 
@@ -37,8 +38,11 @@ def parameters() -> list[object]:
     """The command of each benchmark; the simulation of agreement.py is a second one of that file."""
     commands = [(name,) for name in BENCHMARKS] + [("agreement.py", "--simulate", "1")]
     linux = pytest.mark.skipif(sys.platform != "linux", reason="it reads peak memory from /proc")
-    marks = [[pytest.mark.model] * (c[0] in EMBEDS) + [linux] * (c[0] in READS_PROC) for c in commands]
-    return [pytest.param(c, marks=m, id=" ".join(c)) for c, m in zip(commands, marks, strict=True)]
+    marks = [(pytest.mark.model, EMBEDS), (pytest.mark.slow, SLOW), (linux, READS_PROC)]
+    return [
+        pytest.param(command, id=" ".join(command), marks=[mark for mark, names in marks if command[0] in names])
+        for command in commands
+    ]
 
 
 @pytest.mark.parametrize("command", parameters())

@@ -168,9 +168,9 @@ def test_every_labels_and_queries_command_of_the_documents_parses(
 
 
 def test_every_make_target_of_the_documents_exists() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     contributing = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = re.findall(r"(?:^    |`)make ([a-z]+)", README + contributing, re.MULTILINE)
+    named = re.findall(r"(?:^    |`)make ([a-z-]+)", README + contributing, re.MULTILINE)
     assert named
     assert set(named) <= targets
 
@@ -190,6 +190,25 @@ def test_every_link_between_documents_resolves() -> None:
             linked = (path.parent / name).resolve() if name else path
             assert linked.exists(), f"{path}: {target}"
             assert not anchor or anchor in anchors(linked.read_text(encoding="utf-8")), f"{path}: {target}"
+
+
+def test_every_module_that_the_documents_name_exists() -> None:
+    found = set()
+    for path in documents():
+        text = path.read_text(encoding="utf-8")
+        if path.name == "CHANGELOG.md":
+            continue  # it names modules of earlier releases
+        text = re.sub(
+            r"^## Recipes\n.*?^(?=## )", "", text, flags=re.MULTILINE | re.DOTALL
+        )  # those that one will write
+        found |= set(re.findall(r"\b(?:runner|chunkers|samplers|tests|benchmarks)/[\w/]*\w(?:\.\w+)?", text))
+        found |= {name.replace(".", "/") for name in re.findall(r"\brunner(?:\.[a-z_]+)+(?=`| import)", text)}
+    assert len(found) > 50
+    # the last part of a dotted name may be a function
+    named = {
+        name: [CHECKOUT / name, CHECKOUT / f"{name}.py", (CHECKOUT / name).parent.with_suffix(".py")] for name in found
+    }
+    assert {name for name, places in named.items() if not any(place.exists() for place in places)} == set()
 
 
 FORBIDDEN = re.compile(
