@@ -41,15 +41,9 @@ def assert_accounted(data: bytes, walked: Walk) -> None:
 
 
 def n_sections(data: bytes) -> int:
-    """Section elements of a file that are neither quoted nor struck nor in a note nor a mere table of contents.
-
-    They are counted without the walker.
-    """
+    """Section elements of a file that are neither quoted nor struck nor in a note, counted without the walker."""
 
     def counts(element: etree._Element) -> bool:
-        in_contents = sum(len("".join(contents.itertext()).split()) for contents in element.iter("{*}toc"))
-        if in_contents and len("".join(element.itertext()).split()) == in_contents:
-            return False
         chain = [element, *element.iterancestors()]
         names = {safe_xml.local_name(ancestor) for ancestor in chain[1:]}
         return not names & (QUOTED | NOTES) and all(ancestor.get("changed") != "deleted" for ancestor in chain)
