@@ -65,6 +65,7 @@ def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weight
     assert b"hf_planted_secret" not in b"".join(logs)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_gpu_that_is_asked_for_and_not_there_is_never_replaced_by_a_cpu(cloud, tmp_path):
     batch = Batch("document", (TEXTS[0],), (1,))

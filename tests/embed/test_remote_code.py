@@ -46,7 +46,8 @@ def put_code(home: Path, revision: str, word: str) -> None:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("is_main_there", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_main_there", [False, True])
 def test_a_model_runs_the_pinned_code_and_no_other(tmp_path, is_main_there):
     """The packaged MiniLM in the place of the weights, and code that says which revision it is of."""
     home = tmp_path / "hf"

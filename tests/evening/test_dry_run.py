@@ -82,25 +82,9 @@ def run_every_cell(version):
         write_atomic(version.cell_path(cell), b"{}")
 
 
-def nothing(tmp_path):
-    make_version(tmp_path)
-
-
-def plans(tmp_path):
-    write_plans(make_version(tmp_path))
-
-
-def corpus(tmp_path):
-    begin(tmp_path).queries_path.unlink()
-
-
 def few_queries(tmp_path):
     rows = {"schema_version": 1, "queries": query_rows()[:24]}
     begin(tmp_path).queries_path.write_text(yaml.safe_dump(rows))
-
-
-def queries(tmp_path):
-    begin(tmp_path)
 
 
 def one_cell(tmp_path):
@@ -109,47 +93,37 @@ def one_cell(tmp_path):
     version.cell_path("bm25 x whole_doc").unlink()
 
 
-def cells(tmp_path):
-    run_every_cell(begin(tmp_path))
-
-
 def labels(tmp_path):
     version = begin(tmp_path)
     run_every_cell(version)
     judged = label("q01", "BILLS-117hr101ih")
     append_labels(version.labels_path, [judged.model_copy(update={"prompt_sha256": file_sha256(version.judge_path)})])
+    return version
 
 
-def decision_without_lock(tmp_path):
-    labels(tmp_path)
-    decided(make_version(tmp_path))
+STATES = [
+    (make_version, "undecided: no corpus is sampled yet"),
+    (lambda folder: write_plans(make_version(folder)), "undecided: no corpus is sampled yet"),
+    (
+        lambda folder: begin(folder).queries_path.unlink(),
+        "undecided: 16 documents are sampled, no queries are written yet",
+    ),
+    (few_queries, "undecided: 24 queries; at least 25 are needed"),
+    (begin, "undecided: 9 of 9 cells are not run yet"),
+    (one_cell, "undecided: 1 of 9 cells are not run yet"),
+    (lambda folder: run_every_cell(begin(folder)), "undecided: 1 of 1 pairs are not judged yet"),
+    (labels, "undecided: everything is there; run without --dry-run"),
+    (lambda folder: decided(labels(folder)), "undecided: what was chosen is not locked yet; run without --dry-run"),
+    (lambda folder: write_lock(labels(folder).record), "undecided: everything is there; run without --dry-run"),
+]
 
 
-def lock_without_decision(tmp_path):
-    labels(tmp_path)
-    write_lock(make_version(tmp_path).record)
-
-
-STATES = {
-    nothing: "undecided: no corpus is sampled yet",
-    plans: "undecided: no corpus is sampled yet",
-    corpus: "undecided: 16 documents are sampled, no queries are written yet",
-    few_queries: "undecided: 24 queries; at least 25 are needed",
-    queries: "undecided: 9 of 9 cells are not run yet",
-    one_cell: "undecided: 1 of 9 cells are not run yet",
-    cells: "undecided: 1 of 1 pairs are not judged yet",
-    labels: "undecided: everything is there; run without --dry-run",
-    decision_without_lock: "undecided: what was chosen is not locked yet; run without --dry-run",
-    lock_without_decision: "undecided: everything is there; run without --dry-run",
-}
-
-
-@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_the_last_line_says_what_is_missing_and_shares_no_word_with_the_other_one(tmp_path, dry_run, state):
+@pytest.mark.parametrize(("state", "last"), STATES)
+def test_the_last_line_says_what_is_missing_and_shares_no_word_with_the_other_one(tmp_path, dry_run, state, last):
     state(tmp_path)
     code, lines, _ = dry_run()
     assert code == 1
-    assert lines[-1] == STATES[state]
+    assert lines[-1] == last
     assert not set(RECORDED.split()) & set(lines[-1].replace(";", " ").replace(":", " ").lower().split())
     assert not any(RECORDED in line for line in lines)
 

@@ -104,11 +104,7 @@ def _opened(waiting_evening, tmp_path, monkeypatch):
 
 
 def without_date(labels):
-    return [replace_date(label) for label in labels]
-
-
-def replace_date(label):
-    return label.model_copy(update={"judged_on": ""})
+    return [label.model_copy(update={"judged_on": ""}) for label in labels]
 
 
 @pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])

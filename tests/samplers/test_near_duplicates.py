@@ -160,6 +160,7 @@ def test_jaccard_is_of_sets():
     assert jaccard(first, second) == 2 / 5
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_versions_of_real_bills_cluster_and_different_bills_do_not(shared):
     from samplers.corpus.parse import read_corpus

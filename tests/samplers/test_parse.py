@@ -252,6 +252,7 @@ def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
     assert [item.title for item in reading.documents] == ["title"]
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_the_folder_of_real_bills_reads_with_one_version_in_two_formats_set_aside(shared):
     reading = read_corpus(shared / "corpora" / "bills", "bills")

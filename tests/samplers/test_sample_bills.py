@@ -212,6 +212,7 @@ def test_markdown_without_a_bill_is_refused(data: bytes, reason: str) -> None:
         source_format("bills").read(data, "119hr1.md", frozenset())
 
 
+@pytest.mark.slow
 def test_a_long_hostile_line_of_markdown_is_read_in_one_pass() -> None:
     for filler in (b" ", b"x", b"\n", b"*", b"#", b"(", b"**(a)**\n", b"### IH\n", b"\x01\x02"):
         for before in (b"", b"#### ", b"##### (a) ", b"**("):

@@ -256,6 +256,7 @@ def assert_apart(each: Document) -> None:
         assert chunk.n_tokens <= 512
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_every_real_section_of_the_code_is_a_document(shared: Path) -> None:
     for path in real_files(shared, "us_code"):

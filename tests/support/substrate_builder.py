@@ -123,32 +123,23 @@ def _fill(connection: apsw.Connection, made: Build) -> None:
 
 FAULTY_TOKENIZER = "unicode61 tokenchars '-–'"
 
-
-def _stale_model(connection: apsw.Connection, made: Build) -> None:
-    connection.execute(f"UPDATE {made.source}_chunks SET embedded_model_version = '1' WHERE chunk_id % 5 = 0")
+Plant = Callable[[apsw.Connection, Build], None]
 
 
-def _missing_vectors(connection: apsw.Connection, made: Build) -> None:
-    connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id = 1")
-    connection.execute("DELETE FROM chunk_embedding_jobs WHERE chunk_id = 1")
+def _sql(*statements: str) -> Plant:
+    """Runs statements, in which {c} is the table of chunks, {v} that of vectors and {f} the full-text table."""
+
+    def plant(connection: apsw.Connection, made: Build) -> None:
+        for statement in statements:
+            connection.execute(
+                statement.format(c=f"{made.source}_chunks", v=f"{made.source}_chunks_vec0", f=f"{made.source}_fts")
+            )
+
+    return plant
 
 
-def _orphan_vectors(connection: apsw.Connection, made: Build) -> None:
-    _copy_vector(connection, made, 1, 1_000_000)
-
-
-def _missing_chunks(connection: apsw.Connection, made: Build) -> None:
-    (document,) = connection.execute(f"SELECT min(document_id) FROM {made.source}_chunks").fetchone()
-    gone = f"SELECT chunk_id FROM {made.source}_chunks WHERE document_id = ?"
-    connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id IN ({gone})", (document,))
-    connection.execute(f"DELETE FROM chunk_embedding_jobs WHERE chunk_id IN ({gone})", (document,))
-    connection.execute(f"DELETE FROM {made.source}_chunks WHERE document_id = ?", (document,))
-    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
-
-
-def _changed_documents(connection: apsw.Connection, made: Build) -> None:
-    connection.execute(f"UPDATE {made.source}_chunks SET text = 'amended ' || text WHERE chunk_id = 2")
-    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+_REBUILD = "INSERT INTO {f}({f}) VALUES ('rebuild')"
+_OF_FIRST = "WHERE chunk_id IN (SELECT chunk_id FROM {c} WHERE document_id = (SELECT min(document_id) FROM {c}))"
 
 
 def _other_chunks(connection: apsw.Connection, made: Build) -> None:
@@ -176,11 +167,6 @@ def _repeated_chunks(connection: apsw.Connection, made: Build) -> None:
     connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
 
 
-def _unfinished_jobs(connection: apsw.Connection, made: Build) -> None:
-    for number, status in enumerate(("pending", "running", "failed"), start=1):
-        connection.execute("UPDATE chunk_embedding_jobs SET status = ? WHERE chunk_id = ?", (status, number))
-
-
 def _quantisation_differs(connection: apsw.Connection, made: Build) -> None:
     """Every third vector has the bits of the one before it: a quantisation that lost what it is to find."""
     vectors = made.vectors.astype("<f4")
@@ -199,14 +185,6 @@ def _quantisation_loss(connection: apsw.Connection, made: Build) -> None:
         replace_vector(connection, made.source, number, shifted / np.linalg.norm(shifted))
 
 
-def _not_unit(connection: apsw.Connection, made: Build) -> None:
-    replace_vector(connection, made.source, 3, made.vectors[2] * 2)
-
-
-def _fts_rows_missing(connection: apsw.Connection, made: Build) -> None:
-    _leave_fts(connection, made, 4)
-
-
 def _fts_stale(connection: apsw.Connection, made: Build) -> None:
     """The index holds other words for every chunk than the chunk table."""
     context, text = connection.execute(f"SELECT context, text FROM {made.source}_chunks WHERE chunk_id = 1").fetchone()
@@ -216,14 +194,6 @@ def _fts_stale(connection: apsw.Connection, made: Build) -> None:
             f"INSERT INTO {made.source}_fts(rowid, context, text) VALUES (?, ?, ?)",
             (number, context, text + " superseded wording"),
         )
-
-
-def _substrate_version(connection: apsw.Connection, made: Build) -> None:
-    connection.execute("UPDATE substrate_meta SET value = 'another'")
-
-
-def _tokenizer(connection: apsw.Connection, made: Build) -> None:
-    """Nothing more: the table was declared with FAULTY_TOKENIZER."""
 
 
 def _leave_fts(connection: apsw.Connection, made: Build, number: int) -> None:
@@ -246,21 +216,33 @@ def _copy_vector(connection: apsw.Connection, made: Build, number: int, to: int)
     connection.execute(f"INSERT INTO {made.source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (to, data, data))
 
 
-FAULTS: dict[str, Callable[[apsw.Connection, Build], None]] = {
-    "stale model": _stale_model,
-    "missing vectors": _missing_vectors,
-    "orphan vectors": _orphan_vectors,
-    "missing chunks": _missing_chunks,
-    "changed documents": _changed_documents,
+FAULTS: dict[str, Plant] = {
+    "stale model": _sql("UPDATE {c} SET embedded_model_version = '1' WHERE chunk_id % 5 = 0"),
+    "missing vectors": _sql(
+        "DELETE FROM {v} WHERE chunk_id = 1", "DELETE FROM chunk_embedding_jobs WHERE chunk_id = 1"
+    ),
+    "orphan vectors": lambda connection, made: _copy_vector(connection, made, 1, 1_000_000),
+    "missing chunks": _sql(
+        f"DELETE FROM {{v}} {_OF_FIRST}",
+        f"DELETE FROM chunk_embedding_jobs {_OF_FIRST}",
+        "DELETE FROM {c} WHERE document_id = (SELECT min(document_id) FROM {c})",
+        _REBUILD,
+    ),
+    "changed documents": _sql("UPDATE {c} SET text = 'amended ' || text WHERE chunk_id = 2", _REBUILD),
     "other chunks": _other_chunks,
     "other chunks, repeated": _repeated_chunks,
-    "unfinished jobs": _unfinished_jobs,
+    "unfinished jobs": _sql(
+        *(
+            f"UPDATE chunk_embedding_jobs SET status = '{status}' WHERE chunk_id = {number}"
+            for number, status in enumerate(("pending", "running", "failed"), start=1)
+        )
+    ),
     "quantisation differs": _quantisation_differs,
     "quantisation loss": _quantisation_loss,
-    "vectors not unit": _not_unit,
-    "FTS rows missing": _fts_rows_missing,
-    "FTS tokenizer mismatch": _tokenizer,
+    "vectors not unit": lambda connection, made: replace_vector(connection, made.source, 3, made.vectors[2] * 2),
+    "FTS rows missing": lambda connection, made: _leave_fts(connection, made, 4),
+    "FTS tokenizer mismatch": _sql(),  # the table was declared with FAULTY_TOKENIZER
     "FTS index stale": _fts_stale,
-    "substrate version": _substrate_version,
+    "substrate version": _sql("UPDATE substrate_meta SET value = 'another'"),
 }
 """By the name of the finding that must show it, before a comma; quantisation loss shows in the index recall alone."""
