@@ -10,7 +10,7 @@ from datetime import date, datetime
 from runner.base.canonical import slug
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
-from samplers.formats.headings import is_title
+from samplers.formats.headings import cut, is_title
 from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import PageText, Paragraph, read_pdf, read_typed
 from samplers.formats.text_writer import Part, TextWriter, visible
@@ -21,7 +21,6 @@ LETTERHEAD = "letterhead"
 FURNITURE = "page furniture"
 LEADERS = "leaders and rules"
 INVISIBLE = "soft hyphens and zero-width characters"
-TITLE_LENGTH = 200
 LONGEST_HEADING = 120
 HEAD_RANK = 3
 """Of the paragraphs above the first heading: any heading ends them."""
@@ -233,7 +232,7 @@ def _document(facts: Facts, text: str, sections: tuple[Section, ...], name: str)
     return Document(
         doc_id=doc_id,
         text=text,
-        title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 2].rpartition(" ")[0] + " …",
+        title=cut(title, ends=""),
         stratum="/".join((congress or "unknown", facts.chamber or "unknown", length_bucket(len(text)))),
         family=f"CBO-{congress}-{measure}" if congress and measure else doc_id,
         url=f"https://www.cbo.gov/publication/{facts.publication}" if facts.publication else "",

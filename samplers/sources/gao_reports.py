@@ -8,6 +8,7 @@ from typing import Any
 from runner.base.canonical import without_repeats
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import cut
 from samplers.formats.text_writer import TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
 
@@ -18,7 +19,6 @@ MAX_BYTES = 1_000_000
 SHORT = 400
 """Characters below which a summary is too short to ask about."""
 
-TITLE_LENGTH = 200
 
 TOPICS = frozenset(
     (
@@ -101,8 +101,6 @@ def _visible(text: str) -> int:
 def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Document:
     title = " ".join(_text(record, "title", name).split())
     head = unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)
-    if len(head) > TITLE_LENGTH:
-        head = head[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
     year = re.match(r"(?:19|20)[0-9]{2}(?=-)", _text(record, "published", name) or _text(record, "released", name))
     topics = record.get("topics")
     broad = (
@@ -115,7 +113,7 @@ def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Docu
     return Document(
         doc_id=doc_id,
         text=text,
-        title=head,
+        title=cut(head),
         stratum=f"{year[0] if year else 'unknown'}/{re.sub('[^a-z]+', '-', broad[0].lower()) if broad else 'other'}",
         family=doc_id,
         url=url if is_official else f"https://www.gao.gov/products/{doc_id.lower()}",

@@ -9,11 +9,12 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
 from samplers.sources.cfr.body import LABEL_LENGTH
 from samplers.sources.cfr.designators import lead
 from samplers.sources.cfr.paragraphs import Item, places
-from samplers.sources.cfr.reader import FORMAT, TITLE_LENGTH
+from samplers.sources.cfr.reader import FORMAT
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"

@@ -10,8 +10,8 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.corpus.sampling import stratified_sample
+from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
-from samplers.sources.federal_register.facts import TITLE_LENGTH
 from samplers.sources.federal_register.reader import FORMAT
 from tests.support.corpora import n_visible, real_files, words_of
 

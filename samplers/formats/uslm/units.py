@@ -9,6 +9,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Section, Span
+from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name
 from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import Place
@@ -16,9 +17,6 @@ from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
 from samplers.formats.uslm.walk import Walk
 from samplers.formats.uslm.walker import Walker
-
-TITLE_LENGTH = 200
-"""Characters of a title, which every chunk carries as context."""
 
 SECTIONS = frozenset(("section", "courtRule"))
 """What is a document of its own."""
@@ -121,9 +119,7 @@ def titled(citation: str, heading: str, of: str = "") -> str:
     """A document's title: the citation, the heading and in parentheses what it is of, within TITLE_LENGTH."""
     named = " – ".join(filter(None, (citation, heading.rstrip(_END))))
     whole = f"{named} ({of.rstrip('. ')})" if of else named
-    if len(whole) > TITLE_LENGTH:
-        whole = whole[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:–(") + " …"
-    return unicodedata.normalize("NFC", whole)
+    return unicodedata.normalize("NFC", cut(whole, ends=",;:–("))
 
 
 def place_in(path: tuple[Part, ...]) -> Place:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.base.records import Section, Span
+from samplers.formats.headings import cut
 from samplers.sources.cfr.blocks import Block
 from samplers.sources.cfr.paragraphs import Item, Place, places
 
@@ -60,8 +61,7 @@ class _Writer:
         self.begin(kind, label, 0, -1)
 
     def begin(self, kind: str, label: str, start: int, depth: int, rank: int = 0) -> None:
-        if len(label) > LABEL_LENGTH:
-            label = label[: LABEL_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+        label = cut(label, LABEL_LENGTH)
         section = _Open(kind, label, start, depth, rank, level=len(self.open) + 1)
         self.open.append(section)
         self.sections.append(section)

@@ -10,6 +10,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
 from samplers.formats.gpo.inline import settle
+from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
@@ -24,8 +25,6 @@ LENGTH_BUCKETS = ((1_000, "short"), (4_000, "medium"), (16_000, "long"))
 SHORT = 100
 """Characters of text besides the heading and the source credit below which no query should be written."""
 
-TITLE_LENGTH = 200
-"""Characters of a title, which every chunk carries as context."""
 
 _CREDITS = frozenset(("authority", "source", "citation"))
 _SUBPART = re.compile(r"subpart\s+[\w.]*\w", re.I)
@@ -116,8 +115,7 @@ def _title(name: str, part: str, headings: Sequence[str], heading: str, title: s
     """What chunks carry as context: "§ 1009.1 (12 CFR Part 1009, Subpart A): Scope"."""
     subpart = next(filter(None, map(_SUBPART.match, headings)), None)
     where = ", ".join((f"{title} CFR" + (f" Part {part}" if part else ""), *([subpart[0]] if subpart else [])))
-    cited = f"{name} ({where})" + (f": {heading.rstrip('.')}" if heading else "")
-    return cited if len(cited) <= TITLE_LENGTH else cited[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+    return cut(f"{name} ({where})" + (f": {heading.rstrip('.')}" if heading else ""))
 
 
 def _length_bucket(n_chars: int) -> str:

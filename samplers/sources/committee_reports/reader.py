@@ -5,6 +5,7 @@ import unicodedata
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
@@ -20,8 +21,6 @@ LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
 
 SHORT = 600
 """Characters below which no query should be written from a report."""
-
-TITLE_LENGTH = 200
 
 
 def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
@@ -104,8 +103,5 @@ def _title(cover: Cover) -> str:
     committee = re.sub(r"^[Cc]ommittee on (?:the )?", "", cover.committee)
     details = ", ".join(filter(None, (committee, cover.accompanies and f"on {cover.accompanies}")))
     head = f"{cover.citation} ({details})" if details else cover.citation
-    room = TITLE_LENGTH - len(head) - 2
-    words = cover.title
-    if len(words) > room:
-        words = words[: room - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+    words = cut(cover.title, TITLE_LENGTH - len(head) - 2)
     return unicodedata.normalize("NFC", f"{head}: {words}" if words else head)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
@@ -24,7 +25,6 @@ SHORT = 600
 LENGTH_BUCKETS = ((2_000, "short"), (10_000, "medium"), (50_000, "long"))
 """Characters of text below which a page is short, medium or long; from the last on it is very-long."""
 
-TITLE_LENGTH = 200
 
 _LINES = r"(?:(?:\[[^\]\n]{1,80}\]|From the Congressional Record [^\n]{0,120}|\[From [^\n]{0,80}\])\n){0,6}"
 _HEADER = re.compile(
@@ -138,7 +138,4 @@ def _title(stated: Facts, heading: str) -> str:
     title = " ".join(filter(None, (stated.volume, "Cong. Rec.", stated.page, f"({where})" if where else "")))
     if not words:
         return title
-    room = TITLE_LENGTH - len(title) - 2
-    if len(words) > room:
-        words = words[: room - 2].rpartition(" ")[0].rstrip(",;:") + " …"
-    return unicodedata.normalize("NFC", f"{title}: {words}")
+    return unicodedata.normalize("NFC", f"{title}: {cut(words, TITLE_LENGTH - len(title) - 2)}")

@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from runner.base.canonical import slug
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
+from samplers.formats.headings import cut
 from samplers.formats.markdown_text import Block, blocks
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
@@ -17,7 +18,6 @@ from samplers.sources.crs.headings import is_caption, is_heading, is_note
 from samplers.sources.crs.page import Page, read_page
 
 MARKUP = "marks, link targets and images"
-TITLE_LENGTH = 200
 MAX_BYTES = 10_000_000
 """The largest real product has 155 kB."""
 
@@ -188,8 +188,7 @@ def _document(page: Page, text: str, sections: tuple[Section, ...]) -> Document:
 
 
 def _title(text: str) -> str:
-    text = unicodedata.normalize("NFC", " ".join(text.split()))
-    return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+    return cut(unicodedata.normalize("NFC", " ".join(text.split())))
 
 
 def _version(document: Document) -> tuple[object, ...]:

@@ -8,9 +8,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from samplers.formats.gpo.inline import line_of
-
-TITLE_LENGTH = 200
-"""Characters of a title, which every chunk carries as context."""
+from samplers.formats.headings import TITLE_LENGTH, cut
 
 AGENCY_LENGTH = 80
 """Characters of the agencies in a title: joint rules name five in full."""
@@ -72,14 +70,7 @@ def title_of(known: Facts) -> str:
     cited = " ".join(filter(None, (known.name, "" if known.name[-1:].isdigit() else known.number)))
     head = f"{cited} ({cut(known.agency, AGENCY_LENGTH)})" if known.agency else cited
     whole = f"{head}: {known.subject}" if known.subject else head
-    return unicodedata.normalize("NFC", cut(whole, TITLE_LENGTH))
-
-
-def cut(text: str, length: int) -> str:
-    """The text within a length, cut at a word with "…" where it is longer."""
-    if len(text) <= length:
-        return text
-    return text[: length - 2].rpartition(" ")[0].rstrip(",;: ") + " …"
+    return unicodedata.normalize("NFC", cut(whole))
 
 
 def _year_of(number: str, filing: str) -> str:

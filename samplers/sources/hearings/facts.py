@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
-
-TITLE_LENGTH = 200
-"""Characters of a title, which every chunk carries as context."""
+from samplers.formats.headings import cut
 
 ABBREVIATION = 5
 """Letters of the longest word that may be an abbreviation."""
@@ -64,8 +62,7 @@ class Facts:
         where = committee if committee.startswith(chamber) else " ".join(filter(None, (chamber, committee)))
         held = ", ".join(filter(None, (f"{_ordinal(self.congress)} Congress" if self.congress else "", where)))
         head = f"Hearing ({held})" if held else "Hearing"
-        full = unicodedata.normalize("NFC", f"{head}: {recased(self.headline, text)}" if self.headline else head)
-        return full if len(full) <= TITLE_LENGTH else full[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+        return cut(unicodedata.normalize("NFC", f"{head}: {recased(self.headline, text)}" if self.headline else head))
 
 
 def facts_of(title: str, opening: str, name: str, cover: Sequence[str]) -> Facts:

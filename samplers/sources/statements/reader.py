@@ -10,7 +10,7 @@ from datetime import date
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
-from samplers.formats.headings import is_title
+from samplers.formats.headings import cut, is_title
 from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import Paragraph, read_pdf
 from samplers.formats.text_writer import TextWriter, visible
@@ -24,7 +24,6 @@ ERROR_PAGE = "error page in place of a statement"
 PAGE_BYTES = 1_000_000
 """Of a web page, unpacked, that are looked at; the archive's error pages have 29 kB."""
 
-TITLE_LENGTH = 200
 
 ADMINISTRATIONS = (
     (date(2025, 1, 20), "trump-2"),
@@ -176,8 +175,7 @@ def _congress(day: date) -> int:
 
 
 def _title(text: str) -> str:
-    text = unicodedata.normalize("NFC", text)
-    return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+    return cut(unicodedata.normalize("NFC", text))
 
 
 def _position(text: str) -> str:
