@@ -19,7 +19,7 @@ from runner.eval_set.shapes.tests import (
     SingleGoldVerdict,
 )
 from runner.gate.diagnosis import diagnosis
-from runner.gate.graded_gate import GradedGate
+from runner.gate.graded_gate import GateFound, GradedGate
 from runner.gate.single_gold.gate import four_null_gate
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
@@ -71,7 +71,7 @@ def cell_results(
 
 def _row(
     comparison: Comparison,
-    gate: GateVerdict,
+    gate: GateFound,
     cell: str,
     blockers: Callable[[str], list[str]],
     pool: CellPool | None,
@@ -103,7 +103,7 @@ def _row(
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and not unmet,
         short_of=unmet,
-        gate=gate,
+        gate=shaped(GateVerdict, gate),
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),

@@ -127,7 +127,8 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
 
 def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    return controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
+    found = controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
+    return [shaped(ControlResult, one) for one in found]
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:

@@ -4,13 +4,12 @@ The nulls are the rows of runner/gate/nulls.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
-from runner.eval_set.shapes.tests import GateVerdict, NullResult
 from runner.gate.graded_nulls import generator_for
 from runner.gate.nulls import BY_NAME, NULLS, Drawn, GradedSet, Null
 from runner.score.comparison import Comparison
@@ -20,7 +19,7 @@ DOTS = 40
 
 
 class Spread(NamedTuple):
-    """How a null's draws are spread, in [0, 1]; the fields are NullResult's."""
+    """How a null's draws are spread, in [0, 1]."""
 
     mean: float
     sd: float
@@ -28,6 +27,35 @@ class Spread(NamedTuple):
     median: float
     high: float
     dots: list[float]
+
+
+class NullFound(NamedTuple):
+    """One null against the real score: the `Spread` of its draws, what the run is above its mean, and p."""
+
+    name: str
+    mean: float
+    sd: float
+    low: float
+    median: float
+    high: float
+    dots: list[float]
+    delta: float
+    p: float
+    smallest_p: float
+    verdict: Verdict
+
+
+class GateFound(NamedTuple):
+    """A run's score against every null; `verdict` is "pass" if no null stands against it."""
+
+    cell: str
+    measure: Literal["ndcg@10"]
+    real: float
+    draws: int
+    tau: float
+    alpha: float
+    nulls: list[NullFound]
+    verdict: Verdict
 
 
 def graded_gate(
@@ -42,7 +70,7 @@ def graded_gate(
     tau: float,
     alpha: float,
     seed: int,
-) -> GateVerdict:
+) -> GateFound:
     """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
     gate = GradedGate(query_ids, qrels, strata, document_lengths, draws=draws, tau=tau, alpha=alpha, seed=seed)
     return gate.judge(run, document_chunks)
@@ -98,7 +126,7 @@ class GradedGate:
             seed=settings.seed,
         )
 
-    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateVerdict:
+    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
 
         KeyError where the run misses a query; ValueError where it, or `document_chunks`, names a document that the
@@ -107,7 +135,7 @@ class GradedGate:
         rankings = self.table.rankings(run)
         own = self.table.own_scores(rankings)
         nulls = list(self._nulls(rankings, own, document_chunks))
-        return GateVerdict(
+        return GateFound(
             cell=run.cell,
             measure="ndcg@10",
             real=int(own.sum()) / self._whole,
@@ -130,12 +158,12 @@ class GradedGate:
             return real, False
         return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
-    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullResult]:
+    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullFound]:
         for null in NULLS:
             outcome = null.outcome(self.graded, rankings, document_chunks)
             yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
 
-    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullResult:
+    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullFound:
         """The verdict on a null that is drawn."""
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
@@ -147,7 +175,7 @@ class GradedGate:
         spread = Spread(mean, float(ordered.std()), low, median, high, dots)
         return self._result(null, own, spread, at_least_as_good, drawn.least)
 
-    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullResult:
+    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullFound:
         """The verdict on a list that every query gets: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
@@ -163,7 +191,7 @@ class GradedGate:
         spread = Spread(mean, 0.0, mean, mean, mean, [])
         return self._result(null, own, spread, int((flipped <= 0).sum()), 0.5**beatable)
 
-    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullResult:
+    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullFound:
         """Like every threshold, tau and alpha are compared at the four places a page shows."""
         smallest_p = max(least, 1 / (1 + self._draws))
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
@@ -173,21 +201,14 @@ class GradedGate:
             verdict = "fail"
         if round4(smallest_p) > self.alpha:
             verdict = "insufficient"
-        return NullResult(
-            name=null.name,
-            **spread._asdict(),
-            delta=delta,
-            p=p,
-            smallest_p=smallest_p,
-            verdict=verdict,
-        )
+        return NullFound(null.name, *spread, delta, p, smallest_p, verdict)
 
 
-def _stands_against(null: NullResult) -> bool:
+def _stands_against(null: NullFound) -> bool:
     """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
     return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].order_only)
 
 
-def _overall(nulls: Sequence[NullResult]) -> Verdict:
+def _overall(nulls: Sequence[NullFound]) -> Verdict:
     verdicts = {null.verdict for null in nulls if _stands_against(null)}
     return "fail" if "fail" in verdicts else "insufficient" if verdicts else "pass"

@@ -63,13 +63,13 @@ def verdict(name):
 
 
 def graded(name):
-    return lambda gate: lambda *arguments, **named: gate(*arguments, **named).model_copy(update={"verdict": name})
+    return lambda gate: lambda *arguments, **named: gate(*arguments, **named)._replace(verdict=name)
 
 
 def misbehaving(controls):
     def found(*arguments, **named):
         first, *others = controls(*arguments, **named)
-        return [first.model_copy(update={"behaves": False}), *others]
+        return [first._replace(behaves=False), *others]
 
     return found
 

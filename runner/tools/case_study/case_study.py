@@ -31,7 +31,7 @@ from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import Broken, zoo_of
 from runner.tools.case_study.zoo_lists import TABLE, Material, Report, run_of
 
-_GATE: Any = {"verdict": True, "nulls": {"__all__": {"name", "mean", "delta", "p", "verdict"}}}
+_NULL = ("name", "mean", "delta", "p", "verdict")
 _LEFT_OUT: Any = {"reasons": True, "nulls": {"__all__": {"smallest_p"}}}
 """What rows hold of the one gate's verdict, and what they leave out of the other's."""
 
@@ -138,7 +138,10 @@ def _figures(
         "scores": scores,
         "reported": dict(report) if report else scores,
         "zero": int((values["ndcg@10"] == 0).sum()),
-        "graded": verdict.model_dump(include=_GATE),
+        "graded": {
+            "verdict": verdict.verdict,
+            "nulls": [{field: getattr(null, field) for field in _NULL} for null in verdict.nulls],
+        },
         "single_gold": [found.model_dump(exclude=_LEFT_OUT) for found in single_gold_verdicts(comparison, run)],
         "cause": cause(run, verdict),
         "diagnosis": diagnosis(run, verdict),
