@@ -1,61 +1,106 @@
 """The cell that the verdict is about, criterion by criterion, with figures that show their side of a bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from runner.base.canonical import JSON
 from runner.base.figures import p_telling, shown, telling
-
-Row = Mapping[str, JSON]
+from runner.decide.tiers import interval_of, meets_criterion_5, shortfalls
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import GuardResult, GuardState, PairedTestResult, Verdict
 
 MINUS = "\u2212"
 
 
-def challenger(results: Row) -> dict[str, JSON] | None:
+class Criterion(NamedTuple):
+    """One criterion of "confirmed" with its figure; `met` is None where that is open."""
+
+    what: str
+    figure: str
+    met: bool | None
+
+
+class Challenger(NamedTuple):
+    """What the verdict says of its cell; gain and recall are a mean and both ends, `alone` those of one cell.
+
+    `criteria` are those of "confirmed", none where nothing is decided; `doubts` are what else keeps the cell from being
+    confirmed. `could_be_chance` is None for a cell without an adjusted p; `p` is the adjusted one, or that of the cell
+    alone, or, where only skewed differences make it chance (`skewed`), the one that allows for them.
+    """
+
+    cell: str
+    gain: Sequence[str]
+    alone: bool
+    recall: Sequence[str]
+    p: str
+    skewed: bool
+    could_be_chance: bool | None
+    price: str
+    criteria: Sequence[Criterion]
+    doubts: Sequence[str]
+
+
+class Tested(NamedTuple):
+    """A cell beside the baseline: its row, and what every such row has."""
+
+    row: CellResult
+    test: PairedTestResult
+    guard: GuardResult
+
+    @property
+    def gain(self) -> float:
+        """The mean difference in nDCG@10."""
+        return self.row.differences["ndcg@10"].mean
+
+    @property
+    def recall(self) -> float:
+        """The mean difference in Recall@10."""
+        return self.row.differences["recall@10"].mean
+
+
+def tested(results: Results) -> list[Tested]:
+    """The cells beside the baseline, in the order of the ranking."""
+    return [Tested(row, row.test, row.guard) for row in results.cells if row.test is not None and row.guard is not None]
+
+
+def challenger(results: Results) -> Challenger | None:
     """The best confirmed cell, else the best candidate, else the best that may yet gain enough, else the best.
 
-    None where no cell stands beside the baseline. `criteria` are those of "confirmed", each with its figure and whether
-    it is met (None where that is open); where nothing is decided there are none. `doubts` are what else keeps the cell
-    from being confirmed. `could_be_chance` is None for a cell without an adjusted p; `p` is the adjusted one, or that
-    of the cell alone, or, where only skewed differences make it chance (`skewed`), the one that allows for them.
+    None where no cell stands beside the baseline.
     """
-    rows, plan = [row for row in results["cells"] if row["test"] is not None], results["plan"]
+    rows, plan = tested(results), results.plan
     if not rows:
         return None
-    row = next((row for one in (_confirmed, _candidate, _open) for row in rows if one(row, plan)), rows[0])
-    test, alpha, loss = row["test"], plan["significance"]["alpha"], plan["rule"]["max_recall_loss"]
-    low, high = interval_of(row)
-    gain = _mean(row, "ndcg@10")
-    adjusted = test["p_adjusted"]
-    skewed = adjusted is not None and shown(adjusted) <= alpha < shown(test["p_skew"])
-    criteria = [] if row["role"] == "compared" else _criteria(row, plan)
-    return {
-        "cell": row["cell"],
-        "gain": {"texts": texts(gain, low, high, plan["rule"]["min_gain"]), "alone": test["simultaneous"] is None},
-        "recall": texts(_mean(row, "recall@10"), row["guard"]["low"], row["guard"]["high"], -loss),
-        "p": p_telling(test["p_skew"] if skewed else test["p"] if adjusted is None else adjusted, alpha),
-        "skewed": skewed,
-        "could_be_chance": None if adjusted is None else skewed or shown(adjusted) > alpha,
-        "price": price(row["guard"], loss),
-        "criteria": criteria,
-        "doubts": list(row["short_of"]) if all(criterion["met"] for criterion in criteria) else [],
-    }
+    found = max(rows, key=lambda one: _standing(one, plan))
+    row, test, guard = found
+    alpha, loss = plan.significance.alpha, plan.rule.max_recall_loss
+    (low, high), adjusted, skew = interval_of(test), test.p_adjusted, test.p_skew
+    by_chance = adjusted is not None and not _holds(plan, p_adjusted=adjusted)
+    skewed = adjusted is not None and not by_chance and not _holds(plan, p_skew=skew)
+    criteria = [] if row.role == "compared" else _criteria(found, plan)
+    return Challenger(
+        cell=row.cell,
+        gain=texts(found.gain, low, high, plan.rule.min_gain),
+        alone=test.simultaneous is None,
+        recall=texts(found.recall, guard.low, guard.high, -loss),
+        p=p_telling(skew if skewed and skew is not None else test.p if adjusted is None else adjusted, alpha),
+        skewed=skewed,
+        could_be_chance=None if adjusted is None else skewed or by_chance,
+        price=price(guard, loss),
+        criteria=criteria,
+        doubts=row.short_of if all(criterion.met for criterion in criteria) else [],
+    )
 
 
-def interval_of(row: Row) -> Sequence[float]:
-    """The simultaneous interval of a tested cell, its own outside of the tested family."""
-    found: Sequence[float] = row["test"]["simultaneous"] or row["test"]["interval"]
-    return found
-
-
-def guard_words(state: str, loss: float) -> str:
+def guard_words(state: GuardState, loss: float) -> str:
     """What the Recall guard says of a cell that may lose `loss`."""
     says = {"non-inferior": "loses at most", "inconclusive": "may lose more than", "inferior": "loses more than"}
     return f"{says[state]} {loss:g}"
 
 
-def price(guard: Row, loss: float) -> str:
+def price(guard: GuardResult, loss: float) -> str:
     """What choosing a cell costs in Recall@10: nothing where its lower bound shows no loss, else as the guard says."""
-    return "none: it is shown not to fall" if shown(guard["low"]) >= 0 else guard_words(guard["state"], loss)
+    return "none: it is shown not to fall" if shown(guard.low) >= 0 else guard_words(guard.state, loss)
 
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
@@ -68,52 +113,57 @@ def told(value: float, bar: float, low: float, high: float) -> str:
     return telling(value, bar, low, high).replace("-", MINUS)
 
 
-def _confirmed(row: Row, _plan: Row) -> bool:
-    return bool(row["confirmed"])
+def _standing(one: Tested, plan: Plan) -> int:
+    """3 if confirmed, 2 for a candidate, 1 if a gain of the size asked for is open and the cell could be chosen."""
+    if one.row.confirmed or one.row.meets_criterion_5:
+        return 3 if one.row.confirmed else 2
+    able = one.guard.state != "inferior" and one.row.gate.verdict != "fail"
+    return able and meets_criterion_5(interval_of(one.test)[1], 0.0, plan.rule)
 
 
-def _candidate(row: Row, _plan: Row) -> bool:
-    return bool(row["meets_criterion_5"])
+def _holds(
+    plan: Plan,
+    *,
+    gain: float = 1.0,
+    p_adjusted: float | None = 0.0,
+    p_skew: float | None = 0.0,
+    guard: GuardState = "non-inferior",
+    gate: Verdict = "pass",
+    judged: float = 1.0,
+) -> bool:
+    """Whether the rule would confirm a cell of which only what is given could be in doubt."""
+    return not shortfalls(gain, p_adjusted, p_skew, guard, gate, judged, plan.rule, plan.significance.alpha)
 
 
-def _open(row: Row, plan: Row) -> bool:
-    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    able = row["guard"]["state"] != "inferior" and row["gate"]["verdict"] != "fail"
-    return bool(able and shown(interval_of(row)[1]) >= plan["rule"]["min_gain"])
-
-
-def _criteria(row: Row, plan: Row) -> list[dict[str, JSON]]:
-    rule, alpha, test, guard = plan["rule"], plan["significance"]["alpha"], row["test"], row["guard"]
-    gain, recall, judged = (_mean(row, measure) for measure in ("ndcg@10", "recall@10", "judged@10"))
-    bar, loss, verdict = rule["min_gain"], rule["max_recall_loss"], row["gate"]["verdict"]
-    change, lower = (told(each, -loss, guard["low"], guard["high"]) for each in (recall, guard["low"]))
+def _criteria(one: Tested, plan: Plan) -> list[Criterion]:
+    row, test, guard = one
+    rule, judged, verdict = plan.rule, row.scores["judged@10"].mean, row.gate.verdict
+    change, lower = (told(each, -rule.max_recall_loss, guard.low, guard.high) for each in (one.recall, guard.low))
     return [
-        _criterion(f"gains at least {bar:g} nDCG@10", told(gain, bar, *interval_of(row)), shown(gain) >= bar),
-        _by_p("is beyond chance, all cells compared", "adjusted p", test["p_adjusted"], alpha),
-        _by_p("is so with skewed differences allowed for, too", "p", test["p_skew"], alpha),
-        _criterion(f"loses at most {loss:g} Recall@10 by its mean", change, shown(recall) >= -loss),
-        _criterion(
-            f"Recall@10 does not fall by more than {loss:g}",
-            f"lower bound {lower}, {guard['state']}",
-            {"non-inferior": True, "inferior": False}.get(guard["state"]),
+        Criterion(
+            f"gains at least {rule.min_gain:g} nDCG@10",
+            told(one.gain, rule.min_gain, *interval_of(test)),
+            _holds(plan, gain=one.gain),
         ),
-        _criterion("passes the null gate", verdict, {"pass": True, "fail": False}.get(verdict)),
-        _criterion("has every hit of its top ten judged", f"{100 * judged:.4g}\u202f%", shown(judged) >= 1),
+        _by_p("is beyond chance, all cells compared", "adjusted p", test.p_adjusted, plan),
+        _by_p("is so with skewed differences allowed for, too", "p", test.p_skew, plan),
+        Criterion(
+            f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean",
+            change,
+            meets_criterion_5(1.0, one.recall, rule),
+        ),
+        Criterion(
+            f"Recall@10 does not fall by more than {rule.max_recall_loss:g}",
+            f"lower bound {lower}, {guard.state}",
+            None if guard.state == "inconclusive" else _holds(plan, guard=guard.state),
+        ),
+        Criterion("passes the null gate", verdict, None if verdict == "insufficient" else _holds(plan, gate=verdict)),
+        Criterion("has every hit of its top ten judged", f"{100 * judged:.4g}\u202f%", _holds(plan, judged=judged)),
     ]
 
 
-def _by_p(what: str, name: str, p: float | None, alpha: float) -> dict[str, JSON]:
+def _by_p(what: str, name: str, p: float | None, plan: Plan) -> Criterion:
     """A criterion that p is at most alpha; open for a cell outside of the tested family, which has none."""
     if p is None:
-        return _criterion(what, "none: outside of the preregistered family", None)
-    return _criterion(what, f"{name} {p_telling(p, alpha)}", shown(p) <= alpha)
-
-
-def _criterion(what: str, figure: str, met: bool | None) -> dict[str, JSON]:
-    return {"what": what, "figure": figure, "met": met}
-
-
-def _mean(row: Row, measure: str) -> float:
-    """A difference to the baseline, of Judged@10 the mean itself."""
-    found = row["differences"].get(measure, row["scores"].get(measure))
-    return float(found["mean"])
+        return Criterion(what, "none: outside of the preregistered family", None)
+    return Criterion(what, f"{name} {p_telling(p, plan.significance.alpha)}", _holds(plan, p_adjusted=p))
