@@ -2,7 +2,7 @@
 
     python benchmarks/report.py
 
-Results are invented (tests/support/big_results.py). The peer of rendering is json.dumps of the same results, which
+Results are invented (tests/support/full_results.py). The peer of rendering is json.dumps of the same results, which
 writes the same figures without a page around them; that of opening is an empty page in the same browser. Each size is
 rendered in a process of its own, whose peak memory holds the interpreter, the results and the page. A page answers
 when the key "j", pressed as soon as the document is there, has taken the focus to the first query; the time runs from
@@ -29,8 +29,8 @@ from runner.report.results_page.render import page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # results and browser belong to the tests
 
-from tests.support.big_results import big_receipt, big_results
 from tests.support.browser import executable
+from tests.support.full_results import big_results, full_receipt
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -82,7 +82,7 @@ def seconds(call: Callable[[], object]) -> float:
 def render(size: Size, path: Path) -> Rendered:
     """The page at `path`, and what it took; the first time templates are compiled, too."""
     found = big_results(size.queries, size.cells, size.depth, passages=size.passages)
-    receipt = big_receipt(found)
+    receipt = full_receipt(found)
     first = seconds(lambda: path.write_bytes(page(found, receipt)))
     again = statistics.median(seconds(lambda: page(found, receipt)) for _ in range(REPEATS))
     dumped = statistics.median(seconds(lambda: json.dumps(found.model_dump())) for _ in range(REPEATS))

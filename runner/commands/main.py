@@ -131,7 +131,7 @@ def _answer(run: "Session", *, as_json: bool) -> int:
     if not as_json:
         answer(run.run())
         return 0
-    from runner.report.summary_json import run_json
+    from runner.report.summary import run_json
 
     try:
         said = run.run()

@@ -34,7 +34,7 @@ def render(arguments: Sequence[str]) -> int:
 
     verify_version(version)
     if options.passages:
-        from runner.report.results_page.local_copy import write_local_copy
+        from runner.report.rerender import write_local_copy
 
         answer(str(write_local_copy(version, options.receipt, options.output)))
         return 0

@@ -1,13 +1,8 @@
-"""A linear axis in per cent of a drawing's width, with ticks at round values.
-
-A logarithmic axis of costs, and costs as text.
-
-Places along a line, moved apart where what stands there would touch.
-"""
+"""What all drawings share: linear and logarithmic axes with round ticks, places moved apart, how lines look."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runner.base.figures import places, signed
 
@@ -16,28 +11,112 @@ MARGIN = 2.0
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
+COLOURS = ("#2a7fc0", "#c8551b", "#2a8f5b", "#b0478f", "#94761a", "#7a6fd0")
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Where a tick stands, in per cent of the width, and what it says."""
+DASHES = ("none", "7 3", "2 3")
+
+MARKS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "M-3.5 -3.5h7v7h-7z",
+    "M0 -4.5l4.5 8h-9z",
+    "M0 -5l5 5l-5 5l-5 -5z",
+    "M-4.5 -2.5h9l-4.5 7z",
+)
+"""Colours, dashes and marks by turns: 30 cells look different, also without colours."""
+
+LABEL_GAP = 14
+"""Pixels from the label of one line to the next."""
+
+
+class Look(NamedTuple):
+    """How a line is told apart from the others; `mark` is a place in MARKS."""
+
+    colour: str
+    dash: str
+    mark: int
+
+
+def look(turn: int) -> Look:
+    """The look of the line of that number, from 0."""
+    return Look(COLOURS[turn % len(COLOURS)], DASHES[turn % len(DASHES)], turn % len(MARKS))
+
+
+class Tick(NamedTuple):
+    """Where a tick stands, and what it says."""
 
     at: float
     value: float
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """From `low` to `high`, both shown; `step` from tick to tick, multiples of which the ticks are."""
+class Bar(NamedTuple):
+    """Where the line stands that cells are held to, and at which figure."""
+
+    at: float
+    value: float
+
+
+class Whisker(NamedTuple):
+    """Where a mean and both ends of its interval stand."""
+
+    at: float
+    left: float
+    right: float
+
+
+class Label(NamedTuple):
+    """What a line says; its text stands before a line far to the right, else behind it."""
+
+    at: float
+    text: str
+
+    @property
+    def before(self) -> bool:
+        """Whether there is more room on the left."""
+        return self.at > 80
+
+
+class Point(NamedTuple):
+    """Where a point of a field stands, from its left and upper edge."""
+
+    x: float
+    y: float
+
+
+class Axis(NamedTuple):
+    """From `low` to `high`, both shown; `step` from tick to tick, multiples of which the ticks are.
+
+    Places run from `start` to `end`, by default in per cent of the width, at so many `digits`.
+    """
 
     low: float
     high: float
     step: float
+    start: float = MARGIN
+    end: float = 100 - MARGIN
+    digits: int = 2
 
     def at(self, value: float) -> float:
-        """Per cent of the width at two places; a value beyond an end stands at that end."""
+        """The place of a value; one beyond an end stands at that end."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return round(MARGIN + share * (100 - 2 * MARGIN), 2)
+        return round(self.start + share * (self.end - self.start), self.digits)
+
+    def up(self, value: float) -> float:
+        """Per cent from the upper edge, on an axis that runs upwards."""
+        return round(100 - self.at(value), 2)
+
+    def whisker(self, mean: float, low: float, high: float) -> Whisker:
+        """The places of a mean and of both ends of its interval."""
+        return Whisker(self.at(mean), self.at(low), self.at(high))
+
+    def bar(self, value: float) -> Bar:
+        """The line at a value."""
+        return Bar(self.at(value), value)
+
+    @property
+    def zero(self) -> float:
+        """The place of 0."""
+        return self.at(0.0)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -69,20 +148,25 @@ def axis_over(values: Iterable[float], *, include: Sequence[float] = (), ticks: 
 _LEADING = (1.0, 2.0, 5.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """A logarithmic axis of costs from one round value to another; 0 stands apart at its left."""
+class LogAxis(NamedTuple):
+    """A logarithmic axis: `axis` is of decimal logarithms, `values` are those of its ticks; 0 stands at its left."""
 
     axis: Axis
-    ticks: Sequence[float]
+    values: Sequence[float]
 
     def at(self, value: float) -> float:
-        """Per cent of the width."""
+        """The place of a value."""
         return self.axis.at(math.log10(value) if value else self.axis.low)
 
 
-def cost_axis(values: Sequence[float]) -> Costs:
-    """An axis between powers of ten, or twice or five times one, that holds all values above 0."""
+def log_axis(values: Sequence[float], start: float = MARGIN, end: float = 100 - MARGIN, digits: int = 2) -> LogAxis:
+    """An axis from the first to the last of these values, which ascend, with a tick at each."""
+    ends = (math.log10(values[0]), math.log10(values[-1])) if len(values) > 1 else (0.0, 1.0)
+    return LogAxis(Axis(*ends, 1.0, start, end, digits), values)
+
+
+def cost_axis(values: Sequence[float]) -> LogAxis:
+    """An axis between powers of ten, or twice or five times one, that holds all values; 0 stands apart at its left."""
     costs = [value for value in values if value]
     first, last = math.floor(math.log10(min(costs))) - 1, math.ceil(math.log10(max(costs))) + 1
     rounds = [leading * 10.0**power for power in range(first, last + 1) for leading in _LEADING]
@@ -93,8 +177,8 @@ def cost_axis(values: Sequence[float]) -> Costs:
         ticks = [value for value in ticks if _is_power(value)]
     low, high = math.log10(below), math.log10(above)
     if all(values):
-        return Costs(Axis(low, high, 1.0), ticks)
-    return Costs(Axis(low - (high - low) / 5, high, 1.0), [0.0, *ticks])
+        return LogAxis(Axis(low, high, 1.0), ticks)
+    return LogAxis(Axis(low - (high - low) / 5, high, 1.0), [0.0, *ticks])
 
 
 def _is_power(value: float) -> bool:
@@ -122,21 +206,23 @@ Gap = Callable[[int, int], float]
 """The least distance from the place of the first number to that of the second, a later one."""
 
 
-def apart(wanted: Sequence[float], gap: Gap, low: float, high: float) -> list[float]:
+def spread_labels(wanted: Sequence[float], gap: Gap, low: float, high: float, *, centred: bool = True) -> list[float]:
     """Places from `low` to `high` in the order of `wanted`, which ascends, each as far from the others as `gap` asks.
 
-    What touches is moved to both sides alike. Where there is too little room, all gaps shrink by one factor.
+    What touches is moved to both sides alike, or if not `centred` towards `high` alone, unless that end is near. If
+    there is too little room, all gaps shrink by one factor.
     """
     count = len(wanted)
     longest = max(pushed([0.0] * count, gap, 0.0), default=0.0)
-    shrunk = min(1.0, (high - low) / longest) if longest else 1.0
+    shrunk = min(1, (high - low) / longest) if longest else 1
 
     def fits(first: int, second: int) -> float:
         return shrunk * gap(first, second)
 
-    upwards, downwards = pushed(wanted, fits, low), _pulled(wanted, fits, high)
-    between = [(up + down) / 2 for up, down in zip(upwards, downwards, strict=True)]
-    return _pulled(pushed(between, fits, low), fits, high)
+    if centred:
+        upwards, downwards = pushed(wanted, fits, low), _pulled(wanted, fits, high)
+        wanted = [(up + down) / 2 for up, down in zip(upwards, downwards, strict=True)]
+    return _pulled(pushed(wanted, fits, low), fits, high)
 
 
 def pushed(wanted: Sequence[float], gap: Gap, low: float) -> list[float]:
@@ -152,3 +238,16 @@ def _pulled(wanted: Sequence[float], gap: Gap, high: float) -> list[float]:
     last = len(wanted) - 1
     mirrored = pushed([-place for place in reversed(wanted)], lambda one, two: gap(last - two, last - one), -high)
     return [-place for place in reversed(mirrored)]
+
+
+def label_places(wanted: Sequence[float], high: float, low: float = 0.0, *, centred: bool = True) -> list[float]:
+    """Pixels for the labels of lines that end at `wanted`, in any order, LABEL_GAP apart where there is room."""
+    ordered = sorted(range(len(wanted)), key=lambda number: (wanted[number], number))
+    step = float(LABEL_GAP) if centred else LABEL_GAP  # pages of this template number show whole pixels as such
+
+    def gap(first: int, second: int) -> float:
+        return step * (second - first)
+
+    found = spread_labels([wanted[number] for number in ordered], gap, low, high, centred=centred)
+    placed = {number: round(place, 1) for number, place in zip(ordered, found, strict=True)}
+    return [placed[number] for number in range(len(wanted))]

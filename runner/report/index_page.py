@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
-from runner.base.canonical import JSON, file_sha256, read_json, rounded
+from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
 from runner.base.schema import checked, is_date
@@ -21,7 +22,7 @@ from runner.eval_set.lock import report_folders
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version
-from runner.report.chart import Axis, axis_over
+from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.page_frame import inert, rendered
 
 TEMPLATE_VERSION = 1
@@ -40,6 +41,67 @@ _STEPS = (
 """What an open version comes to have, in this order."""
 
 
+class GainShown(NamedTuple):
+    """Of the decided cell, in nDCG@10 over the baseline, or of the best other one where that is the baseline.
+
+    `alone` where the interval is that of one cell outside of the tested family. `place` is where it is drawn.
+    """
+
+    cell: str
+    is_chosen: bool
+    ends: tuple[float, float, float]
+    alone: bool
+    texts: Sequence[str]
+    level: float
+    place: Whisker | None = None
+
+
+class SampleAge(NamedTuple):
+    """The day by which the documents were drawn and how long ago that is; "" and None where nothing says so."""
+
+    since: str
+    days: int | None
+
+
+class OpenVersion(NamedTuple):
+    """A version that is neither decided nor given up, with what it has, and the command that goes on with it."""
+
+    number: int
+    has: Sequence[str]
+    lacks: Sequence[str]
+    rehearsed: bool
+    command: str
+
+
+class SourceRow(NamedTuple):
+    """A source, the decision in force, and what is open; `version` is None where nothing has begun."""
+
+    order: int
+    source: str
+    policy: str
+    state: str
+    version: int | None
+    live: str
+    decision: Decision | None
+    decided_days: int | None
+    gain: GainShown | None
+    queries: int | None
+    predicted: str
+    observed: str
+    corpus: SampleAge | None
+    moved_on: Sequence[str]
+    open: Sequence[OpenVersion]
+    abandoned: Sequence[int]
+    links: Sequence[tuple[str, str]]
+
+
+class Following(NamedTuple):
+    """The source that the roster has next, and the command that begins it."""
+
+    source: str
+    command: str
+
+
 def index_page(standings: Sequence[Standing], today: str, folder: Path) -> bytes:
     """UTF-8 HTML without script, network or clock; `folder` is where it will lie, which its links start from.
 
@@ -54,45 +116,42 @@ def index_page(standings: Sequence[Standing], today: str, folder: Path) -> bytes
         "index.html.j2",
         styles=STYLES,
         today=today,
-        rows=[_placed(row, axis) for row in inert(rounded(rows))],
-        axis=None if axis is None else _ticks(axis),
+        rows=[_placed(row, axis) for row in inert(rows)],
+        axis=axis,
         following=inert(_next(roster)),
         waiting=inert([s.source.name for s in roster if s.source.policy == "baseline" and not s.is_decided]),
         counts={
             "all": len(roster),
             "decided": sum(s.is_decided for s in roster),
-            "stale": sum(bool(row["moved_on"]) for row in rows),
-            "open": sum(bool(row["open"]) for row in rows),
+            "stale": sum(bool(row.moved_on) for row in rows),
+            "open": sum(bool(row.open) for row in rows),
         },
         template_version=TEMPLATE_VERSION,
     )
 
 
-def _row(stands: Standing, today: str, folder: Path) -> dict[str, JSON]:
+def _row(stands: Standing, today: str, folder: Path) -> SourceRow:
     source, decision, version = stands.source, stands.decision, stands.version
     results = _results(version) if decision is not None and decision.kind == "production" else None
-    elsewhere = source.imported
-    return {
-        "order": source.trigger_order,
-        "source": source.name,
-        "policy": source.policy,
-        "state": stands.state,
-        "version": version.number if stands.state != "not begun" else None,
-        "live": stands.live,
-        "decision": None if decision is None else decision.model_dump(),
-        "gain": None if results is None or decision is None else _gain(results, decision),
-        "queries": None if results is None else len(results.queries),
-        "predicted": source.predicted_best,
-        "observed": stands.observed_best,
-        "elsewhere": None if elsewhere is None else {"version": elsewhere.version, "cell": elsewhere.cell},
-        "corpus": _corpus(version, today),
-        "decided_days": None if decision is None else _days(decision.decided_on, today, f"{version.name}'s decision"),
-        "moved_on": moved_on(stands),
-        "open": _open_versions(version),
-        "abandoned": [one.number for one in versions_of(version) if abandoned(one) is not None],
-        "links": _links(version, folder),
-        "note": source.note,
-    }
+    return SourceRow(
+        order=source.trigger_order,
+        source=source.name,
+        policy=source.policy,
+        state=stands.state,
+        version=version.number if stands.state != "not begun" else None,
+        live=stands.live,
+        decision=decision,
+        decided_days=None if decision is None else _days(decision.decided_on, today, f"{version.name}'s decision"),
+        gain=None if results is None or decision is None else _gain(results, decision),
+        queries=None if results is None else len(results.queries),
+        predicted=source.predicted_best,
+        observed=stands.observed_best,
+        corpus=_corpus(version, today),
+        moved_on=moved_on(stands),
+        open=_open_versions(version),
+        abandoned=[one.number for one in versions_of(version) if abandoned(one) is not None],
+        links=_links(version, folder),
+    )
 
 
 def _results(version: Version) -> Results | None:
@@ -100,31 +159,26 @@ def _results(version: Version) -> Results | None:
     return checked(Results, read_json(path), path) if path.exists() else None
 
 
-def _gain(results: Results, decision: Decision) -> dict[str, JSON] | None:
-    """Of the decided cell, in nDCG@10 over the baseline, or of the best other one where that is the baseline.
-
-    `alone` where the interval is that of one cell outside of the tested family; None where nothing was compared.
-    """
+def _gain(results: Results, decision: Decision) -> GainShown | None:
+    """The gain that a row shows; None where nothing was compared."""
     rows = [row for row in results.cells if row.test is not None]
     chosen = next((row for row in rows if row.cell == decision.chosen.cell), None)
     row = chosen or next(iter(rows), None)
     if row is None or row.test is None:
         return None
     low, high = interval_of(row.test)
-    mean = row.differences["ndcg@10"].mean
-    return {
-        "cell": row.cell,
-        "is_chosen": chosen is not None,
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "alone": row.test.simultaneous is None,
-        "texts": [fitting_signed(value, low, high) for value in (mean, low, high)],
-        "level": 100 * (1 - results.plan.significance.alpha),
-    }
+    ends = (row.differences["ndcg@10"].mean, low, high)
+    return GainShown(
+        cell=row.cell,
+        is_chosen=chosen is not None,
+        ends=ends,
+        alone=row.test.simultaneous is None,
+        texts=[fitting_signed(value, low, high) for value in ends],
+        level=100 * (1 - results.plan.significance.alpha),
+    )
 
 
-def _corpus(version: Version, today: str) -> dict[str, JSON] | None:
+def _corpus(version: Version, today: str) -> SampleAge | None:
     """How old the documents are at least: what first finished with this very manifest says so; None without one.
 
     The manifest has no date of its own: a version that was opened from another may have taken over its documents.
@@ -137,8 +191,8 @@ def _corpus(version: Version, today: str) -> dict[str, JSON] | None:
     ]
     days = sorted(day for one in alike for day in _finished(one))
     if not days:
-        return {"since": "", "days": None}
-    return {"since": days[0], "days": _days(days[0], today, f"{version.name}'s receipt")}
+        return SampleAge("", None)
+    return SampleAge(days[0], _days(days[0], today, f"{version.name}'s receipt"))
 
 
 def _finished(version: Version) -> list[str]:
@@ -156,64 +210,51 @@ def _days(since: str, today: str, what: str) -> int:
     return days
 
 
-def _open_versions(version: Version) -> list[dict[str, JSON]]:
-    """Versions that are neither decided nor given up, with what each has, and the command that goes on with it."""
+def _open_versions(version: Version) -> list[OpenVersion]:
     found = [
         one for one in versions_of(version) if not (one.folder / "decision.json").exists() and abandoned(one) is None
     ]
     return [
-        {
-            "number": one.number,
-            "has": [name for file, name in _STEPS if (one.folder / file).exists()],
-            "lacks": [name for file, name in _STEPS if not (one.folder / file).exists()],
-            "rehearsed": (one.folder / "rehearsal" / "decision.json").exists(),
-            "command": f"{DRIVER} {one.flags}",
-        }
+        OpenVersion(
+            number=one.number,
+            has=[name for file, name in _STEPS if (one.folder / file).exists()],
+            lacks=[name for file, name in _STEPS if not (one.folder / file).exists()],
+            rehearsed=(one.folder / "rehearsal" / "decision.json").exists(),
+            command=f"{DRIVER} {one.flags}",
+        )
         for one in found
     ]
 
 
-def _links(version: Version, folder: Path) -> list[dict[str, str]]:
-    """Pages of the version that are there, by what they are, relative to `folder`."""
+def _links(version: Version, folder: Path) -> list[tuple[str, str]]:
+    """Pages of the version that are there, by what they are, with addresses relative to `folder`."""
     pages = [("results", version.folder / "results.html"), ("rehearsal", version.folder / "rehearsal" / "results.html")]
     if reports := report_folders(version.folder):
         pages.append((f"substrate {reports[-1].name}", reports[-1] / "post-bulk.html"))
-    return [{"text": text, "href": _relative(path, folder)} for text, path in pages if path.exists()]
+    return [(text, _relative(path, folder)) for text, path in pages if path.exists()]
 
 
 def _relative(path: Path, folder: Path) -> str:
     return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
 
 
-def _next(standings: Sequence[Standing]) -> dict[str, JSON] | None:
+def _next(standings: Sequence[Standing]) -> Following | None:
     following = next_to_evaluate(list(standings))
     if following is None:
         return None
-    return {
-        "source": following.source.name,
-        "order": following.source.trigger_order,
-        "command": f"{DRIVER} {following.version.flags} --corpus-path FOLDER",
-    }
+    return Following(following.source.name, f"{DRIVER} {following.version.flags} --corpus-path FOLDER")
 
 
-def _axis(rows: Sequence[dict[str, JSON]]) -> Axis | None:
+def _axis(rows: Sequence[SourceRow]) -> Axis | None:
     """Over all gains, with 0; None where none was measured."""
-    gains = [row["gain"] for row in rows if row["gain"]]
-    ends = [gain[end] for gain in gains for end in ("mean", "low", "high")]
-    return axis_over(ends, include=(0.0,), ticks=3) if gains else None
+    ends = [end for row in rows if row.gain for end in row.gain.ends]
+    return axis_over(ends, include=(0.0,), ticks=3) if ends else None
 
 
-def _placed(row: dict[str, JSON], axis: Axis | None) -> dict[str, JSON]:
-    gain = row["gain"]
-    if gain is None or axis is None:
+def _placed(row: SourceRow, axis: Axis | None) -> SourceRow:
+    if row.gain is None or axis is None:
         return row
-    at = {"at": axis.at(gain["mean"]), "from": axis.at(gain["low"]), "to": axis.at(gain["high"])}
-    return {**row, "gain": {**gain, **at}}
-
-
-def _ticks(axis: Axis) -> dict[str, JSON]:
-    ticks = [{"at": tick.at, "value": tick.value, "text": tick.text} for tick in axis.ticks]
-    return {"ticks": ticks, "zero": axis.at(0.0)}
+    return row._replace(gain=row.gain._replace(place=axis.whisker(*row.gain.ends)))
 
 
 def sources_outside(versions: Callable[[str], Version]) -> list[Standing]:

@@ -3,11 +3,14 @@
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from pydantic import BaseModel
 
 from runner.base.canonical import JSON
 from runner.base.figures import (
@@ -23,9 +26,8 @@ from runner.base.figures import (
     signed,
     whole_percent,
 )
-from runner.report.anchors import anchor
-from runner.report.rows import confirmation, criterion_5, ranked
-from runner.report.scale_plot import chart
+
+Given = TypeVar("Given")
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
@@ -40,13 +42,22 @@ _UNSEEN = re.compile(
 )
 
 
-def rendered(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: JSON) -> bytes:
+def rendered(
+    template: str,
+    *,
+    styles: tuple[str, ...] = (),
+    scripts: tuple[str, ...] = (),
+    filters: tuple[Callable[..., object], ...] = (),
+    **values: object,
+) -> bytes:
     """A page as UTF-8: the template of that name with `values`, and with what its head needs.
+
+    `filters` are the page's own, by their names; all pages share those of figures.
 
     `head` is the policy, the viewport and the style of `_style.css.j2` with `styles` after it; where there are
     `scripts` it ends with these as one script, and the policy permits it by its digest and no other.
     """
-    templates = _environment()
+    templates = _environment(*filters)
     style = "".join(_text_of(name) for name in ("_style.css.j2", *styles))
     script = "".join(map(_text_of, scripts))
     head = templates.get_template("_head.html.j2").render(
@@ -71,8 +82,8 @@ def _as_is(text: str) -> Markup:
 
 
 @cache
-def _environment() -> Environment:
-    """The templates of every page, with the filters that they share."""
+def _environment(*filters: Callable[..., object]) -> Environment:
+    """The templates of every page, with the filters that they share and further ones."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -80,20 +91,44 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_numbers = (places, signed, fitting, fitting_signed, percent, dollars, figure, whole_percent, p_beside_alpha)
-    of_texts = (ranked, criterion_5, confirmation, anchor, said)
-    made.filters |= {each.__name__: each for each in (*of_numbers, *of_texts)}
-    made.filters |= {"p_value": p_text, "scale_chart": chart}
+    of_figures = (
+        places,
+        signed,
+        fitting,
+        fitting_signed,
+        percent,
+        dollars,
+        figure,
+        whole_percent,
+        p_beside_alpha,
+        said,
+    )
+    made.filters |= {each.__name__: each for each in (*of_figures, *filters)} | {"p_value": p_text}
     return made
 
 
-def inert(value: JSON) -> JSON:
-    """The same structure with every text, keys included, cut to LONGEST_TEXT and its unseen characters spelled out."""
+_FIGURES = frozenset((int, float, bool, type(None)))
+
+
+def inert(value: Given) -> Given:
+    """The same value with every text in it, keys included, cut to LONGEST_TEXT and its unseen characters spelled out.
+
+    Models, tuples, lists and mappings are gone through; the fields of a model are not validated again.
+    """
+    return cast(Given, _inert(value))
+
+
+def _inert(value: JSON) -> JSON:
     if isinstance(value, str):
         shown = value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters in all)"
         return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={name: _inert(item) for name, item in value if type(item) not in _FIGURES})
     if isinstance(value, dict):
-        return {inert(key): inert(item) for key, item in value.items()}
+        return {_inert(key): _inert(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [inert(item) for item in value]
+        return [item if type(item) in _FIGURES else _inert(item) for item in value]
+    if isinstance(value, tuple):
+        items = map(_inert, value)
+        return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
     return value

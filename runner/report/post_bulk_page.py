@@ -28,13 +28,13 @@ TEMPLATE_VERSION = 2
 
 def post_bulk_page(found: PostBulk, receipt: Receipt) -> bytes:
     """UTF-8 HTML without script, network or clock; what substrate and record hold is shown, never interpreted."""
-    stored = rounded(found.model_dump())
+    stored = PostBulk.model_validate(rounded(found.model_dump()))
     return rendered(
         "post_bulk.html.j2",
         found=inert(stored),
         verdict=inert(verdict(found)),
-        receipt=inert(rounded(receipt.model_dump())),
-        found_sha256=sha256(json_bytes(stored)),
+        receipt=inert(Receipt.model_validate(rounded(receipt.model_dump()))),
+        found_sha256=sha256(json_bytes(stored.model_dump())),
         commands=inert(_commands(found)),
         template_version=TEMPLATE_VERSION,
     )

@@ -1,37 +1,34 @@
 """Rows of the ranking in words, and their order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any
 
-from runner.base.canonical import JSON
 from runner.decide import tiers
 from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.results import CellResult
 
 
-def ranked(rows: Iterable[JSON], cells: Iterable[Mapping[str, JSON]]) -> list[JSON]:
+def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:
     """Rows with a `cell`, or names of cells, in the order of the ranking; those that are not in it come last."""
-    places_of = {row["cell"]: place for place, row in enumerate(cells)}
-
-    def place(row: JSON) -> int:
-        return places_of.get(row if isinstance(row, str) else row["cell"], len(places_of))
-
-    return sorted(rows, key=place)
+    places_of = {row.cell: place for place, row in enumerate(cells)}
+    return sorted(rows, key=lambda row: places_of.get(row if isinstance(row, str) else row.cell, len(places_of)))
 
 
-def criterion_5(row: Mapping[str, JSON], rule: Mapping[str, float]) -> str:
+def criterion_5(row: CellResult, rule: Rule) -> str:
     """Whether a cell meets criterion 5, in words, with what is missing where it does not."""
-    if row["role"] == "baseline":
+    if row.role == "baseline":
         return "is the baseline"
-    if row["meets_criterion_5"]:
+    if row.meets_criterion_5:
         return "yes"
-    gain, recall = (row["differences"][measure]["mean"] for measure in ("ndcg@10", "recall@10"))
-    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, Rule(**rule)) if not one.met]
+    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
+    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, rule) if not one.met]
     return f"no: {' and '.join(reasons)}" if reasons else "no"
 
 
-def confirmation(row: Mapping[str, JSON]) -> str:
+def confirmation(row: CellResult) -> str:
     """Whether a cell is confirmed, in words, with what keeps it from being so."""
-    if row["role"] == "baseline":
+    if row.role == "baseline":
         return "is the baseline"
-    if not row["meets_criterion_5"]:
+    if not row.meets_criterion_5:
         return "no candidate"
-    return "yes" if row["confirmed"] else f"no: {'; '.join(row['short_of'])}"
+    return "yes" if row.confirmed else f"no: {'; '.join(row.short_of)}"

@@ -17,7 +17,7 @@ from runner.decide.passages.query_words import marked, query_terms, terms_of
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results
-from runner.report.results_page.local_copy import NAME, write_local_copy
+from runner.report.rerender import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
 from tests.support.example_lists import listed_results, receipt
 
@@ -301,7 +301,7 @@ def test_results_over_another_manifest_are_refused(scored):
 
 def test_documents_other_than_the_manifest_names_are_refused(scored, monkeypatch):
     others = tuple(document(LEVEE, doc_id=one.doc_id) for one in archived_documents(scored))
-    monkeypatch.setattr("runner.report.results_page.local_copy.archived_documents", lambda version: others)
+    monkeypatch.setattr("runner.report.rerender.archived_documents", lambda version: others)
     with pytest.raises(IntegrityError, match=r"holds other documents than .* names"):
         write_local_copy(scored, None, None)
 

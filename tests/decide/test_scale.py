@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 from itertools import combinations, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.base.canonical import json_bytes, rounded
+from runner.base.canonical import json_bytes
 from runner.base.figures import fitting
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.decide.scale.backtest import SUBSAMPLES
@@ -23,8 +24,9 @@ from runner.decide.scale.scale import FACTORS, NOW, _tau_b, scale_result
 from runner.decide.scale.sentences import sentences
 from runner.decide.scale.thinning import thinned
 from runner.eval_set.shapes.scale import ScaleBackTest, ScaleCell, ScaleFactor, ScalePoint
-from runner.report.results_page import render
-from runner.report.scale_plot import COLOURS, DASHES, LABEL_GAP, MARKS, chart
+from runner.report import page_frame
+from runner.report.chart import COLOURS, DASHES, LABEL_GAP, MARKS
+from runner.report.results_page.scale_plot import BOTTOM, TOP, scale_plot
 from runner.retrieve.bm25 import bm25_run
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import DISCOUNTS, score
@@ -381,8 +383,8 @@ def test_a_cell_alone_has_no_order_to_speak_of():
 
 
 def rendered(result):
-    values = {"scale": rounded(result.model_dump())}
-    return render.rendered("_scale.html.j2", results=values, confidence="95").decode()
+    plots = {"scale": scale_plot(result)}
+    return page_frame.rendered("_scale.html.j2", results={"scale": result}, plots=plots, confidence="95").decode()
 
 
 def test_the_page_draws_every_cell_and_tabulates_every_mean():
@@ -404,23 +406,23 @@ def test_the_page_draws_every_cell_and_tabulates_every_mean():
 def test_lines_differ_and_stay_within_the_drawing():
     cells = tuple(f"cell{i}" for i in range(9))
     runs, qrels, _ = drawn_runs(np.random.default_rng(1), centre=-3.5, width=0.5, n_queries=20, cells=cells)
-    drawing = chart(rounded(scale(runs, qrels, 5000).model_dump()))
-    assert len({(line["colour"], line["dash"], line["mark"]) for line in drawing["lines"]}) == 9
+    drawing = scale_plot(scale(runs, qrels, 5000))
+    assert len({(line.colour, line.dash, line.mark) for line in drawing.lines}) == 9
     assert np.lcm.reduce([len(COLOURS), len(DASHES), len(MARKS)]) == 30
-    for line in drawing["lines"]:
-        heights = [mark["y"] for mark in line["marks"]]
+    for line in drawing.lines:
+        heights = [mark.y for mark in line.marks]
         assert heights == sorted(heights)
-        assert all(drawing["top"] <= y <= drawing["bottom"] for y in heights)
+        assert all(TOP <= y <= BOTTOM for y in heights)
 
 
 @pytest.mark.parametrize("n_cells", [1, 9, 22])
 def test_labels_of_equal_lines_do_not_touch_and_stay_beside_the_drawing(n_cells):
     cells = [cell(f"cell{i}", 0.1, 0.0, 0.0) for i in range(n_cells)]
-    factors = [{"factor": point.factor} for point in cells[0].points]
-    drawing = chart({"factors": factors, "cells": [one.model_dump() for one in cells]})
-    labels = sorted(line["label_y"] for line in drawing["lines"])
-    assert labels[0] >= drawing["top"] - 1
-    assert labels[-1] == drawing["bottom"]
+    factors = [SimpleNamespace(factor=point.factor) for point in cells[0].points]
+    drawing = scale_plot(SimpleNamespace(factors=factors, cells=cells))
+    labels = sorted(line.label_y for line in drawing.lines)
+    assert labels[0] >= TOP - 1
+    assert labels[-1] == BOTTOM
     assert all(lower - upper >= LABEL_GAP - 0.2 for upper, lower in pairwise(labels))
 
 

@@ -20,11 +20,17 @@ from runner.eval_set.shapes.decision import Chosen, Decision, Lock
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.shapes.tests import Difference, MeasureResult
-from runner.report.comparison.asked import compared_results
+from runner.eval_set.shapes.versions import QueriesKept
+from runner.report.comparison.compared import compared_results
 from runner.report.comparison.file import write_html
 from runner.report.comparison.inputs import Pair, Scored, Side, pair_of
-from runner.report.comparison.page import comparison_page, write_comparison
-from runner.report.comparison.view import MOST_QUERIES, moved_queries, pair_forest
+from runner.report.comparison.page import (
+    MOST_QUERIES,
+    comparison_page,
+    moved_queries,
+    pair_forest,
+    write_comparison,
+)
 from runner.report.rerender import check_page, write_page
 from runner.report.results_page.render import TEMPLATE_VERSION
 from runner.substrate.shapes import (
@@ -99,8 +105,8 @@ def compared(before, now):
 
 
 def reading(before, now):
-    found = compared(before, now)["reading"]
-    return found["level"], " ".join(found["sentences"])
+    found = compared(before, now).reading
+    return found.level, " ".join(found.sentences)
 
 
 class Text(HTMLParser):
@@ -241,15 +247,15 @@ def test_every_figure_of_a_common_cell_is_that_of_its_own_results():
 
 
 def test_a_movement_is_paired_by_query_with_its_interval_and_its_wins_ties_and_losses():
-    found = {each["name"]: each for each in compared(pair().before.results, pair().now.results)["rows"]}
-    moved = found[BETTER]["moved"]["ndcg@10"]
-    assert (moved["n_queries"], moved["wins"], moved["ties"], moved["losses"]) == (N, 10, 14, 1)
-    assert moved["mean"] == pytest.approx(sum(MOVED) / N / 100 - 0.5)
-    assert moved["low"] < moved["mean"] < moved["high"]
-    assert not found[BETTER]["same_run"]
-    assert found[BASELINE]["same_run"]
+    found = {each.name: each for each in compared(pair().before.results, pair().now.results).rows}
+    moved = found[BETTER].moved["ndcg@10"]
+    assert (moved.n_queries, moved.wins, moved.ties, moved.losses) == (N, 10, 14, 1)
+    assert moved.mean == pytest.approx(sum(MOVED) / N / 100 - 0.5)
+    assert moved.low < moved.mean < moved.high
+    assert not found[BETTER].same_run
+    assert found[BASELINE].same_run
     text, _ = read(comparison_page(pair()))
-    assert f"{fitting_signed(moved['mean'], moved['low'], moved['high'])} [" in text
+    assert f"{fitting_signed(moved.mean, moved.low, moved.high)} [" in text
     assert "10 / 14 / 1" in text
     assert "no query moved" in text
 
@@ -279,7 +285,7 @@ def test_what_was_asked_otherwise_is_named_and_moves_nothing_that_it_makes_incom
     now = made(number=2, **changes)
     level, said = reading(made(), now)
     assert (level, f"Not the same on both sides: {name}." in said) == ("no", True)
-    moved = compared(made(), now)["rows"][0]["moved"]
+    moved = compared(made(), now).rows[0].moved
     assert tuple(measure for measure in moved if moved[measure]) == measures
     assert ("No movement is given" in said) == (not measures)
 
@@ -287,9 +293,9 @@ def test_what_was_asked_otherwise_is_named_and_moves_nothing_that_it_makes_incom
 def test_a_query_in_other_words_is_in_no_movement():
     now = made(scored(BASELINE, FLAT), scored(BETTER, MOVED, gain=0.03), number=2, queries=asked(changed=(20,)))
     found = compared(made(), now)
-    moved = next(each for each in found["rows"] if each["name"] == BETTER)["moved"]["ndcg@10"]
-    assert (moved["n_queries"], moved["losses"]) == (N - 1, 0)
-    assert found["queries"] == {"common": N - 1, "changed": ["q20"], "new": [], "gone": []}
+    moved = next(each for each in found.rows if each.name == BETTER).moved["ndcg@10"]
+    assert (moved.n_queries, moved.losses) == (N - 1, 0)
+    assert found.queries == QueriesKept(common=N - 1, changed=["q20"], new=[], gone=[])
     assert "q20" in read(comparison_page(Pair(side(now), side(made()))))[0]
 
 
@@ -303,17 +309,17 @@ def test_other_baselines_are_named_since_gains_are_over_them():
 def test_every_setting_that_differs_is_a_row_and_groups_of_settings_show_what_differs_in_them():
     plan = made().plan
     rule = plan.rule.model_copy(update={"min_gain": 0.05})
-    rows = {each["what"]: each for each in compared(made(), made(number=2, plan={"rule": rule}))["asked"]}
-    assert rows["Rule"] == {"what": "Rule", "before": {"min_gain": 0.02}, "now": {"min_gain": 0.05}, "same": False}
-    assert all(each["same"] for what, each in rows.items() if what != "Rule")
+    rows = {each.what: each for each in compared(made(), made(number=2, plan={"rule": rule})).asked}
+    assert rows["Rule"] == ("Rule", {"min_gain": 0.02}, {"min_gain": 0.05}, False)
+    assert all(each.same for what, each in rows.items() if what != "Rule")
 
 
 def test_a_cell_of_one_side_alone_has_its_own_row_with_one_mark():
     now = made(scored(BASELINE, FLAT), scored(HYBRID, MOVED, gain=0.02), number=2)
     found = compared(made(), now)
-    assert [each["name"] for each in found["rows"]] == [*(cell.cell for cell in now.cells), BETTER]
-    drawn = {each["name"]: each for each in pair_forest(found)["rows"]}
-    assert (drawn[HYBRID]["before"], drawn[BETTER]["now"], drawn[BETTER]["moved"]) == (None, None, None)
+    assert [each.name for each in found.rows] == [*(cell.cell for cell in now.cells), BETTER]
+    drawn = {each.name: each for each in pair_forest(found).rows}
+    assert (drawn[HYBRID].before, drawn[BETTER].now, drawn[BETTER].moved) == (None, None, None)
     text, _ = read(comparison_page(Pair(side(now), side(made()))))
     assert "only in version 2" in text
     assert "only in version 1" in text
@@ -321,29 +327,29 @@ def test_a_cell_of_one_side_alone_has_its_own_row_with_one_mark():
 
 def test_marks_stand_in_the_order_of_what_they_show_and_both_sides_on_one_axis():
     drawn = pair_forest(compared(pair().before.results, pair().now.results))
-    marks = [(each[which], each) for each in drawn["rows"] for which in ("before", "now")]
-    for mark, _ in marks:
-        assert 0 < mark["from"] <= mark["at"] <= mark["to"] < 100
-    zero = drawn["moved"]["zero"]
-    for each in drawn["rows"]:
-        text = each["moved"]["texts"][0]
-        assert (each["moved"]["at"] > zero) == text.startswith("+")
-    assert marks[0][0]["at"] != marks[1][0]["at"]
+    marks = [mark.place for each in drawn.rows for mark in (each.before, each.now)]
+    for mark in marks:
+        assert 0 < mark.left <= mark.at <= mark.right < 100
+    zero = drawn.moved.zero
+    for each in drawn.rows:
+        text = each.moved.texts[0]
+        assert (each.moved.place.at > zero) == text.startswith("+")
+    assert marks[0].at != marks[1].at
 
 
 def test_queries_that_moved_most_come_first_with_their_sign():
     found = moved_queries(compared(pair().before.results, pair().now.results))
-    assert (found["moved"], found["of"], found["cells"]) == (11, N, 2)
-    first, second = found["rows"][:2]
-    assert (first["id"], first["before"], first["now"], first["moved"]) == ("q20", "0.50", "0.20", signed(-0.3, 2))
-    assert (second["id"], second["moved"], second["counts"]) == ("q10", "+0.10", [1, 1, 0])
-    assert first["mean"] == signed(-0.15, 2)
+    assert (found.moved, found.of, found.cells) == (11, N, 2)
+    first, second = found.rows[:2]
+    assert (first.id, first.before, first.now, first.moved) == ("q20", "0.50", "0.20", signed(-0.3, 2))
+    assert (second.id, second.moved, second.counts) == ("q10", "+0.10", (1, 1, 0))
+    assert first.mean == signed(-0.15, 2)
 
 
 def test_of_many_queries_that_moved_the_page_shows_the_first_and_counts_the_rest():
     now = made(scored(BASELINE, [60] * N), scored(BETTER, FLAT, gain=0.03), number=2)
     found = moved_queries(compared(made(), now))
-    assert (len(found["rows"]), found["moved"]) == (MOST_QUERIES, N)
+    assert (len(found.rows), found.moved) == (MOST_QUERIES, N)
     assert f"The {MOST_QUERIES} that moved furthest of {N}" in read(comparison_page(Pair(side(now), side(made()))))[0]
 
 
@@ -501,7 +507,7 @@ def test_a_comparison_is_never_written_into_an_eval_set_or_over_another_kind_of_
 
 def test_render_with_passages_is_the_local_copy_with_the_same_receipt_and_place(v2, tmp_path, monkeypatch, capsys):
     seen = []
-    place = "runner.report.results_page.local_copy.write_local_copy"
+    place = "runner.report.rerender.write_local_copy"
     monkeypatch.setattr(place, lambda *given: seen.append(given) or "there")
     assert command(v2, "--passages", "--receipt=r.json", f"--output={tmp_path / 'x.html'}") == (0, "")
     assert capsys.readouterr().out == "there\n"
@@ -545,7 +551,7 @@ def test_the_page_has_no_script_fits_every_width_and_draws_what_its_figures_say(
     (first, at_first), (last, at_last) = places[0][0], places[0][-1]
     read_back = [first + (at - at_first) / (at_last - at_first) * (last - first) for at in places[1]]
     found = compared(pair().before.results, pair().now.results)
-    expected = [each[which]["scores"]["ndcg@10"]["mean"] for each in found["rows"] for which in ("before", "now")]
+    expected = [side.scores["ndcg@10"].mean for each in found.rows for side in (each.before, each.now)]
     assert read_back == pytest.approx(expected, abs=0.005)
 
 

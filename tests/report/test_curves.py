@@ -1,4 +1,3 @@
-import json
 import math
 import re
 from html.parser import HTMLParser
@@ -8,13 +7,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.report.chart import apart, cost_axis, duration, pushed, weight
+from runner.eval_set.shapes.cell import ImportedRun
+from runner.eval_set.shapes.decision import SpendReceipt
+from runner.eval_set.shapes.lists import PairShown, QueryLists, RecallCurve, RecallPoint
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.tests import MeasureResult
+from runner.report.chart import LABEL_GAP, Tick, cost_axis, duration, pushed, spread_labels, weight
 from runner.report.page_frame import TEMPLATES, _environment, inert
-from runner.report.results_page.curves import HEIGHT, LABEL_GAP, recall_plot
+from runner.report.results_page.curves import HEIGHT, recall_plot
 from runner.report.results_page.pareto import FAR, NARROW, cost_plot, front
+from tests.support import example_results as made
+from tests.support.example_lists import receipt as bare_receipt
 
 pytest_plugins = ["tests.support.browser"]
 
+COUNTS = ("queries_missing", "queries_left_out", "queries_contradicted", "documents_left_out", "ties")
+IMPORTED = ImportedRun(file_sha256=made.SHA, tag="run.trec", **dict.fromkeys(COUNTS, 0))
 RANKS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 TOKENS = (512, 1024, 2048, 4096, 8192)
 DIAMETER = 18  # of a mark of #cost
@@ -27,32 +35,36 @@ def points(ats, reach):
     """A curve that ends at `reach`, with intervals of uneven width."""
     means = [round(reach * (0.3 + 0.7 * math.log(at / ats[0]) / math.log(ats[-1] / ats[0])), 9) for at in ats]
     return [
-        {"at": at, "mean": mean, "low": max(0.0, mean - 0.11), "high": min(1.0, mean + 0.07)}
+        RecallPoint(at=at, mean=mean, low=max(0.0, mean - 0.11), high=min(1.0, mean + 0.07))
         for at, mean in zip(ats, means, strict=True)
     ]
 
 
-def row(cell, score=0.5, *, half=0.1, reach=0.9, read=True):
-    return {
-        "cell": cell,
-        "scores": {"ndcg@10": {"mean": score, "low": score - half, "high": score + half}},
-        "curve": {"by_rank": points(RANKS, reach), "by_tokens": points(TOKENS, 0.9 * reach) if read else None},
-        "provenance": {"imported": None, "encoder": None if cell.startswith("bm25 x") else {"encoder": "arctic"}},
-    }
+def row(cell, score=0.5, *, half=0.1, reach=0.9, read=True, imported=None):
+    found = made.row(cell)
+    measure = MeasureResult(mean=score, low=score - half, high=score + half, per_query=[])
+    curve = RecallCurve(by_rank=points(RANKS, reach), by_tokens=points(TOKENS, 0.9 * reach) if read else None)
+    encoder = None if imported or cell.startswith("bm25 x") else {"encoder": "arctic"}
+    origin = found.provenance.model_copy(update={"encoder": encoder, "imported": imported})
+    scores = found.scores | {"ndcg@10": measure}
+    return found.model_copy(update={"scores": scores, "curve": curve, "provenance": origin})
 
 
 def results(*rows, baseline=DENSE, relevant=(3, 1), documents=100):
-    queries = [{"relevant": count} for count in relevant]
-    return {
-        "cells": list(rows),
-        "plan": {"baseline": baseline, "relevant_grade": 2},
-        "lists": {"queries": queries},
-        "corpus": {"documents": documents},
-    }
+    bare = made.results(made.row(made.BASELINE))
+    queries = [QueryLists(id=f"q{n}", relevant=count, documents=[], hits={}) for n, count in enumerate(relevant)]
+    return bare.model_copy(
+        update={
+            "cells": list(rows),
+            "plan": bare.plan.model_copy(update={"baseline": baseline}),
+            "lists": bare.lists.model_copy(update={"queries": queries}),
+            "corpus": bare.corpus.model_copy(update={"documents": documents}),
+        }
+    )
 
 
 def receipt(cells, spend=None):
-    return {"cells": cells, "spend": spend}
+    return bare_receipt().model_copy(update={"cells": cells, "spend": spend})
 
 
 def ten_cells():
@@ -70,7 +82,7 @@ def ten_cells():
 def drawn(found, measured=None):
     """The two sections as the page has them."""
     found, measured = inert(found), inert(measured)
-    values = {"results": found, "receipt": measured, "n_queries": len(found["lists"]["queries"]), "confidence": "95"}
+    values = {"results": found, "receipt": measured, "n_queries": len(found.lists.queries), "confidence": "95"}
     values |= {"external": False}
     plots = {"recall": recall_plot(found), "cost": cost_plot(found, measured)}
     templates = [_environment().get_template(name) for name in ("_recall.html.j2", "_pareto.html.j2")]
@@ -108,14 +120,14 @@ class Elements(HTMLParser):
 
 
 def panel_of(plot, name):
-    (panel,) = [panel for panel in plot["panels"] if panel["name"] == name]
+    (panel,) = [panel for panel in plot.panels if panel.name == name]
     return panel
 
 
 def read_back(at, ticks, value_of):
     """The value at a place between the first and the last tick."""
     first, last = ticks[0], ticks[-1]
-    share = (at - first["at"]) / (last["at"] - first["at"])
+    share = (at - first.at) / (last.at - first.at)
     return value_of(first) + share * (value_of(last) - value_of(first))
 
 
@@ -127,42 +139,42 @@ def test_places_of_the_curves_are_their_figures():
     plot = recall_plot(found)
     for name, attribute in (("rank", "by_rank"), ("tokens", "by_tokens")):
         panel = panel_of(plot, name)
-        for line, cell in zip(panel["lines"], found["cells"], strict=True):
-            for mark, point in zip(line["marks"], cell["curve"][attribute], strict=True):
-                at = math.exp(read_back(mark["x"], panel["across"], lambda tick: math.log(tick["value"])))
-                mean = read_back(mark["y"], panel["up"], lambda tick: float(tick["text"]))
-                assert at == pytest.approx(point["at"], rel=1e-3)
-                assert mean == pytest.approx(point["mean"], abs=1e-4)
+        for line, cell in zip(panel.lines, found.cells, strict=True):
+            for mark, point in zip(line.marks, getattr(cell.curve, attribute), strict=True):
+                at = math.exp(read_back(mark.x, panel.across, lambda tick: math.log(tick.value)))
+                mean = read_back(mark.y, panel.up, lambda tick: float(tick.text))
+                assert at == pytest.approx(point.at, rel=1e-3)
+                assert mean == pytest.approx(point.mean, abs=1e-4)
 
 
 def test_both_ordinates_run_from_0_to_1():
-    for panel in recall_plot(results(row(DENSE, reach=0.2)))["panels"]:
-        assert [tick["text"] for tick in panel["up"]] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-        assert [tick["at"] for tick in panel["up"]] == sorted((tick["at"] for tick in panel["up"]), reverse=True)
+    for panel in recall_plot(results(row(DENSE, reach=0.2))).panels:
+        assert [tick.text for tick in panel.up] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        assert [tick.at for tick in panel.up] == sorted((tick.at for tick in panel.up), reverse=True)
 
 
 def test_the_tinted_range_is_the_baselines_interval():
     found = results(row("other x fixed", reach=0.4), row(DENSE))
     panel = panel_of(recall_plot(found), "rank")
-    corners = [tuple(map(float, corner.split(","))) for corner in panel["band"].split()]
-    ends = found["cells"][1]["curve"]["by_rank"]
-    expected = [point["low"] for point in ends] + [point["high"] for point in reversed(ends)]
-    shares = [read_back(y, panel["up"], lambda tick: float(tick["text"])) for _, y in corners]
+    corners = [tuple(map(float, corner.split(","))) for corner in panel.band.split()]
+    ends = found.cells[1].curve.by_rank
+    expected = [point.low for point in ends] + [point.high for point in reversed(ends)]
+    shares = [read_back(y, panel.up, lambda tick: float(tick.text)) for _, y in corners]
     assert shares == pytest.approx(expected, abs=1e-4)
-    assert panel_of(recall_plot(results(row("other x fixed"))), "rank")["band"] == ""
+    assert panel_of(recall_plot(results(row("other x fixed"))), "rank").band == ""
 
 
 def test_no_two_of_twenty_lines_look_alike_and_none_of_fifteen_without_colours():
-    looks = recall_plot(results(*(row(f"e{number} x fixed") for number in range(20))))["looks"]
-    assert len({(look["colour"], look["dash"], look["mark"]) for look in looks}) == 20
-    assert len({(look["dash"], look["mark"]) for look in looks[:15]}) == 15
-    assert [look["number"] for look in looks] == list(range(1, 21))
+    looks = recall_plot(results(*(row(f"e{number} x fixed") for number in range(20)))).looks
+    assert len({(look.colour, look.dash, look.mark) for look in looks}) == 20
+    assert len({(look.dash, look.mark) for look in looks[:15]}) == 15
+    assert [look.number for look in looks] == list(range(1, 21))
 
 
 def test_numbers_of_lines_that_meet_stand_apart_in_the_order_of_the_lines():
     rows = [row(f"e{number} x fixed", reach=0.9 - 1e-4 * number) for number in range(20)]
-    for panel in recall_plot(results(*rows))["panels"]:
-        labels = [line["label"] for line in panel["lines"]]
+    for panel in recall_plot(results(*rows)).panels:
+        labels = [line.label for line in panel.lines]
         assert labels == sorted(labels)
         assert all(lower - upper >= LABEL_GAP - 0.2 for upper, lower in pairwise(labels))
         assert all(0 <= label <= HEIGHT for label in labels)
@@ -170,20 +182,20 @@ def test_numbers_of_lines_that_meet_stand_apart_in_the_order_of_the_lines():
 
 def test_a_number_stands_beside_its_mark_where_there_is_room():
     rows = [row(f"e{number} x fixed", reach=1 - 0.3 * number) for number in range(3)]
-    for panel in recall_plot(results(*rows))["panels"]:
-        for line in panel["lines"]:
-            assert line["label"] == pytest.approx(line["end"]["y"] / 100 * HEIGHT, abs=0.1)
+    for panel in recall_plot(results(*rows)).panels:
+        for line in panel.lines:
+            assert line.label == pytest.approx(line.end.y / 100 * HEIGHT, abs=0.1)
 
 
 @given(st.lists(st.integers(0, 130), min_size=1, max_size=12))
 @example([10, 11, 0])
 def test_the_ceiling_is_what_the_best_ranking_has(relevant):
-    best = recall_plot(results(row(DENSE), relevant=relevant))["ceiling"]
-    for point in best["points"]:
-        recalls = [len(range(count)[: point["at"]]) / count if count else 0 for count in relevant]
-        assert point["mean"] == pytest.approx(sum(recalls) / len(relevant))
-    assert best["at_10"] == best["points"][RANKS.index(10)]["mean"]
-    assert (best["crowded"], best["barren"]) == (sum(n > 10 for n in relevant), relevant.count(0))
+    best = recall_plot(results(row(DENSE), relevant=relevant)).ceiling
+    for point in best.points:
+        recalls = [len(range(count)[: point.at]) / count if count else 0 for count in relevant]
+        assert point.mean == pytest.approx(sum(recalls) / len(relevant))
+    assert best.at_10 == best.points[RANKS.index(10)].mean
+    assert (best.crowded, best.barren) == (sum(n > 10 for n in relevant), relevant.count(0))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +227,7 @@ def test_cells_without_a_reading_list_are_named_and_have_no_line():
     assert "with no line by tokens read: imported x run." in words(html)
     assert words(html).count("no reading list") == 1
     nobody = recall_plot(results(row(DENSE, read=False)))
-    assert [panel["name"] for panel in nobody["panels"]] == ["rank"]
+    assert [panel.name for panel in nobody.panels] == ["rank"]
 
 
 def test_the_tables_have_every_figure_at_the_places_that_its_interval_allows():
@@ -240,22 +252,22 @@ def test_the_front_is_what_no_other_cell_beats(pairs):
 def test_equal_cells_are_on_the_front_together_and_scores_count_at_four_places():
     found = results(row("a x f", 0.50004), row("b x f", 0.50001), row("c x f", 0.4999))
     measured = receipt({cell: {"index_bytes": 500.0} for cell in ("a x f", "b x f", "c x f")})
-    marks = panel_of(cost_plot(found, measured), "index")["marks"]
-    assert [mark["front"] for mark in marks] == [True, True, False]
+    marks = panel_of(cost_plot(found, measured), "index").marks
+    assert [mark.front for mark in marks] == [True, True, False]
 
 
 def test_places_of_the_marks_are_their_figures():
     found, measured = ten_cells()
-    cells = {cell["cell"]: cell for cell in found["cells"]}
-    for panel, name in zip(cost_plot(found, measured)["panels"], ("index_bytes", "embed_seconds"), strict=True):
-        ticks = [{"at": tick["at"], "value": math.log(amount(tick["text"]))} for tick in panel["across"]]
-        for mark in panel["marks"]:
-            score, cost = cells[mark["cell"]]["scores"]["ndcg@10"], measured["cells"][mark["cell"]][name]
+    cells = {cell.cell: cell for cell in found.cells}
+    for panel, name in zip(cost_plot(found, measured).panels, ("index_bytes", "embed_seconds"), strict=True):
+        ticks = [tick._replace(value=math.log(amount(tick.text))) for tick in panel.across]
+        for mark in panel.marks:
+            score, cost = cells[mark.cell].scores["ndcg@10"], measured.cells[mark.cell][name]
             cost /= 100 if name == "index_bytes" else 1
-            assert math.exp(read_back(mark["x"], ticks, lambda tick: tick["value"])) == pytest.approx(cost, rel=2e-3)
+            assert math.exp(read_back(mark.x, ticks, lambda tick: tick.value)) == pytest.approx(cost, rel=2e-3)
             for place, figure in (("y", "mean"), ("top", "high"), ("bottom", "low")):
-                value = read_back(mark[place], panel["up"], lambda tick: float(tick["text"]))
-                assert value == pytest.approx(score[figure], abs=1e-4)
+                value = read_back(getattr(mark, place), panel.up, lambda tick: float(tick.text))
+                assert value == pytest.approx(getattr(score, figure), abs=1e-4)
 
 
 def amount(text):
@@ -267,15 +279,15 @@ def amount(text):
 def test_a_cell_without_an_encoder_takes_no_seconds_and_stands_apart_at_the_left():
     found = results(row(DENSE, 0.6), row(SPARSE))
     panel = panel_of(cost_plot(found, receipt({DENSE: {"embed_seconds": 40.0}, SPARSE: {}})), "seconds")
-    dense, sparse = panel["marks"]
-    assert panel["zero"]
-    assert panel["across"][0] == {"at": sparse["x"], "text": "0\u202fs"}
-    assert sparse["x"] < panel["across"][1]["at"] <= dense["x"]
-    assert (sparse["cost"], sparse["front"], dense["front"]) == (0.0, True, True)
+    dense, sparse = panel.marks
+    assert panel.zero
+    assert (panel.across[0].at, panel.across[0].text) == (sparse.x, "0\u202fs")
+    assert sparse.x < panel.across[1].at <= dense.x
+    assert (sparse.cost, sparse.front, dense.front) == (0.0, True, True)
 
 
 def test_cells_without_a_figure_are_listed_with_the_reason():
-    gone = row("gone x f") | {"provenance": {"imported": "run.trec", "encoder": None}}
+    gone = row("gone x f", imported=IMPORTED)
     found = results(row(DENSE), row("kept x f"), row("new x f"), gone)
     measured = receipt({DENSE: {"embed_seconds": 3.0, "index_bytes": 7.0}, "kept x f": {"retrieve_seconds": 1.0}})
     text = words(drawn(found, measured))
@@ -303,8 +315,8 @@ def test_a_sentence_stands_where_nothing_was_measured(measured, said):
 def test_one_kind_of_cost_alone_makes_one_drawing():
     found = results(row(DENSE), row(SPARSE))
     plot = cost_plot(found, receipt({DENSE: {"index_bytes": 900.0}, SPARSE: {"index_bytes": 100.0}}))
-    assert [panel["name"] for panel in plot["panels"]] == ["index"]
-    assert cost_plot(results(row(DENSE), documents=0), receipt({DENSE: {"index_bytes": 9.0}}))["panels"] == []
+    assert [panel.name for panel in plot.panels] == ["index"]
+    assert cost_plot(results(row(DENSE), documents=0), receipt({DENSE: {"index_bytes": 9.0}})).panels == []
 
 
 def test_one_cell_alone_is_the_front():
@@ -314,7 +326,7 @@ def test_one_cell_alone_is_the_front():
 
 
 def test_money_is_a_sum_that_is_of_no_one_cell():
-    spend = {"embedding_usd": 1.25, "weights_usd": 0.5, "judging_usd": 2.0}
+    spend = SpendReceipt.model_construct(embedding_usd=1.25, weights_usd=0.5, judging_usd=2.0)
     text = words(drawn(results(row(DENSE)), receipt({}, spend)))
     assert "cost 3.75 US dollars by list price, all cells together; what each cell cost of it is not known." in text
 
@@ -328,56 +340,58 @@ def test_overlapping_intervals_are_counted_against_the_front():
 
 def test_marks_are_beside_each_other_and_never_left_of_their_cost():
     found, measured = ten_cells()
-    for panel in cost_plot(found, measured)["panels"]:
-        assert all(0 <= mark["shift"] <= FAR for mark in panel["marks"])
+    for panel in cost_plot(found, measured).panels:
+        assert all(0 <= mark.shift <= FAR for mark in panel.marks)
         for width in (NARROW, 400, 700):
-            for one, two in combinations(panel["marks"], 2):
-                across = abs((one["x"] - two["x"]) / 100 * width + one["shift"] - two["shift"])
-                assert across >= DIAMETER - 0.2 or abs(one["y"] - two["y"]) / 100 * 260 >= DIAMETER
+            for one, two in combinations(panel.marks, 2):
+                across = abs((one.x - two.x) / 100 * width + one.shift - two.shift)
+                assert across >= DIAMETER - 0.2 or abs(one.y - two.y) / 100 * 260 >= DIAMETER
 
 
 def test_the_front_stands_at_its_true_cost_before_others_of_that_cost():
     rows = [row("a x f", 0.5), row("b x f", 0.51), row("c x f", 0.52)]
-    measured = receipt({one["cell"]: {"index_bytes": 1e5} for one in rows})
-    marks = panel_of(cost_plot(results(*rows), measured), "index")["marks"]
-    assert [(mark["front"], mark["shift"]) for mark in marks] == [(False, 20.0), (False, 40.0), (True, 0.0)]
+    measured = receipt({one.cell: {"index_bytes": 1e5} for one in rows})
+    marks = panel_of(cost_plot(results(*rows), measured), "index").marks
+    assert [(mark.front, mark.shift) for mark in marks] == [(False, 20.0), (False, 40.0), (True, 0.0)]
 
 
 @pytest.mark.parametrize("count", [1, 20])
 def test_cells_alike_in_everything_are_all_drawn(count):
     rows = [row(f"e{number} x f", 0.5, half=0.0) for number in range(count)]
-    measured = receipt({one["cell"]: {"embed_seconds": 3.0} for one in rows})
-    marks = panel_of(cost_plot(results(*rows), measured), "seconds")["marks"]
-    assert all(mark["front"] for mark in marks)
-    assert len({mark["shift"] for mark in marks}) == count
-    assert max(mark["shift"] for mark in marks) <= FAR
+    measured = receipt({one.cell: {"embed_seconds": 3.0} for one in rows})
+    marks = panel_of(cost_plot(results(*rows), measured), "seconds").marks
+    assert all(mark.front for mark in marks)
+    assert len({mark.shift for mark in marks}) == count
+    assert max(mark.shift for mark in marks) <= FAR
 
 
 def test_twenty_cells_of_one_cost_stand_near_it_with_a_tick_there_and_their_numbers_are_apart():
     rows = [row(f"e{number} x f", 0.6 - 0.025 * (number % 7)) for number in range(20)]
-    measured = receipt({one["cell"]: {"index_bytes": 1e6} for one in rows})
+    measured = receipt({one.cell: {"index_bytes": 1e6} for one in rows})
     found = results(*rows)
-    marks = panel_of(cost_plot(found, measured), "index")["marks"]
-    assert max(mark["shift"] for mark in marks) <= FAR
+    marks = panel_of(cost_plot(found, measured), "index").marks
+    assert max(mark.shift for mark in marks) <= FAR
     for one, two in combinations(marks, 2):
-        across, down = abs(one["shift"] - two["shift"]), abs(one["y"] - two["y"]) / 100 * 260
+        across, down = abs(one.shift - two.shift), abs(one.y - two.y) / 100 * 260
         assert max(across, down) >= 0.6 * 20 - 0.2
     html = drawn(found, measured).split('<section aria-labelledby="cost">')[1]
     ticks = [given for tag, given in Elements(html).found if given.get("class") == "true"]
-    assert [float(tick["x1"].rstrip("%")) for tick in ticks] == [marks[0]["x"]]
+    assert [float(tick["x1"].rstrip("%")) for tick in ticks] == [marks[0].x]
 
 
 def test_the_baselines_line_is_unbroken_and_of_the_texts_colour_which_no_other_has():
     names = [f"e{number} x fixed" for number in range(12)]
-    found = recall_plot(results(*map(row, names), baseline=names[8]))["looks"]
-    alike = [look["cell"] for look in found if look["colour"] == "currentColor"]
-    assert (alike, found[8]["dash"]) == ([names[8]], "none")
+    found = recall_plot(results(*map(row, names), baseline=names[8])).looks
+    alike = [look.cell for look in found if look.colour == "currentColor"]
+    assert (alike, found[8].dash) == ([names[8]], "none")
 
 
 def test_a_document_that_the_collection_lacks_lowers_the_ceiling():
     published = results(row(DENSE), relevant=(2,))
-    published["lists"]["queries"][0] |= {"documents": [{"grade": 2}]}
-    assert recall_plot(published)["ceiling"]["points"][0]["mean"] == 0.5
+    pair = PairShown(document=0, grade=2, judge="", reason="", spans=[], readings=[], passages=[])
+    listed = published.lists.queries[0].model_copy(update={"documents": [pair]})
+    published = published.model_copy(update={"lists": published.lists.model_copy(update={"queries": [listed]})})
+    assert recall_plot(published).ceiling.points[0].mean == 0.5
 
 
 @given(st.lists(st.floats(1e-3, 1e9) | st.just(0.0), min_size=1, max_size=20).filter(any))
@@ -386,9 +400,9 @@ def test_an_axis_of_costs_holds_them_all_in_their_order(values):
     costs = sorted(value for value in values if value)
     assert axis.axis.low - 1e-6 <= math.log10(costs[0]) <= math.log10(costs[-1]) <= axis.axis.high + 1e-6
     assert all(axis.at(one) <= axis.at(two) for one, two in pairwise(sorted(values)))
-    assert all(axis.at(one) < axis.at(two) for one, two in pairwise(axis.ticks))
-    assert (0.0 in axis.ticks) == (0.0 in values)
-    assert len(axis.ticks) <= 15
+    assert all(axis.at(one) < axis.at(two) for one, two in pairwise(axis.values))
+    assert (0.0 in axis.values) == (0.0 in values)
+    assert len(axis.values) <= 15
 
 
 @pytest.mark.parametrize(
@@ -412,7 +426,7 @@ def test_costs_are_written_at_three_digits(text, expected):
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=25).map(sorted), st.floats(1, 40))
 def test_places_moved_apart_keep_order_room_and_bounds(wanted, gap):
-    found = apart(wanted, lambda one, two: gap * (two - one), 0, 300)
+    found = spread_labels(wanted, lambda one, two: gap * (two - one), 0, 300)
     room = min(gap, 300 / (len(wanted) - 1)) if len(wanted) > 1 else 0
     assert all(two - one >= room - 1e-6 for one, two in pairwise(found))
     assert all(-1e-6 <= place <= 300 + 1e-6 for place in found)
@@ -433,8 +447,8 @@ def test_pushed_places_are_the_least_that_fit(wanted, gap):
 
 def test_the_same_inputs_make_the_same_bytes():
     found, measured = ten_cells()
-    turned = receipt(dict(reversed(measured["cells"].items())))
-    assert drawn(found, measured) == drawn(json.loads(json.dumps(found)), turned)
+    turned = receipt(dict(reversed(measured.cells.items())))
+    assert drawn(found, measured) == drawn(Results.model_validate_json(found.model_dump_json()), turned)
 
 
 def test_hostile_names_are_text():
@@ -452,7 +466,7 @@ def test_every_figure_of_the_drawings_is_in_a_table_and_drawings_are_hidden_from
     outer = [attributes for tag, attributes in Elements(html).found if tag == "svg" and "x" not in attributes]
     assert all(each.get("aria-hidden") == "true" for each in outer if "width" not in each or each["width"] != "100%")
     assert html.count("<table>") == 3
-    assert all(words(html).count(cell["cell"]) >= 3 for cell in found["cells"])
+    assert all(words(html).count(cell.cell) >= 3 for cell in found.cells)
 
 
 PIXELS = """() => [...document.querySelectorAll('.field')].map(field => {
@@ -476,14 +490,14 @@ def test_what_chromium_draws_reads_back_as_the_figures(opened, tmp_path, width):
     assert shown.evaluate("document.documentElement.scrollWidth") == width
     ranks, tokens, index, _ = shown.evaluate(PIXELS)
     for field, name in ((ranks, "by_rank"), (tokens, "by_tokens")):
-        ticks = [{"at": x, "value": int(text.replace(",", ""))} for text, x in field["ticks"]]
-        up = [{"at": y, "value": number / 5} for number, y in enumerate(field["grid"])]
-        for line, cell in zip(field["lines"], found["cells"], strict=True):
-            for (x, y), point in zip(line, cell["curve"][name], strict=True):
-                assert read_back(x, ticks, lambda tick: math.log(tick["value"])) == pytest.approx(
-                    math.log(point["at"]), abs=0.03
+        ticks = [Tick(x, int(text.replace(",", "")), text) for text, x in field["ticks"]]
+        up = [Tick(y, number / 5, "") for number, y in enumerate(field["grid"])]
+        for line, cell in zip(field["lines"], found.cells, strict=True):
+            for (x, y), point in zip(line, getattr(cell.curve, name), strict=True):
+                assert read_back(x, ticks, lambda tick: math.log(tick.value)) == pytest.approx(
+                    math.log(point.at), abs=0.03
                 )
-                assert read_back(y, up, lambda tick: tick["value"]) == pytest.approx(point["mean"], abs=0.006)
+                assert read_back(y, up, lambda tick: tick.value) == pytest.approx(point.mean, abs=0.006)
     for (x, y), (right, lower) in combinations(index["marks"], 2):
         assert abs(x - right) >= 17 or abs(y - lower) >= 17
     for field in (ranks, tokens):

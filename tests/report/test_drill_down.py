@@ -3,20 +3,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from runner.base.canonical import rounded
 from runner.base.records import SCORE_UNIT
-from runner.report.anchors import anchor
 from runner.report.page_frame import inert
+from runner.report.results_page.by_query import anchor, contenders, drill_down, heat_map
 from runner.report.results_page.challenger import challenger
-from runner.report.results_page.drill_down import drill_down
-from runner.report.results_page.heat_map import contenders, heat_map
 from runner.report.results_page.render import page
 from tests.support.example_lists import CELLS, DEPTH, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE
 
 
 def stored(**more):
-    return inert(rounded(listed_results(**more).model_dump()))
+    return inert(listed_results(**more))
 
 
 @pytest.fixture(name="results", scope="module")
@@ -71,55 +68,53 @@ class Folds(HTMLParser):
 
 
 def test_the_queries_on_which_cells_part_most_come_first_and_equal_ones_by_id(results):
-    rows = heat_map(results)["rows"]
+    rows = heat_map(results).rows
     spreads = {
-        query["id"]: max(values) - min(values)
-        for place, query in enumerate(results["queries"])
-        for values in [[row["scores"]["ndcg@10"]["per_query"][place] for row in results["cells"]]]
+        query.id: max(values) - min(values)
+        for place, query in enumerate(results.queries)
+        for values in [[row.scores["ndcg@10"].per_query[place] for row in results.cells]]
     }
-    assert [row["id"] for row in rows] == sorted(spreads, key=lambda name: (-spreads[name], name))
-    assert [row["spread"]["value"] for row in rows] == sorted(spreads.values(), reverse=True)
+    assert [row.query.id for row in rows] == sorted(spreads, key=lambda name: (-spreads[name], name))
+    assert [row.spread.value for row in rows] == sorted(spreads.values(), reverse=True)
     assert len(set(spreads.values())) < len(rows)
 
 
 def test_every_figure_of_the_heat_map_is_that_of_the_results(results):
     view = heat_map(results)
-    assert [column["cell"] for column in view["columns"]] == list(CELLS)
-    assert [column["baseline"] for column in view["columns"]] == [cell == BASELINE for cell in CELLS]
-    place = {query["id"]: place for place, query in enumerate(results["queries"])}
-    for row in view["rows"]:
-        values = [cell["scores"]["ndcg@10"]["per_query"][place[row["id"]]] for cell in results["cells"]]
-        assert [one["value"] for one in row["values"]] == values
-        assert [one["text"] for one in row["values"]] == [f"{value / SCORE_UNIT:.2f}" for value in values]
-        assert row["gain"]["value"] == values[0] - values[1]
-        assert row["gain"]["text"][0] in ("+", "−", "0")
+    place = {query.id: place for place, query in enumerate(results.queries)}
+    for row in view.rows:
+        values = [cell.scores["ndcg@10"].per_query[place[row.query.id]] for cell in results.cells]
+        assert [one.value for one in row.scores] == values
+        assert [one.text for one in row.scores] == [f"{value / SCORE_UNIT:.2f}" for value in values]
+        assert row.gain.value == values[0] - values[1]
+        assert row.gain.text[0] in ("+", "−", "0")
 
 
 def test_the_challenger_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_stands(results):
-    rows = results["cells"]
+    rows = results.cells
     assert contenders(results) == (CELLS.index(BASELINE), CELLS.index(BETTER))
-    assert contenders({**results, "cells": rows[::-1]}) == (2, 3)
-    assert contenders({**results, "cells": [row for row in rows if row["role"] != "baseline"]}) is None
-    assert contenders({**results, "cells": [row for row in rows if row["role"] == "baseline"]}) is None
+    assert contenders(results.model_copy(update={"cells": rows[::-1]})) == (2, 3)
+    assert contenders(results.model_copy(update={"cells": [row for row in rows if row.role != "baseline"]})) is None
+    assert contenders(results.model_copy(update={"cells": [row for row in rows if row.role == "baseline"]})) is None
 
 
 def test_gains_and_lists_are_of_the_confirmed_cell_though_another_has_the_highest_mean(results):
-    cells = [{**row, "confirmed": row["cell"] == HYBRID} for row in results["cells"]]
-    confirmed = {**results, "cells": cells}
-    assert challenger(confirmed)["cell"] == HYBRID
+    cells = [row.model_copy(update={"confirmed": row.cell == HYBRID}) for row in results.cells]
+    confirmed = results.model_copy(update={"cells": cells})
+    assert challenger(confirmed).cell == HYBRID
     number = CELLS.index(HYBRID) + 1
-    assert (heat_map(confirmed)["challenger"], drill_down(confirmed)["right"]) == (number, number)
-    row = next(row for row in heat_map(confirmed)["rows"] if row["gain"]["value"])
-    assert row["gain"]["value"] == row["values"][number - 1]["value"] - row["values"][CELLS.index(BASELINE)]["value"]
+    assert (heat_map(confirmed).challenger, drill_down(confirmed).right) == (number, number)
+    row = next(row for row in heat_map(confirmed).rows if row.gain.value)
+    assert row.gain.value == row.scores[number - 1].value - row.scores[CELLS.index(BASELINE)].value
 
 
 def test_a_heat_map_of_the_baseline_alone_has_no_gain(results):
-    alone = {**results, "cells": [row for row in results["cells"] if row["cell"] == BASELINE]}
+    alone = results.model_copy(update={"cells": [row for row in results.cells if row.cell == BASELINE]})
     view = heat_map(alone)
-    assert view["challenger"] is None
-    assert all(row["gain"] is None and row["spread"]["text"] == "0.00" for row in view["rows"])
+    assert view.challenger is None
+    assert all(row.gain is None and row.spread.text == "0.00" for row in view.rows)
     lists = drill_down(alone)
-    assert (lists["left"], lists["right"]) == (1, 1)
+    assert (lists.left, lists.right) == (1, 1)
 
 
 # The folds.
@@ -127,28 +122,27 @@ def test_a_heat_map_of_the_baseline_alone_has_no_gain(results):
 
 def test_ranks_and_hits_are_those_of_the_results(results):
     view = drill_down(results)
-    for query, listed in zip(view["queries"], results["lists"]["queries"], strict=True):
-        cells = query["hits"].split(";")
+    for query, listed in zip(view.queries, results.lists.queries, strict=True):
+        cells = query.hits.split(";")
         found = [re.findall(r"(\d+) (\d+) (\d+)", cell) for cell in cells]
-        assert [[list(map(int, hit)) for hit in cell] for cell in found] == [listed["hits"][name] for name in CELLS]
-        for place, row in enumerate(query["documents"]):
+        assert [[list(map(int, hit)) for hit in cell] for cell in found] == [listed.hits[name] for name in CELLS]
+        for place, row in enumerate(query.documents):
             ranks = [
-                next((rank for rank, hit in enumerate(listed["hits"][cell], 1) if hit[0] == place), None)
-                for cell in CELLS
+                next((rank for rank, hit in enumerate(listed.hits[cell], 1) if hit[0] == place), None) for cell in CELLS
             ]
-            assert row["ranks"].split() == ["-" if rank is None else str(rank) for rank in ranks]
-            assert len(row["ranks"]) == view["width"] * len(CELLS)
+            assert row.ranks.split() == ["-" if rank is None else str(rank) for rank in ranks]
+            assert len(row.ranks) == view.width * len(CELLS)
 
 
 def test_the_two_lists_are_at_first_the_baseline_and_the_best_beside_it(results):
     view = drill_down(results)
-    assert (CELLS[view["left"] - 1], CELLS[view["right"] - 1], view["depth"]) == (BASELINE, BETTER, DEPTH)
+    assert (CELLS[view.left - 1], CELLS[view.right - 1], view.depth) == (BASELINE, BETTER, DEPTH)
 
 
 def test_only_the_judges_that_gave_few_grades_are_named_in_the_rows(results):
     view = drill_down(results)
-    assert view["judge"] == "reader-a"
-    assert {row["judge"] for query in view["queries"] for row in query["documents"]} == {"", "reader-b"}
+    assert view.judge == "reader-a"
+    assert {row.judge for query in view.queries for row in query.documents} == {"", "reader-b"}
 
 
 def test_an_address_that_is_no_web_address_is_no_link():
@@ -161,8 +155,8 @@ def test_an_address_that_is_no_web_address_is_no_link():
         "ftp://e.org/x",
     ):
         view = drill_down(stored(invented=Invented(url=url)))
-        assert {row["url"] for query in view["queries"] for row in query["documents"] if row["doc_id"] == "d1"} == {""}
-    assert drill_down(stored(invented=Invented(url="HTTP://example.org/a?b=c")))["queries"][0]["documents"][0]["url"]
+        assert {row.url for query in view.queries for row in query.documents if row.document.doc_id == "d1"} == {""}
+    assert drill_down(stored(invented=Invented(url="HTTP://example.org/a?b=c"))).queries[0].documents[0].url
 
 
 def test_a_page_without_texts_has_neither_titles_nor_passages():
@@ -176,24 +170,22 @@ def test_a_page_without_texts_has_neither_titles_nor_passages():
 def test_a_fold_says_of_each_document_what_the_results_say(html, results):
     folds = Folds(html).folds
     assert len(folds) == 25
-    for fold, query, listed in zip(folds, results["queries"], results["lists"]["queries"], strict=True):
-        assert fold["ids"][0] == query["id"]
+    for fold, query, listed in zip(folds, results.queries, results.lists.queries, strict=True):
+        assert fold["ids"][0] == query.id
         rows = fold["rows"][1:]
-        assert len(rows) == 2 * len(listed["documents"])
+        assert len(rows) == 2 * len(listed.documents)
         for (name, grade, said, marked, ranks), (passage,), pair in zip(
-            rows[::2], rows[1::2], listed["documents"], strict=True
+            rows[::2], rows[1::2], listed.documents, strict=True
         ):
-            document = results["lists"]["documents"][pair["document"]]
-            assert name.strip() == document["doc_id"] + document["title"]
-            assert grade == ("not judged" if pair["grade"] is None else str(pair["grade"]))
-            assert pair["reason"] in said
-            assert all(
-                one["reason"] in said and f"round {one['round']}: {one['grade']}" in said for one in pair["readings"]
-            )
-            assert ("4–40, 50–1,060" in marked) == (pair["grade"] == 3)
+            document = results.lists.documents[pair.document]
+            assert name.strip() == document.doc_id + document.title
+            assert grade == ("not judged" if pair.grade is None else str(pair.grade))
+            assert pair.reason in said
+            assert all(one.reason in said and f"round {one.round}: {one.grade}" in said for one in pair.readings)
+            assert ("4–40, 50–1,060" in marked) == (pair.grade == 3)
             assert len(ranks.split()) == len(CELLS)
-            assert pair["passages"][0]["text"] in passage
-    assert set(folds[0]["links"]) == {document["url"] for document in results["lists"]["documents"]}
+            assert pair.passages[0].text in passage
+    assert set(folds[0]["links"]) == {document.url for document in results.lists.documents}
 
 
 def test_words_of_the_query_are_marked_in_the_passages_by_their_stems(html):
@@ -208,10 +200,13 @@ def test_a_cell_without_a_hit_has_an_empty_list(html):
 
 
 def test_an_anchor_is_never_one_of_the_sections(results):
-    queries = [{**results["queries"][0], "id": name} for name in ("gate", "q02", "cost-caption")]
-    lists = {**results["lists"], "queries": [{**results["lists"]["queries"][0], "id": q["id"]} for q in queries]}
-    shown = drill_down({**results, "queries": queries, "lists": lists})["queries"]
-    assert [query["anchor"] for query in shown] == ["query-gate", "q02", "query-cost-caption"]
+    names = ("gate", "q02", "cost-caption")
+    queries, listed = (
+        [rows[0].model_copy(update={"id": name}) for name in names] for rows in (results.queries, results.lists.queries)
+    )
+    lists = results.lists.model_copy(update={"queries": listed})
+    shown = drill_down(results.model_copy(update={"queries": queries, "lists": lists})).queries
+    assert [query.anchor for query in shown] == ["query-gate", "q02", "query-cost-caption"]
 
 
 def test_every_id_of_the_page_is_given_once_and_none_can_be_that_of_a_query(html):

@@ -17,7 +17,7 @@ from runner.eval_set.version import load_corpus
 from runner.report.export import COLUMNS, MANIFEST, Reading, harmless, readings, tables, write_tables
 from runner.score.score import MEASURES
 from tests.conftest import called
-from tests.support.big_results import big_receipt, big_results
+from tests.support.full_results import big_results, full_receipt
 from tests.support.judge_cases import label
 
 EMPTY = ["--source=demo", "--format=csv", "--output="]
@@ -37,7 +37,7 @@ def _rows(found):
         Reading("q001", "d1", "https://example.org/d1", scored=False, judge="bob", model="model-b", round=2, grade=0),
         Reading("q002", "gone", "", scored=True, judge="", model="", round=None, grade=1),
     ]
-    return tables(found, big_receipt(found), readings)
+    return tables(found, full_receipt(found), readings)
 
 
 @pytest.fixture(name="scored")
@@ -55,7 +55,7 @@ def _scored(version, found):
         }
     )
     (version.record / "results.json").write_bytes(json_bytes(made.model_dump()))
-    (version.record / "receipt.json").write_bytes(json_bytes(big_receipt(found).model_dump()))
+    (version.record / "receipt.json").write_bytes(json_bytes(full_receipt(found).model_dump()))
     return version
 
 
@@ -76,7 +76,7 @@ def test_a_cell_has_one_row_with_the_figures_of_results_json(found, rows):
         assert row["ndcg@10_mean"] == one.scores["ndcg@10"].mean
         assert row.get("p_adjusted") == (one.test and one.test.p_adjusted)
         assert row.get("difference_ndcg@10_low") == (one.test and one.differences["ndcg@10"].low)
-        assert row["embed_seconds"] == 61.25
+        assert row["embed_seconds"] == 91.5
     assert {row["retrieval"] for row in rows["cells"]} == {"dense"}
 
 
@@ -322,7 +322,7 @@ def test_the_csv_is_plain_utf_8_with_a_comma_and_one_kind_of_line_end(tmp_path, 
 
 
 def test_a_receipt_of_a_machine_names_where_vectors_were_made(found):
-    receipt = big_receipt(found)
+    receipt = full_receipt(found)
     assert isinstance(receipt, Receipt)
     assert {row["backend"] for row in tables(found, receipt, [])["cells"]} == {"local"}
     assert {row.get("backend") for row in tables(found, None, [])["cells"]} == {None}

@@ -6,21 +6,27 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
 from runner.base.figures import p_beside_alpha, round4
-from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.decide.tiers import meets_criterion_5, shortfalls
 from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
-from runner.report.results_page.leave_one_out import MOST_NAMED, left_out
+from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
 from runner.score.power import minimum_detectable_effect
 from tests.report.test_render import page_of, rendered, synthetic_results, words
+from tests.support import example_results as example
+from tests.support.example_results import BASELINE
 
 MINUS = "\u2212"
 TIERS = ("confirmed", "candidate", "inconclusive", "baseline kept", "no decision")
+
+
+typed = Results.model_validate
 
 
 def challengers(results: dict[str, Any]) -> list[dict[str, Any]]:
@@ -141,7 +147,7 @@ def test_the_shade_of_a_row_ends_where_effects_are_detected_at_that_cells_own_sc
 def test_a_row_whose_effects_are_not_known_or_beyond_any_difference_has_no_shade(sd: float):
     results = synthetic_results()
     challengers(results)[0]["test"]["sd"] = sd
-    assert forest(results)["rows"][0]["unseen"] is None
+    assert forest(typed(results)).rows[0].unseen is None
 
 
 def test_every_row_says_in_words_what_its_strips_show():
@@ -175,8 +181,8 @@ def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
     first["meets_criterion_5"] = second["meets_criterion_5"] = third["meets_criterion_5"] = True
     third["role"] = fourth["role"] = "exploratory"
     fourth["meets_criterion_5"] = False
-    rows = [row for row in forest(results)["rows"] if row["ndcg"]]
-    assert [row["standing"] for row in rows[:4]] == ["confirmed", "candidate", "late candidate", "exploratory"]
+    rows = [row for row in forest(typed(results)).rows if row.ndcg]
+    assert [row.standing for row in rows[:4]] == ["confirmed", "candidate", "late candidate", "exploratory"]
 
 
 def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
@@ -211,7 +217,7 @@ def test_a_baseline_alone_has_sentences_in_the_place_of_plots():
         caption = section(html, "ranking").split('<span class="caption">')[1].split("</span>")[0]
         assert absent not in words(caption).split("Criterion 5:")[0]
     assert '<dl class="answers">' not in html
-    assert challenger(results) is None
+    assert challenger(typed(results)) is None
 
 
 def test_published_judgments_have_sides_of_the_baseline_and_no_rule():
@@ -261,76 +267,65 @@ def test_wins_ties_and_losses_are_as_wide_as_they_are_many():
     for row, html in zip(challengers(results), list_rows(plain(), "tests"), strict=True):
         counts = row["differences"]["ndcg@10"]
         assert f"{counts['wins']} / {counts['ties']} / {counts['losses']} won / tied / lost" in words(html)
-    (drawn,) = (row for row in left_out(results)["rows"] if row["cell"] == challengers(results)[0]["cell"])
-    assert [part["name"] for part in drawn["parts"]] == ["wins", "ties", "losses"]
-    for part in drawn["parts"]:
-        assert part["to"] - part["from"] == pytest.approx(100 * part["count"] / 30, abs=0.011)
-    assert drawn["parts"][0]["from"] == 0
-    assert drawn["parts"][-1]["to"] == 100
+    (drawn,) = (row for row in left_out(typed(results)).rows if row.cell == challengers(results)[0]["cell"])
+    assert [part.name for part in drawn.parts] == ["wins", "ties", "losses"]
+    for part in drawn.parts:
+        assert part.right - part.left == pytest.approx(100 * part.queries / 30, abs=0.011)
+    assert drawn.parts[0].left == 0
+    assert drawn.parts[-1].right == 100
 
 
 def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[str, Any]:
     """Results of as many queries as each cell has pairs of differences in nDCG@10 and Recall@10."""
     count = len(cells[0])
-
-    def row(name: str, pairs: list[tuple[float, float]], test: Any) -> dict[str, Any]:
-        values = list(zip(*pairs, strict=True))
-        scores = {
-            measure: {"per_query": [round((0.5 + value) * 10**9) for value in each]}
-            for measure, each in zip(("ndcg@10", "recall@10"), values, strict=True)
-        }
-        counts = {"wins": 1, "ties": 0, "losses": count - 1}
-        return {
-            "cell": name, "scores": scores, "differences": {"ndcg@10": counts}, "test": test,
-            "guard": {"low": -0.1, "high": 0.1},
-        }  # fmt: skip
-
-    tests = {"simultaneous": [-0.1, 0.1], "interval": [-0.1, 0.1]}
-    rows = [row(f"cell {number}", pairs, tests) for number, pairs in enumerate(cells)]
-    return {
-        "kind": kind,
-        "cells": [*rows, row("base", [(0.0, 0.0)] * count, None)],
-        "queries": [{"id": f"q{number}"} for number in range(count)],
-        "plan": {"baseline": "base", "rule": {"min_gain": 0.02, "max_recall_loss": 0.02}},
-    }
+    rows = [example.row(f"cell {number}", half=0.1) for number in range(len(cells))]
+    found = example.results(*rows, example.row(BASELINE), kind=kind).model_dump()
+    for each, pairs in zip(found["cells"], [*cells, [(0.0, 0.0)] * count], strict=True):
+        for measure, values in zip(("ndcg@10", "recall@10"), zip(*pairs, strict=True), strict=True):
+            each["scores"][measure]["per_query"] = [round((0.5 + value) * 10**9) for value in values]
+        if each["guard"]:
+            each["guard"] |= {"low": -0.1, "high": 0.1}
+    query = {"text": "a need", "kind": "topic", "origin": "hand"}
+    return found | {"queries": [{"id": f"q{number}", **query} for number in range(count)]}
 
 
 def test_the_query_that_carries_a_candidate_is_named_with_what_is_left_without_it():
     results = small([(0.12, 0.0), (0.01, 0.0), (0.01, 0.0), (0.01, 0.0)])
-    (row,) = left_out(results)["rows"]
-    assert (row["is"], row["more"]) == ("candidate", 0)
-    assert row["turns"] == [{"query": "q0", "gain": "+0.01", "recall": "0.00"}]
-    assert left_out(results)["changes"] == [{"query": "q0", "gained": [], "lost": ["cell 0"]}]
+    (row,) = left_out(typed(results)).rows
+    assert (row.verdict, row.more) == ("candidate", 0)
+    assert row.turns == [("q0", "+0.01", "0.00")]
+    assert left_out(typed(results)).changes == [("q0", [], ["cell 0"])]
 
 
 def test_a_query_without_which_recall_holds_makes_a_candidate():
     results = small([(0.03, -0.2), (0.03, 0.0), (0.03, 0.0), (0.03, 0.01)])
-    (row,) = left_out(results)["rows"]
-    assert row["is"] == "no candidate"
-    assert [turn["query"] for turn in row["turns"]] == ["q0"]
-    assert left_out(results)["changes"] == [{"query": "q0", "gained": ["cell 0"], "lost": []}]
+    (row,) = left_out(typed(results)).rows
+    assert row.verdict == "no candidate"
+    assert [turn.query for turn in row.turns] == ["q0"]
+    assert left_out(typed(results)).changes == [("q0", ["cell 0"], [])]
 
 
 def test_more_queries_than_a_sentence_names_are_counted():
     results = small([(0.024, 0.0)] * 5 + [(0.0, 0.0)])
-    (row,) = left_out(results)["rows"]
-    assert (row["is"], len(row["turns"]), row["more"]) == ("candidate", MOST_NAMED, 5 - MOST_NAMED)
+    (row,) = left_out(typed(results)).rows
+    assert (row.verdict, len(row.turns), row.more) == ("candidate", MOST_NAMED, 5 - MOST_NAMED)
 
 
 def test_a_single_query_leaves_nothing_out():
-    drawn = left_out(small([(0.3, 0.0)]))
-    assert drawn["changes"] == []
-    assert (drawn["rows"][0]["dots"], drawn["rows"][0]["influential"]) == ([], None)
+    drawn = left_out(typed(small([(0.3, 0.0)])))
+    assert drawn.changes == []
+    assert (drawn.rows[0].dots, drawn.rows[0].influential) == ([], None)
 
 
 def test_without_a_rule_it_is_the_sign_that_a_query_turns():
-    (row,) = left_out(small([(0.3, 0.0), (-0.1, 0.0), (-0.1, 0.0)], kind="external"))["rows"]
-    assert (row["is"], [turn["query"] for turn in row["turns"]]) == ("above", ["q0"])
+    (row,) = left_out(typed(small([(0.3, 0.0), (-0.1, 0.0), (-0.1, 0.0)], kind="external"))).rows
+    assert (row.verdict, [turn.query for turn in row.turns]) == ("above", ["q0"])
 
 
 PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 7).flatmap(
         lambda count: st.lists(st.lists(PAIRS, min_size=count, max_size=count), min_size=1, max_size=3)
@@ -355,10 +350,10 @@ def test_whether_other_cells_are_candidates_without_a_query_is_what_scoring_anew
         {cell for cell, pairs in means.items() if meets_criterion_5(*map(float, pairs[place]), rule)}
         for place in range(len(cells[0]))
     ]
-    found = {change["query"]: change for change in left_out(results)["changes"]}
+    found = {change.query: change for change in left_out(typed(results)).changes}
     for place, candidates in enumerate(then):
-        change = found.pop(f"q{place}", {"gained": [], "lost": []})
-        assert (now | set(change["gained"])) - set(change["lost"]) == candidates
+        change = found.pop(f"q{place}", Change("", [], []))
+        assert (now | set(change.gained)) - set(change.lost) == candidates
     assert not found
 
 
@@ -388,10 +383,10 @@ def test_the_verdict_names_every_criterion_and_whether_the_best_challenger_meets
     results = synthetic_results()
     rows = challengers(results)
     best = next(row for row in rows if row["meets_criterion_5"])
-    told = challenger(results)
-    assert told["cell"] == best["cell"]
+    told = challenger(typed(results))
+    assert told.cell == best["cell"]
     said = top(plain())
-    met = {criterion["what"]: criterion["met"] for criterion in told["criteria"]}
+    met = {criterion.what: criterion.met for criterion in told.criteria}
     assert met["gains at least 0.02 nDCG@10"] is True
     assert met["is beyond chance, all cells compared"] is False
     assert met["Recall@10 does not fall by more than 0.02"] is None
@@ -414,11 +409,11 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, skew, gain,
     row["test"] |= {"p_adjusted": p, "p_skew": None if p is None else skew}
     row["guard"]["state"], row["gate"]["verdict"] = guard, gate
     rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    short = unmet_criteria(CellFigures(gain, 0.0, p, row["test"]["p_skew"], guard, gate, 1.0), rule, 0.05)
-    told = challenger(results)
-    assert all(criterion["met"] for criterion in told["criteria"]) == (not short)
-    assert told["could_be_chance"] == (None if p is None else max(p, skew) > 0.05)
-    assert told["skewed"] == (p == 0.01 and skew == 0.2)
+    short = shortfalls(gain, p, row["test"]["p_skew"], guard, gate, 1.0, rule, 0.05)
+    told = challenger(typed(results))
+    assert all(criterion.met for criterion in told.criteria) == (not short)
+    assert told.could_be_chance == (None if p is None else max(p, skew) > 0.05)
+    assert told.skewed == (p == 0.01 and skew == 0.2)
 
 
 def test_what_judges_hold_against_a_cell_stands_beside_the_criteria():
@@ -516,4 +511,4 @@ def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float
 
 
 def test_no_more_queries_are_named_than_a_sentence_holds():
-    assert all(len(row["turns"]) <= MOST_NAMED for row in left_out(synthetic_results())["rows"])
+    assert all(len(row.turns) <= MOST_NAMED for row in left_out(typed(synthetic_results())).rows)

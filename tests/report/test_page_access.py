@@ -20,8 +20,8 @@ from runner.report.post_bulk_page import post_bulk_page
 from runner.report.results_page.render import page
 from runner.substrate.shapes import PostBulk
 from tests.support import axe
-from tests.support.big_results import big_receipt, big_results
 from tests.support.example_results import BASELINE, SHA
+from tests.support.full_results import big_results, full_receipt
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -37,7 +37,7 @@ def results():
 
 
 def results_page():
-    return page(results(), big_receipt(results()))
+    return page(results(), full_receipt(results()))
 
 
 def judging():
@@ -82,7 +82,7 @@ def post_bulk():
         "lock_sha256": SHA,
     }
     times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
-    receipt = big_receipt(found).model_copy(update={"cells": {one["arm"]: times for one in made["arms"]}})
+    receipt = full_receipt(found).model_copy(update={"cells": {one["arm"]: times for one in made["arms"]}})
     return post_bulk_page(PostBulk.model_validate(made), receipt)
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from runner.report.results_page.render import page
-from tests.support.big_results import big_receipt, big_results
+from tests.support.full_results import big_results, full_receipt
 
 MB = 1_000_000
 
 
 def size(queries, cells, depth, *, passages=False):
     found = big_results(queries, cells, depth, passages=passages)
-    return len(page(found, big_receipt(found)))
+    return len(page(found, full_receipt(found)))
 
 
 @pytest.fixture(name="of_record", scope="module")

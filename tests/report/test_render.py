@@ -9,408 +9,33 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from runner.base.canonical import json_bytes, rounded, sha256
+from runner.base.canonical import json_bytes, rounded
 from runner.base.errors import InputError
 from runner.base.figures import figure, percent, places, signed
-from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.base.schema import checked
-from runner.decide.tiers import meets_criterion_5
-from runner.eval_set import catalog
-from runner.eval_set.plan import default_cells
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
-from runner.report.results_page.render import TEMPLATE_VERSION, page
+from runner.report.results_page.render import page
 from runner.report.rows import criterion_5
-from tests.support import example_panel
-from tests.support.example_results import scale
-
-NEEDS = (
-    "Which bills create a grant program for repairing rural bridges?",
-    "H.R. 1234 section 3 definitions",
-    "authority of the Secretary to waive matching requirements",
-    "help for former soldiers who breathed poisonous smoke overseas",
-    "penalties for late reporting of suspicious transactions",
-)
+from tests.support.example_results import BASELINE, BETTER
+from tests.support.example_results import row as example_row
+from tests.support.full_results import backend, full_receipt, full_results
 
 
-def difference(values: np.ndarray, baseline: np.ndarray) -> dict[str, Any]:
-    paired = values - baseline
-    mean, half = float(paired.mean()) / 1e9, 1.96 * float(paired.std()) / 1e9 / len(paired) ** 0.5
-    wins, losses = int((paired > 0).sum()), int((paired < 0).sum())
-    counts = {"wins": wins, "ties": len(paired) - wins - losses, "losses": losses}
-    return {"mean": mean, "low": mean - half, "high": mean + half, **counts}
-
-
-def measure(values: np.ndarray) -> dict[str, Any]:
-    mean, half = float(values.mean()) / 1e9, 1.96 * float(values.std()) / 1e9 / len(values) ** 0.5
-    return {"mean": mean, "low": max(mean - half, 0.0), "high": min(mean + half, 1.0), "per_query": values.tolist()}
-
-
-def encoder_facts(name: str) -> dict[str, Any]:
-    spec = catalog.ENCODERS[name]
-    return {
-        "encoder": name,
-        "hub_id": spec.hub_id,
-        "revision": spec.revision,
-        "query_prompt": spec.query_prompt,
-        "document_prompt": spec.document_prompt,
-        "max_tokens": spec.max_tokens,
-        "dim": spec.dim,
-        "method": "forward pass of the whole model",
-    }
-
-
-def provenance(name: str, n_chunks: int, share: float) -> dict[str, Any]:
-    cell = parse_cell(name)
-    dense = not isinstance(cell, BM25Cell)
-    lost = round(share * n_chunks * 430)
-    return {
-        "schema_version": 4,
-        "cell": name,
-        "imported": None,
-        "queries_sha256": sha256("queries"),
-        "corpus_sha256": sha256("corpus"),
-        "run_sha256": sha256(f"{name} run"),
-        "chunk_run_sha256": sha256(f"{name} chunk run"),
-        "chunks": {
-            "count": n_chunks,
-            "tokens_p50": 431,
-            "tokens_p95": 512,
-            "tokens_max": 512,
-            "empty": 0,
-            "duplicate_share": 0.0123,
-            "coverage": 1.0,
-            "outside_sections_share": 0.07,
-            "boilerplate_share": 0.011,
-            "chunks_per_document_max": 214,
-            "degenerate": [],
-            "lengths": {
-                "width": 32,
-                "counts": [0] * 12 + [n_chunks // 2] * 2 + [n_chunks - n_chunks // 2 * 2] * 2,
-                "limit": 512,
-            },
-        },
-        "encoder": encoder_facts(cell.encoder) if not isinstance(cell, BM25Cell) else None,
-        "probe": {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")} if dense else None,
-        "truncation": {
-            "tokens": n_chunks * 430,
-            "tokens_p50": 428,
-            "tokens_p95": 540,
-            "tokens_max": 611,
-            "lost": lost,
-            "share": lost / (n_chunks * 430),
-            "chunks": n_chunks,
-            "chunks_cut": lost // 90,
-            "lengths": {"width": 32, "counts": [0] * 12 + [n_chunks - lost // 90, 0, 0, 0, lost // 90], "limit": 512},
-        }
-        if dense
-        else None,
-        "bm25": {"library": "bm25s", "k1": 1.5, "b": 0.75, "stop words": "Lucene's 33 English stop words"}
-        if isinstance(cell, BM25Cell | HybridCell)
-        else None,
-        "method": "exact cosine over all chunks; a document by its best chunk",
-    }
-
-
-NULLS = {
-    "permuted qrels": 0.0312,
-    "random retrieval": 0.0048,
-    "most retrieved": 0.0291,
-    "length sorted": 0.0103,
-    "shuffled top 10": 0.3521,
-}
-"""Null systems by name, with the mean that each is given here."""
-
-
-CONSTANT = ("most retrieved", "length sorted")
-
-
-def lists(cells: list[str], query_ids: list[str]) -> dict[str, Any]:
-    """Four documents a query, all of which every cell finds but the last; the first is relevant and read twice."""
-    again = {"judge": "reader-b", "model": "", "round": 1, "grade": 1, "reason": "names no grant"}
-    pairs = [
-        {
-            "document": place,
-            "grade": grade,
-            "judge": "reader-a" if grade is not None else "",
-            "reason": f"reason {place}" if grade is not None else "",
-            "spans": [[10, 90]] if grade == 3 else [],
-            "readings": [again] if grade == 3 else [],
-            "passages": [],
-        }
-        for place, grade in enumerate((3, 1, 0, None))
-    ]
-    hits = {cell: [[(place + turn) % 3, 0, 100] for place in range(3)] for turn, cell in enumerate(cells)}
-    return {
-        "depth": 3,
-        "texts": False,
-        "documents": [
-            {"doc_id": f"d{place}", "url": f"https://www.example.gov/d{place}", "title": ""} for place in range(4)
-        ],
-        "queries": [{"id": query_id, "relevant": 1, "documents": pairs, "hits": hits} for query_id in query_ids],
-    }
-
-
-def curve(values: np.ndarray) -> dict[str, Any]:
-    """Recall that grows with the rank, and what the first tokens hold."""
-    mean = float(values.mean()) / 1e9
-
-    def points(*shares: tuple[int, float]) -> list[dict[str, Any]]:
-        return [{"at": at, "mean": mean * part, "low": mean * part * 0.9, "high": mean * part} for at, part in shares]
-
-    return {"by_rank": points((1, 0.2), (10, 0.7), (100, 1.0)), "by_tokens": points((512, 0.3), (8192, 0.9))}
-
-
-def paired_test(gain: float) -> dict[str, Any]:
-    return {
-        "p": 0.0312,
-        "exact": False,
-        "p_t": 0.0298,
-        "p_adjusted": 0.1734,
-        "p_skew": 0.1911,
-        "p_holm": 0.2184,
-        "interval": [gain - 0.04, gain + 0.04],
-        "simultaneous": [gain - 0.07, gain + 0.07],
-        "cohens_d": 0.41,
-        "sd": 0.1312,
-        "left_out": [gain - 0.006, gain + 0.005],
-        "influential": "q07",
-    }
-
-
-def single_gold(real: float) -> dict[str, Any]:
-    names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
-    nulls = [
-        {"name": name, "mean": 0.05, "delta": real - 0.05, "p": 1 / 2001, "smallest_p": 1 / 2001, "passed": True}
-        for name in names
-    ]
-    return {
-        "measure": "recall@10",
-        "n_queries": 29,
-        "real": real,
-        "nulls": nulls,
-        "verdict": "pass",
-        "reasons": [],
-    }
-
-
-def gate(cell: str, real: float) -> dict[str, Any]:
-    nulls = []
-    for name, mean in NULLS.items():
-        null = {
-            "name": name,
-            "mean": mean,
-            "sd": 0.011,
-            "low": mean * 0.5,
-            "median": mean,
-            "high": mean * 1.6,
-            "dots": [round(mean * (0.5 + place / 40), 9) for place in range(40)] if name not in CONSTANT else [],
-        }
-        nulls.append({**null, "delta": real - mean, "p": 1 / 2001, "smallest_p": 1 / 2001, "verdict": "pass"})
-    settings_ = {"measure": "ndcg@10", "draws": 2000, "tau": 0.05, "alpha": 0.05}
-    return {"cell": cell, "real": real, "nulls": nulls, "verdict": "pass", **settings_}
-
-
-def synthetic_results(
-    *,
-    kind: str = "production",
-    unjudged: int = 0,
-    tier: str = "candidate",
-    n_queries: int = 30,
-    source: str = "us_code",
-) -> dict[str, Any]:
-    """A results.json with the default cells of a source and scores that a seed makes; shapes real, figures invented."""
-    spec = catalog.SOURCES[source]
-    cells = default_cells(spec, rehearsal=kind == "rehearsal")
-    generator = np.random.default_rng(np.random.PCG64(7))
-    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    ease = generator.beta(2, 1.4, n_queries)
-
-    def values(shift: float) -> np.ndarray:
-        return np.rint(np.clip(ease + shift + generator.normal(0, 0.12, n_queries), 0, 1) * 1e9).astype(np.int64)
-
-    table = {
-        cell: {name: values(0.01 * index - 0.05) for name in ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10")}
-        for index, cell in enumerate(cells)
-    }
-    base = table[cells[0]]
-    rows = []
-    for index, cell in enumerate(cells):
-        judged = np.full(n_queries, 10**9 if not unjudged else 9 * 10**8, np.int64)
-        scores = {name: measure(value) for name, value in {**table[cell], "judged@10": judged}.items()}
-        mean = scores["ndcg@10"]["mean"]
-        differences = {name: difference(table[cell][name], base[name]) for name in ("ndcg@10", "recall@10", "mrr")}
-        gain, recall = differences["ndcg@10"]["mean"], differences["recall@10"]["mean"]
-        rows.append(
-            {
-                "cell": cell,
-                "role": "baseline" if index == 0 else "preregistered" if kind != "exploration" else "exploratory",
-                "scores": scores,
-                "differences": differences,
-                "test": paired_test(gain) if index > 0 else None,
-                "guard": {"state": "inconclusive", "low": recall - 0.05, "high": recall + 0.05, "p": 0.1919}
-                if index > 0
-                else None,
-                "confirmed": False,
-                "short_of": ["may be chance (adjusted p 0.1734)"] if index > 0 else [],
-                "diagnosis": "",
-                "single_gold": [single_gold(0.55)],
-                "meets_criterion_5": index > 0 and meets_criterion_5(gain, recall, rule),
-                "gate": gate(cell, mean),
-                "curve": curve(table[cell]["recall@100"]),
-                "unjudged": unjudged // len(cells),
-                "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
-                "pool": example_panel.cell_pool(gain, gain).model_dump(),
-                "sensitivity": example_panel.sensitivity(mean, gain).model_dump(),
-                "provenance": provenance(cell, 3000 + 700 * index, 0.04 * (index % 3)),
-            }
-        )
-    rows.sort(key=lambda row: (-row["scores"]["ndcg@10"]["mean"], row["cell"]))
-    plan = {
-        "schema_version": 2,
-        "source": source,
-        "version": 1,
-        "baseline": cells[0],
-        "cells": cells,
-        "sample": {"size": 750, "seed": 2026},
-        "pool_depth": 30,
-        "relevant_grade": 2,
-        "rule": rule.model_dump(),
-        "bootstrap": {"resamples": 10000, "confidence": 0.95, "seed": 2026},
-        "significance": {"method": "sign-flip max-T v1", "draws": 100000, "alpha": 0.05, "seed": 2026},
-        "null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.05, "alpha": 0.05, "seed": 2026},
-    }
-    kinds, origins = ("topic", "citation", "authority", "paraphrase"), ("hand", "generated", "harvested")
-    return {
-        "schema_version": 7,
-        "source": source,
-        "version": 1,
-        "kind": kind,
-        "provisional": bool(unjudged),
-        "plan": plan,
-        "preregistration_sha256": sha256("preregistration"),
-        "judge_prompt_sha256": sha256("judge"),
-        "collection": None,
-        "queries": [
-            {
-                "id": f"q{number:02d}",
-                "text": NEEDS[number % len(NEEDS)],
-                "kind": kinds[number % 4],
-                "origin": origins[number % 3],
-                "source_document": "",
-                "stratum": "",
-                "note": "",
-            }
-            for number in range(1, n_queries + 1)
-        ],
-        "corpus": {
-            "documents": 748,
-            "n_read": 1903,
-            "n_chars": 61_204_377,
-            "quarantined": [{"file": "usc/title-42/chapter-7.xml", "reason": "no body: neither main nor legis-body"}],
-            "strata": {
-                f"title {number:02d}/{length}": 11 * number for number in (5, 26, 42) for length in ("long", "short")
-            },
-            "manifest_sha256": sha256("corpus"),
-            "archive_sha256": sha256("archive"),
-            "sample": {"size": 750, "seed": 2026},
-            "reader": "us_code",
-        },
-        "labels": {
-            "lines": 4211,
-            "sha256": sha256("labels"),
-            "pairs": 4180,
-            "second_readings": 31,
-            "pool_pairs": 4180 + unjudged,
-            "unjudged_pairs": unjudged,
-            "judges": {"reader-a": 4180, "reader-b": 31},
-            "models": ["judge-model-1"],
-            "grades": {"0": 3100, "1": 611, "2": 320, "3": 180},
-        },
-        "cells": rows,
-        "controls": [
-            {"name": "oracle", "expected": "pass", "mean": 1.0, "draws": 1, "passes": 1, "bound": 1, "behaves": True},
-            {
-                "name": "random",
-                "expected": "fail",
-                "mean": 0.01,
-                "draws": 200,
-                "passes": 2,
-                "bound": 20,
-                "behaves": True,
-            },
-        ],
-        "scale": scale(*(row["cell"] for row in rows)).model_dump(),
-        "lists": lists([row["cell"] for row in rows], [f"q{number:02d}" for number in range(1, n_queries + 1)]),
-        "noise_floor": {
-            "cell": cells[0],
-            "difference": {"mean": 0.0, "low": 0.0, "high": 0.0, "wins": 0, "ties": n_queries, "losses": 0},
-            "max_change": 0.0,
-            "queries_changed": 0,
-        },
-        "judging": example_panel.panel(cells, cells[0]).model_dump(),
-        "spans": example_panel.spans(cells, cells[0], n_queries).model_dump(),
-        "slices": [part.model_dump() for part in example_panel.slices(cells)],
-        "previous": example_panel.previous(cells).model_dump(),
-        "outcome": {
-            "tier": "no decision" if unjudged else tier,
-            "candidates": [cells[-1]],
-            "sentence": f"Candidate: {cells[-1]}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to "
-            f"+0.0804, {n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
-            "confirmed": [],
-            "not_shown": "It is not confirmed: it may be chance (adjusted p 0.1734).",
-            "next_step": "The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
-            "baseline_gate": "pass",
-            "false_alarm": 0.6134,
-            "best_gain_corrected": 0.0151,
-            "queries_needed": 240,
-            "detectable": 0.0912,
-        },
-        "weaknesses": [
-            f"{n_queries} queries show a difference of 0.080 nDCG@10 with 80 % power (SD of differences .15); the rule "
-            "asks for 0.02, so a candidate may be chance, and the best of 10 cells looks better than it is.",
-            "Judgments are per document: a chunk's hit counts as its document's, by the best chunk, so a chunker that "
-            "finds the right document through the wrong passage is not told apart.",
-            "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
-            "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
-            "index) was not measured.",
-        ],
-    }
+def synthetic_results(**changes: Any) -> dict[str, Any]:
+    """A results.json as JSON, to be changed where a test wants it to be odd."""
+    return full_results(**changes).model_dump()
 
 
 def synthetic_receipt() -> dict[str, Any]:
-    cells = default_cells(catalog.SOURCES["us_code"], rehearsal=False)
-    return {
-        "schema_version": 2,
-        "finished_on": "2026-11-22T21:40:03+00:00",
-        "tool_version": "0.1.0",
-        "python": "3.11.9",
-        "platform": "Linux-6.1.0-x86_64-with-glibc2.36",
-        "cpu_count": 2,
-        "libraries": {"numpy": "2.4.6", "bm25s": "0.3.16", "torch": "2.13.0"},
-        "seconds": {"corpus": 12.031, "cells": 1804.5, "score": 3.25},
-        "cells": {
-            cell: {"embed_seconds": 91.5, "retrieve_seconds": 0.812, "index_bytes": 12_345_678}
-            for cell in [*cells[:8], "aa"]
-        }
-        | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
-        "backends": {cell: backend() for cell in [*cells[:8], "aa"]},
-        "spend": None,
-    }
-
-
-def backend(name: str = "local", served: dict[str, str] | None = None, **identity: Any) -> dict[str, Any]:
-    versions = {"sentence-transformers": "6.2.0", "torch": "2.13.0"}
-    facts = {"name": name, "device": "cpu", "dtype": "float32", "versions": versions} | identity
-    return {"name": name, "identity": facts, "served": served or {"device": "cpu"}, "parity_sha256": None}
+    return full_receipt(full_results()).model_dump()
 
 
 def rendered(receipt: dict[str, Any] | None = None, **changes: Any) -> str:
@@ -628,34 +253,6 @@ def test_the_verdict_stands_first_with_its_tier(tier: str):
     assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
 
 
-def test_every_weakness_is_listed_among_what_the_result_does_not_show_and_the_sections_lead_there():
-    results = synthetic_results()
-    html = page_of(results)
-    limits = words(html.split('<section aria-labelledby="limits">')[1].split("</section>")[0])
-    for weakness in results["weaknesses"]:
-        assert weakness in limits
-    assert '<a href="#limits">What it does not show</a>' in html
-
-
-def test_the_ranking_keeps_the_order_of_the_results_and_no_figure_is_finer_than_its_interval_allows():
-    results = synthetic_results()
-    html = page_of(results)
-    for place, row in enumerate(results["cells"]):
-        shown = column(html, "ranking-caption", place)
-        assert shown[:2] == [str(place + 1), f"{row['cell']} {row['role']}"]
-        for measure, at in (("ndcg@10", 2), ("recall@10", 6), ("mrr", 7)):
-            score = row["scores"][measure]
-            assert shown[at] == f"{score['mean']:.2f} [{score['low']:.2f}, {score['high']:.2f}]"
-        gain = row["differences"]["ndcg@10"]
-        if row["role"] != "baseline":
-            assert float(shown[3].replace("\u2212", "-")) == pytest.approx(gain["mean"], abs=0.005)
-            assert shown[4:6] == ["0.17", f"{gain['wins']} / {gain['ties']} / {gain['losses']}"]
-        else:
-            assert shown[3:6] == ["baseline"] * 3
-        assert shown[8] == "100 %"
-        assert shown[13] == "pass"
-
-
 def test_the_ranking_has_what_the_receipt_measured_and_says_where_it_did_not():
     results, receipt = synthetic_results(), synthetic_receipt()
     html = page_of(results, receipt)
@@ -672,22 +269,6 @@ def test_the_ranking_has_what_the_receipt_measured_and_says_where_it_did_not():
     assert "Money is metered for the whole run and not by cell: 1.73 US dollars" in words(
         page_of(results, receipt | {"spend": SPEND})
     )
-
-
-def test_the_captions_state_measures_rule_and_that_intervals_are_not_adjusted():
-    said = words(rendered())
-    for claim in (
-        "linear gain",
-        "a grade of 2 or more as relevant",
-        "relative to what is judged",
-        "best chunk (MaxP)",
-        "95 % bootstrap intervals",
-        "not adjusted for the 11 cells compared",
-        "at least 0.02 nDCG@10",
-        "at most 0.02 Recall@10",
-        "down to rank 100",
-    ):
-        assert claim in said.replace("\xa0", " ")
 
 
 def test_the_tests_against_the_baseline_list_every_other_cell_with_both_intervals_and_p_values():
@@ -721,13 +302,6 @@ def test_a_control_that_misbehaves_is_told_from_those_that_behave():
     html = page_of(results)
     assert column(html, "controls-caption", 0) == ["oracle", "pass", "1.0000", "1 of 1", "at least 1", "yes"]
     assert column(html, "controls-caption", 1) == ["random", "fail", "0.0100", "44 of 200", "at most 20", "no"]
-
-
-def test_the_verdict_says_what_it_does_not_show_and_what_to_do_next():
-    results = synthetic_results()
-    said = words(page_of(results))
-    for sentence in ("sentence", "not_shown", "next_step"):
-        assert results["outcome"][sentence] in said
 
 
 def test_single_gold_verdicts_have_a_row_a_measure_and_are_left_out_where_none_were_possible():
@@ -781,38 +355,6 @@ def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
     assert "was written for us_code and is taken over without code of its own" in words(page_of(results))
 
 
-def test_every_query_shows_its_score_in_every_cell_at_two_places():
-    results = synthetic_results()
-    html = page_of(results)
-    rows = {row[0]: row[1:] for row in (column(html, "queries-caption", place) for place in range(30))}
-    for place, query in enumerate(results["queries"]):
-        scores = [f"{row['scores']['ndcg@10']['per_query'][place] / 1e9:.2f}" for row in results["cells"]]
-        assert rows[query["id"]][:3] == [query["text"], query["kind"], query["origin"]]
-        assert rows[query["id"]][-len(scores) :] == scores
-
-
-def test_corpus_labels_and_provenance_are_on_the_page():
-    results = synthetic_results()
-    said = words(page_of(results))
-    for fact in (
-        "748 documents (61,204,377 characters)",
-        "usc/title-42/chapter-7.xml no body: neither main nor legis-body",
-        "title 42/long 462",
-        "4,180 pairs of query and document are judged, in 4,211 lines",
-        "2 320 7.60",
-        "reader-b (31)",
-        "revision edc2df7b6c25794b340229ca082e7c78782e6374",
-        "stop words Lucene's 33 English stop words",
-        f"page template {TEMPLATE_VERSION}".capitalize(),
-        sha256("preregistration"),
-        sha256("labels"),
-        sha256("judge"),
-        sha256(json_bytes(results)),
-        "min_gain: 0.02",
-    ):
-        assert fact in said
-
-
 def test_commands_name_what_made_the_page():
     assert "bin/per-source-eval.py render --source=us_code --check" in rendered()
     assert "bin/per-source-eval.py --source=us_code --rehearse\n" in rendered(kind="rehearsal")
@@ -829,16 +371,7 @@ def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
     assert "--source=us_code --rehearse \\" in words(page_of(results))
 
 
-def test_the_receipt_is_shown_or_said_to_be_missing():
-    said = words(rendered(synthetic_receipt()))
-    for fact in (
-        "Cost none is metered",
-        "cells 1804.50",
-        "torch 2.13.0",
-        "the baseline once more (A/A) 91.5 12,345,678 0.812",
-    ):
-        assert fact in said
-    assert "bm25 x whole_doc not measured not measured 0.4" in said
+def test_a_receipt_that_is_missing_is_said_to_be():
     assert "There is no receipt" in words(rendered())
 
 
@@ -1074,8 +607,7 @@ def test_other_figures_read_as_a_reader_expects():
     ],
 )
 def test_criterion_5_is_said_in_words(gain: float, recall: float, meets: bool, said: str):
-    differences = {"ndcg@10": {"mean": gain}, "recall@10": {"mean": recall}}
-    row = {"role": "preregistered", "meets_criterion_5": meets, "differences": differences}
-    rule = {"min_gain": 0.02, "max_recall_loss": 0.02}
-    assert criterion_5(row, rule) == said
-    assert criterion_5({**row, "role": "baseline"}, rule) == "is the baseline"
+    tested = example_row(BETTER, gain, recall).model_copy(update={"meets_criterion_5": meets})
+    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
+    assert criterion_5(tested, rule) == said
+    assert criterion_5(example_row(BASELINE), rule) == "is the baseline"

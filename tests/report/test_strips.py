@@ -6,16 +6,20 @@ import pytest
 
 from runner.base import figures
 from runner.base.canonical import rounded
+from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import TEMPLATES, inert, rendered
 from runner.report.results_page.lengths import GROUND as LENGTHS_GROUND
 from runner.report.results_page.lengths import TALLEST as HIGHEST_BAR
 from runner.report.results_page.lengths import length_rows
 from runner.report.results_page.null_strips import AXIS, COLUMN, GROUND, null_strips
+from tests.support.example_panel import panel
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, results, row
 
 pytest_plugins = ["tests.support.browser"]
 
 WIDE, DENSE, SHORT = "mpnet-base-v2 x whole_doc", "minilm-l6-v2 x fixed_token_1024_100", "arctic-l-v2.0 x whole_doc"
+SINGLE = {"name": "permuted gold", "mean": 0.1, "delta": 0.3, "p": 0.01, "smallest_p": 0.01, "passed": True}
+COUNTS = ("queries_missing", "queries_left_out", "queries_contradicted", "documents_left_out", "ties")
 HOSTILE = "</li><script>window.hit = 1</script><img src=https://example.org/x onerror=alert(1)>\u202e x <b>"
 
 
@@ -65,7 +69,11 @@ def with_lengths(**by_cell):
     return found
 
 
+typed = Results.model_validate
+
+
 def drawn(template, found):
+    found = inert(typed(found))
     plots = {"nulls": null_strips(found), "lengths": length_rows(found)}
     return rendered(template, results=found, plots=plots, external=False, n_queries=25).decode()
 
@@ -141,16 +149,16 @@ def test_a_list_that_is_the_same_for_every_query_is_one_diamond_at_its_mean():
 def test_draws_that_are_all_alike_stay_inside_the_strip():
     found = made()
     found["cells"][0]["gate"]["nulls"][0] |= {"dots": [0.0] * 40, "mean": 0.0}
-    dots = null_strips(found)["cells"][0]["nulls"][0]["dots"]
-    assert {dot["x"] for dot in dots} == {AXIS.at(0.0)}
-    assert min(dot["y"] for dot in dots) > 0
+    dots = null_strips(typed(found)).cells[0].nulls[0].dots
+    assert {dot.x for dot in dots} == {AXIS.at(0.0)}
+    assert min(dot.y for dot in dots) > 0
 
 
 def test_the_best_cell_and_the_baseline_are_unfolded_and_a_cell_that_does_not_pass_is_open():
     found = made(row(BASELINE), row(BETTER, 0.1), row(HYBRID, -0.1), row(SPARSE, -0.2, verdict="fail"))
-    cells = {each["cell"]: each for each in null_strips(found)["cells"]}
-    assert [name for name, each in cells.items() if each["unfolded"]] == [BETTER, BASELINE]
-    assert [name for name, each in cells.items() if each["open"]] == [SPARSE]
+    cells = {each.row.cell: each for each in null_strips(typed(found)).cells}
+    assert [name for name, each in cells.items() if each.unfolded] == [BETTER, BASELINE]
+    assert [name for name, each in cells.items() if each.open] == [SPARSE]
     html = drawn("_gate.html.j2", found)
     assert html.count("<details open>") == 1
     assert "gate: fail, 5 of 5 nulls passed" in words(html.split("<details open>")[1].split("</summary>")[0])
@@ -204,10 +212,17 @@ def test_controls_say_what_they_must_do_and_what_they_did():
 
 def test_single_gold_verdicts_are_counted_where_they_are_folded():
     found = made()
-    verdict = {"measure": "recall@10", "n_queries": 25, "real": 0.4, "nulls": [], "verdict": "pass", "reasons": []}
+    verdict = {
+        "measure": "recall@10",
+        "n_queries": 25,
+        "real": 0.4,
+        "nulls": [SINGLE],
+        "verdict": "pass",
+        "reasons": [],
+    }
     for each, said in zip(found["cells"], ("pass", "fail"), strict=True):
         each["single_gold"] = [verdict | {"verdict": said}]
-    assert null_strips(found)["single"] == "1 of 2 cells pass by recall@10"
+    assert null_strips(typed(found)).single == "1 of 2 cells pass by recall@10"
 
 
 # The lengths of chunks.
@@ -215,14 +230,14 @@ def test_single_gold_verdicts_are_counted_where_they_are_folded():
 
 def test_bars_are_as_wide_as_their_bins_and_as_high_as_their_share_of_the_fullest():
     counts = [0, 3, 12, 6, 0, 1]
-    panel = length_rows(with_lengths(BASELINE=provenance(BASELINE, counts, 64)))["encoders"]
-    ticks = {int(tick["text"].replace(",", "")): tick["at"] for tick in panel["ticks"]}
+    panel = length_rows(typed(with_lengths(BASELINE=provenance(BASELINE, counts, 64)))).encoders
+    ticks = {int(tick.text.replace(",", "")): tick.at for tick in panel.ticks}
     scale = (ticks[max(ticks)] - ticks[0]) / max(ticks)
-    bars = panel["rows"][0]["bars"]
-    assert [round((bar["x"] - ticks[0]) / scale) for bar in bars] == [16, 32, 48, 80]
-    assert [bar["width"] / scale for bar in bars] == pytest.approx([16] * 4, abs=0.02)
-    assert [bar["height"] / HIGHEST_BAR for bar in bars] == pytest.approx([3 / 12, 1, 6 / 12, 1 / 12], abs=0.003)
-    assert {bar["y"] + bar["height"] for bar in bars} == {LENGTHS_GROUND}
+    bars = panel.rows[0].bars
+    assert [round((bar.x - ticks[0]) / scale) for bar in bars] == [16, 32, 48, 80]
+    assert [bar.width / scale for bar in bars] == pytest.approx([16] * 4, abs=0.02)
+    assert [bar.height / HIGHEST_BAR for bar in bars] == pytest.approx([3 / 12, 1, 6 / 12, 1 / 12], abs=0.003)
+    assert {bar.y + bar.height for bar in bars} == {LENGTHS_GROUND}
 
 
 def test_what_lies_past_the_limit_is_hatched_from_the_line_on():
@@ -230,14 +245,14 @@ def test_what_lies_past_the_limit_is_hatched_from_the_line_on():
     for limit, n_hatched in ((64, 1), (56, 2), (96, 0), (0, 0)):
         facts = provenance(BASELINE, counts, 64)
         facts["truncation"]["lengths"]["limit"] = limit
-        (shown,) = length_rows(with_lengths(BASELINE=facts))["encoders"]["rows"]
-        assert len(shown["past"]) == n_hatched
+        (shown,) = length_rows(typed(with_lengths(BASELINE=facts))).encoders.rows
+        assert len(shown.past) == n_hatched
         if n_hatched == 2:
-            cut, whole = shown["past"][0], shown["bars"][2]
-            assert shown["limit"]["at"] == cut["x"]
-            assert whole["x"] + whole["width"] == pytest.approx(cut["x"] + cut["width"], abs=0.011)
+            cut, whole = shown.past[0], shown.bars[2]
+            assert shown.limit.at == cut.x
+            assert whole.x + whole.width == pytest.approx(cut.x + cut.width, abs=0.011)
         if not limit:
-            assert shown["limit"] is None
+            assert shown.limit is None
 
 
 def test_a_share_that_is_not_read_is_said_in_words_and_stands_out_where_it_is_large():
@@ -259,40 +274,40 @@ def test_a_share_that_is_not_read_is_said_in_words_and_stands_out_where_it_is_la
 
 def test_a_limit_far_beyond_the_chunks_is_said_and_not_drawn():
     found = with_lengths(SHORT=provenance(SHORT, [4, 5, 1], 8192))
-    (shown,) = length_rows(found)["encoders"]["rows"]
-    assert (shown["limit"], shown["past"], shown["reads"]) == (None, [], "reads 8,192 tokens")
-    assert (shown["cut"], shown["lost"]) == ("none of 10 chunks cut", "")
+    (shown,) = length_rows(typed(found)).encoders.rows
+    assert (shown.limit, shown.past, shown.reads) == (None, [], "reads 8,192 tokens")
+    assert (shown.cut, shown.lost) == ("none of 10 chunks cut", "")
 
 
 def test_a_last_bar_that_holds_longer_chunks_too_says_so():
     counts = [1] * 33
     found = with_lengths(WIDE=provenance(WIDE, counts, 256, tokens_max=1939))
-    (shown,) = length_rows(found)["encoders"]["rows"]
-    last = shown["bars"][-1]
-    assert shown["beyond"] == pytest.approx(last["x"] + last["width"])
+    (shown,) = length_rows(typed(found)).encoders.rows
+    last = shown.bars[-1]
+    assert shown.beyond == pytest.approx(last.x + last.width)
     assert "the last bar holds all longer chunks too" in words(drawn("_lengths.html.j2", found))
     found = with_lengths(WIDE=provenance(WIDE, counts, 256))
-    assert length_rows(found)["encoders"]["rows"][0]["beyond"] is None
+    assert length_rows(typed(found)).encoders.rows[0].beyond is None
     assert "holds all longer" not in words(drawn("_lengths.html.j2", found))
 
 
 def test_cells_that_read_the_same_chunks_share_a_row():
     same = provenance(BETTER, [1, 2, 3], 32)
     found = with_lengths(BETTER=same, HYBRID=provenance(HYBRID, [1, 2, 3], 32, name="minilm-l6-v2"))
-    (shown,) = length_rows(found)["encoders"]["rows"]
-    assert (shown["name"], shown["in"], shown["also"]) == (BETTER, ["bm25>minilm-l6-v2"], True)
+    (shown,) = length_rows(typed(found)).encoders.rows
+    assert (shown.name, shown.others, shown.also) == (BETTER, ["bm25>minilm-l6-v2"], True)
     other = provenance(HYBRID, [1, 2, 4], 32, name="minilm-l6-v2")
-    rows = length_rows(with_lengths(BETTER=same, HYBRID=other))["encoders"]["rows"]
-    assert [each["name"] for each in rows] == [BETTER, BETTER]
+    rows = length_rows(typed(with_lengths(BETTER=same, HYBRID=other))).encoders.rows
+    assert [each.name for each in rows] == [BETTER, BETTER]
 
 
 def test_cells_without_an_encoder_have_a_row_a_chunker_and_no_hatching():
     found = made(row(BASELINE), row(SPARSE), row("bm25-okapi x whole_doc"))
-    drawing = length_rows(found)
-    assert drawing["encoders"]["rows"] == []
-    whole, fixed = sorted(drawing["chunkers"]["rows"], key=lambda each: each["name"], reverse=True)
-    assert (whole["name"], sorted(whole["in"]), whole["past"]) == ("whole_doc", ["bm25", "bm25-okapi"], [])
-    assert (fixed["reads"], fixed["cut"]) == ("keeps to 512 tokens", "9 chunks")
+    drawing = length_rows(typed(found))
+    assert drawing.encoders.rows == []
+    whole, fixed = sorted(drawing.chunkers.rows, key=lambda each: each.name, reverse=True)
+    assert (whole.name, sorted(whole.others), whole.past) == ("whole_doc", ["bm25", "bm25-okapi"], [])
+    assert (fixed.reads, fixed.cut) == ("keeps to 512 tokens", "9 chunks")
     assert "No cell has an encoder whose chunks are known" in words(drawn("_lengths.html.j2", found))
 
 
@@ -313,7 +328,7 @@ def test_health_has_a_row_a_chunker_and_degenerate_chunks_are_announced():
 
 
 def test_imported_runs_and_runs_without_chunks_are_said_in_words():
-    imported = {"file_sha256": "ab" * 32, "tag": "x", "queries_missing": 0, "queries_left_out": 0}
+    imported = {"file_sha256": "ab" * 32, "tag": "x"} | dict.fromkeys(COUNTS, 0)
     found = made(row(BASELINE))
     found["cells"][0]["provenance"] |= {"chunks": None, "imported": imported}
     said = words(drawn("_lengths.html.j2", found))
@@ -325,8 +340,8 @@ def test_a_set_without_a_chunk_draws_nothing():
     nothing = {"width": 1, "limit": 0, "counts": [0] * 16}
     empty = provenance(BASELINE, [0] * 16, 0, lengths=nothing, tokens_max=0)
     found = with_lengths(BASELINE=empty)
-    (shown,) = length_rows(found)["encoders"]["rows"]
-    assert (shown["bars"], shown["past"], shown["cut"]) == ([], [], "none of 0 chunks cut")
+    (shown,) = length_rows(typed(found)).encoders.rows
+    assert (shown.bars, shown.past, shown.cut) == ([], [], "none of 0 chunks cut")
 
 
 # Both.
@@ -336,7 +351,6 @@ def test_hostile_names_are_shown_and_stay_text():
     found = with_lengths(BASELINE=provenance(BASELINE, [1, 2], 16, name=HOSTILE))
     found["cells"][0] |= {"cell": HOSTILE, "diagnosis": HOSTILE}
     found["corpus"]["strata"] = {HOSTILE: 3}
-    found = inert(found)
     for template in ("_gate.html.j2", "_lengths.html.j2", "_corpus.html.j2"):
         html = drawn(template, found)
         assert "<script" not in html
@@ -360,7 +374,7 @@ def test_documents_by_stratum_have_bars_as_long_as_their_counts_and_fold_where_t
 def test_judges_are_listed_beside_the_labels_only_where_no_section_says_who_judged():
     found = made()
     assert "me 60" in words(drawn("_corpus.html.j2", found))
-    html = drawn("_corpus.html.j2", found | {"judging": {}})
+    html = drawn("_corpus.html.j2", found | {"judging": panel([BETTER], BASELINE).model_dump()})
     assert "judges-caption" not in html
     assert 'href="#judges"' in html
 
@@ -384,9 +398,9 @@ def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the
         f"<title>Strips</title><style>{style}</style><main>{parts}</main>"
     )
     shown = opened(path, viewport={"width": width, "height": 800})
-    cell = null_strips(found)["cells"][0]
+    cell = null_strips(typed(found)).cells[0]
     at = shown.evaluate(PLACES)
-    assert at[:5] == pytest.approx([cell["real"]["at"]] * 5, abs=0.2)
+    assert at[:5] == pytest.approx([cell.real.at] * 5, abs=0.2)
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     assert shown.evaluate("getComputedStyle(document.querySelector('.past')).fill").startswith("url(")
     assert (shown.complaints, shown.dialogs) == ([], [])

@@ -1,61 +1,107 @@
 """The cell that the verdict is about, criterion by criterion, with figures that show their side of a bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4
-
-Row = Mapping[str, JSON]
+from runner.base.records import GuardState
+from runner.decide.tiers import CellFigures, cell_in_question, criteria, interval_of
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import GuardResult, PairedTestResult
 
 MINUS = "\u2212"
 
 
-def challenger(results: Row) -> dict[str, JSON] | None:
+class Criterion(NamedTuple):
+    """One criterion of "confirmed" with its figure; `met` is None where that is open."""
+
+    what: str
+    figure: str
+    met: bool | None
+
+
+class Challenger(NamedTuple):
+    """What the verdict says of its cell; gain and recall are a mean and both ends, `alone` those of one cell.
+
+    `criteria` are those of "confirmed", none where nothing is decided; `doubts` are what else keeps the cell from being
+    confirmed. `could_be_chance` is None for a cell without an adjusted p; `p` is the adjusted one, or that of the cell
+    alone, or, where only skewed differences make it chance (`skewed`), the one that allows for them.
+    """
+
+    cell: str
+    gain: Sequence[str]
+    alone: bool
+    recall: Sequence[str]
+    p: str
+    skewed: bool
+    could_be_chance: bool | None
+    price: str
+    criteria: Sequence[Criterion]
+    doubts: Sequence[str]
+
+
+class Tested(NamedTuple):
+    """A cell beside the baseline: its row, and what every such row has."""
+
+    row: CellResult
+    test: PairedTestResult
+    guard: GuardResult
+
+    @property
+    def gain(self) -> float:
+        """The mean difference in nDCG@10."""
+        return self.row.differences["ndcg@10"].mean
+
+    @property
+    def recall(self) -> float:
+        """The mean difference in Recall@10."""
+        return self.row.differences["recall@10"].mean
+
+
+def tested(results: Results) -> list[Tested]:
+    """The cells beside the baseline, in the order of the ranking."""
+    return [Tested(row, row.test, row.guard) for row in results.cells if row.test is not None and row.guard is not None]
+
+
+def challenger(results: Results) -> Challenger | None:
     """The best confirmed cell, else the best candidate, else the best that may yet gain enough, else the best.
 
-    None where no cell stands beside the baseline. `criteria` are those of "confirmed", each with its figure and whether
-    it is met (None where that is open); where nothing is decided there are none. `doubts` are what else keeps the cell
-    from being confirmed. `could_be_chance` is None for a cell without an adjusted p; `p` is the adjusted one, or that
-    of the cell alone, or, where only skewed differences make it chance (`skewed`), the one that allows for them.
+    None where no cell stands beside the baseline.
     """
-    rows, plan = [row for row in results["cells"] if row["test"] is not None], results["plan"]
-    if not rows:
+    plan = results.plan
+    row = cell_in_question(results.cells, plan.rule)
+    if row is None or row.test is None or row.guard is None:
         return None
-    row = next((row for one in (_confirmed, _candidate, _open) for row in rows if one(row, plan)), rows[0])
-    test, alpha, loss = row["test"], plan["significance"]["alpha"], plan["rule"]["max_recall_loss"]
-    low, high = interval_of(row)
-    gain = _mean(row, "ndcg@10")
-    adjusted = test["p_adjusted"]
-    skewed = adjusted is not None and round4(adjusted) <= alpha < round4(test["p_skew"])
-    criteria = [] if row["role"] == "compared" else _criteria(row, plan)
-    return {
-        "cell": row["cell"],
-        "gain": {"texts": texts(gain, low, high, plan["rule"]["min_gain"]), "alone": test["simultaneous"] is None},
-        "recall": texts(_mean(row, "recall@10"), row["guard"]["low"], row["guard"]["high"], -loss),
-        "p": p_beside_alpha(test["p_skew"] if skewed else test["p"] if adjusted is None else adjusted, alpha),
-        "skewed": skewed,
-        "could_be_chance": None if adjusted is None else skewed or round4(adjusted) > alpha,
-        "price": price(row["guard"], loss),
-        "criteria": criteria,
-        "doubts": list(row["short_of"]) if all(criterion["met"] for criterion in criteria) else [],
-    }
+    test, guard, alpha, loss = row.test, row.guard, plan.significance.alpha, plan.rule.max_recall_loss
+    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
+    (low, high), adjusted, skew = interval_of(test), test.p_adjusted, test.p_skew
+    met = {one.name: one.met for one in criteria(CellFigures.of(row), plan.rule, alpha)}
+    skewed = bool(met["chance"]) and met["skew"] is False
+    marked = [] if row.role == "compared" else _marked(row, test, guard, plan)
+    return Challenger(
+        cell=row.cell,
+        gain=texts(gain, low, high, plan.rule.min_gain),
+        alone=test.simultaneous is None,
+        recall=texts(recall, guard.low, guard.high, -loss),
+        p=p_beside_alpha(skew if skewed and skew is not None else test.p if adjusted is None else adjusted, alpha),
+        skewed=skewed,
+        could_be_chance=None if adjusted is None else skewed or not met["chance"],
+        price=price(guard, loss),
+        criteria=marked,
+        doubts=row.short_of if all(criterion.met for criterion in marked) else [],
+    )
 
 
-def interval_of(row: Row) -> Sequence[float]:
-    """The simultaneous interval of a tested cell, its own outside of the tested family."""
-    found: Sequence[float] = row["test"]["simultaneous"] or row["test"]["interval"]
-    return found
-
-
-def guard_words(state: str, loss: float) -> str:
+def guard_words(state: GuardState, loss: float) -> str:
     """What the Recall guard says of a cell that may lose `loss`."""
     says = {"non-inferior": "loses at most", "inconclusive": "may lose more than", "inferior": "loses more than"}
     return f"{says[state]} {loss:g}"
 
 
-def price(guard: Row, loss: float) -> str:
+def price(guard: GuardResult, loss: float) -> str:
     """What choosing a cell costs in Recall@10: nothing where its lower bound shows no loss, else as the guard says."""
-    return "none: it is shown not to fall" if round4(guard["low"]) >= 0 else guard_words(guard["state"], loss)
+    return "none: it is shown not to fall" if round4(guard.low) >= 0 else guard_words(guard.state, loss)
 
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
@@ -68,52 +114,25 @@ def told(value: float, bar: float, low: float, high: float) -> str:
     return figure_beside_bar(value, bar, low, high).replace("-", MINUS)
 
 
-def _confirmed(row: Row, _plan: Row) -> bool:
-    return bool(row["confirmed"])
-
-
-def _candidate(row: Row, _plan: Row) -> bool:
-    return bool(row["meets_criterion_5"])
-
-
-def _open(row: Row, plan: Row) -> bool:
-    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    able = row["guard"]["state"] != "inferior" and row["gate"]["verdict"] != "fail"
-    return bool(able and round4(interval_of(row)[1]) >= plan["rule"]["min_gain"])
-
-
-def _criteria(row: Row, plan: Row) -> list[dict[str, JSON]]:
-    rule, alpha, test, guard = plan["rule"], plan["significance"]["alpha"], row["test"], row["guard"]
-    gain, recall, judged = (_mean(row, measure) for measure in ("ndcg@10", "recall@10", "judged@10"))
-    bar, loss, verdict = rule["min_gain"], rule["max_recall_loss"], row["gate"]["verdict"]
-    change, lower = (told(each, -loss, guard["low"], guard["high"]) for each in (recall, guard["low"]))
-    return [
-        _criterion(f"gains at least {bar:g} nDCG@10", told(gain, bar, *interval_of(row)), round4(gain) >= bar),
-        _by_p("is beyond chance, all cells compared", "adjusted p", test["p_adjusted"], alpha),
-        _by_p("is so with skewed differences allowed for, too", "p", test["p_skew"], alpha),
-        _criterion(f"loses at most {loss:g} Recall@10 by its mean", change, round4(recall) >= -loss),
-        _criterion(
-            f"Recall@10 does not fall by more than {loss:g}",
-            f"lower bound {lower}, {guard['state']}",
-            {"non-inferior": True, "inferior": False}.get(guard["state"]),
+def _marked(row: CellResult, test: PairedTestResult, guard: GuardResult, plan: Plan) -> list[Criterion]:
+    """The conditions of a confirmed cell in words, each with its figure and its mark."""
+    rule, alpha = plan.rule, plan.significance.alpha
+    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
+    change, lower = (told(each, -rule.max_recall_loss, guard.low, guard.high) for each in (recall, guard.low))
+    words = {
+        "gain": (f"gains at least {rule.min_gain:g} nDCG@10", told(gain, rule.min_gain, *interval_of(test))),
+        "chance": ("is beyond chance, all cells compared", _p("adjusted p", test.p_adjusted, alpha)),
+        "skew": ("is so with skewed differences allowed for, too", _p("p", test.p_skew, alpha)),
+        "recall": (f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean", change),
+        "guard": (
+            f"Recall@10 does not fall by more than {rule.max_recall_loss:g}",
+            f"lower bound {lower}, {guard.state}",
         ),
-        _criterion("passes the null gate", verdict, {"pass": True, "fail": False}.get(verdict)),
-        _criterion("has every hit of its top ten judged", f"{100 * judged:.4g}\u202f%", round4(judged) >= 1),
-    ]
+        "gate": ("passes the null gate", row.gate.verdict),
+        "judged": ("has every hit of its top ten judged", f"{100 * row.scores['judged@10'].mean:.4g}\u202f%"),
+    }
+    return [Criterion(*words[one.name], one.met) for one in criteria(CellFigures.of(row), rule, alpha)]
 
 
-def _by_p(what: str, name: str, p: float | None, alpha: float) -> dict[str, JSON]:
-    """A criterion that p is at most alpha; open for a cell outside of the tested family, which has none."""
-    if p is None:
-        return _criterion(what, "none: outside of the preregistered family", None)
-    return _criterion(what, f"{name} {p_beside_alpha(p, alpha)}", round4(p) <= alpha)
-
-
-def _criterion(what: str, figure: str, met: bool | None) -> dict[str, JSON]:
-    return {"what": what, "figure": figure, "met": met}
-
-
-def _mean(row: Row, measure: str) -> float:
-    """A difference to the baseline, of Judged@10 the mean itself."""
-    found = row["differences"].get(measure, row["scores"].get(measure))
-    return float(found["mean"])
+def _p(name: str, p: float | None, alpha: float) -> str:
+    return "none: outside of the preregistered family" if p is None else f"{name} {p_beside_alpha(p, alpha)}"

@@ -1,13 +1,15 @@
 """Where the marks of the forest plot stand: each cell's difference to the baseline, and its Recall guard beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from runner.base.canonical import JSON
 from runner.base.figures import p_beside_alpha
 from runner.decide.sample_size import least_gain
-from runner.decide.tiers import side_of
-from runner.report.chart import Axis, axis_over
-from runner.report.results_page.challenger import challenger, guard_words, interval_of, texts
+from runner.decide.tiers import interval_of, side_of
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.report.chart import Axis, Bar, Whisker, axis_over
+from runner.report.results_page.challenger import Challenger, Tested, challenger, guard_words, tested, texts
 
 STANDINGS = {
     "baseline": ("line", "baseline"),
@@ -23,112 +25,142 @@ STANDINGS = {
 """The shape of a cell's mark, and what it is in words; the last three where nothing is decided."""
 
 
-def forest(results: Mapping[str, JSON]) -> dict[str, JSON]:
+class Mark(NamedTuple):
+    """A difference with its interval, `alone` where that is of one cell; of Recall@10 what the guard says of it."""
+
+    place: Whisker
+    texts: Sequence[str]
+    alone: bool = False
+    state: str = ""
+    says: str = ""
+
+
+class Unseen(NamedTuple):
+    """Where effects lie that these queries hardly show, up to `value` on either side of 0."""
+
+    left: float
+    right: float
+    width: float
+    value: float
+
+
+class ForestRow(NamedTuple):
+    """A cell; the baseline has no marks and no `p`, which is the adjusted one as text and None without one.
+
+    `unseen` is what lies within the least gain that these queries show at the scatter of that cell.
+    """
+
+    number: int
+    cell: str
+    standing: str
+    shape: str
+    words: str
+    ndcg: Mark | None = None
+    recall: Mark | None = None
+    p: str | None = None
+    unseen: Unseen | None = None
+
+
+class Forest(NamedTuple):
     """Rows in the order of the ranking, with places in per cent of two strips' widths, and the axes of both.
 
-    A cell's interval is the simultaneous one; outside of the tested family it is that of the cell `alone`. Recall has
-    one-sided bounds. `p` is the adjusted one as text, null without one. A row's `unseen` is what lies within the
-    least gain that these queries show at the scatter of that cell, null for the baseline. `asked`, the gain that the
-    rule asks for, is null where nothing is decided. `tested` says whether any cell has a mark at all.
+    `asked`, the gain that the rule asks for, is None where nothing is decided. `tested` says whether any cell has a
+    mark at all, `alone` whether some interval is that of one cell, `shapes` which marks there are.
     """
-    ndcg, recall = _gain_axis(results), _recall_axis(results)
-    plan = results["plan"]
-    external = results["kind"] == "external"
-    return {
-        "tested": any(row["test"] is not None for row in results["cells"]),
-        "rows": [
-            _row(number, row, plan, ndcg, recall) | {"unseen": _unseen(detectable(row, results), ndcg)}
-            for number, row in enumerate(results["cells"], start=1)
-        ],
-        "ndcg": _axis(ndcg)
-        | {"asked": None if external else {"at": ndcg.at(plan["rule"]["min_gain"]), "value": plan["rule"]["min_gain"]}},
-        "recall": _axis(recall)
-        | {"allowed": {"at": recall.at(-plan["rule"]["max_recall_loss"]), "value": plan["rule"]["max_recall_loss"]}},
-        "alone": any(_alone(row) for row in results["cells"]),
-        "shapes": sorted({STANDINGS[standing(row, plan)] for row in results["cells"]}),
-        "challenger": challenger(results),
-    }
+
+    tested: bool
+    rows: Sequence[ForestRow]
+    ndcg: Axis
+    asked: Bar | None
+    recall: Axis
+    allowed: Bar
+    alone: bool
+    shapes: Sequence[tuple[str, str]]
+    challenger: Challenger | None
 
 
-def standing(row: Mapping[str, JSON], plan: Mapping[str, JSON]) -> str:
+def forest(results: Results) -> Forest:
+    """The plot of #differences, and the cell that the verdict is about."""
+    ones, rule = tested(results), results.plan.rule
+    ndcg, recall = _gain_axis(results, ones), _recall_axis(results, ones)
+    by_cell = {one.row.cell: one for one in ones}
+    rows = [
+        _row(number, row, by_cell.get(row.cell), results, ndcg, recall)
+        for number, row in enumerate(results.cells, start=1)
+    ]
+    return Forest(
+        tested=bool(ones),
+        rows=rows,
+        ndcg=ndcg,
+        asked=None if results.kind == "external" else ndcg.bar(rule.min_gain),
+        recall=recall,
+        allowed=Bar(recall.at(-rule.max_recall_loss), rule.max_recall_loss),
+        alone=any(one.test.simultaneous is None for one in ones),
+        shapes=sorted({(row.shape, row.words) for row in rows}),
+        challenger=challenger(results),
+    )
+
+
+def standing(row: CellResult, plan: Plan) -> str:
     """What the rule says of a cell, or, where nothing is decided, its side of the baseline: a key of STANDINGS."""
-    if row["test"] is None:
+    if row.test is None:
         return "baseline"
-    if row["role"] == "compared":
-        return side_of(row["test"]["simultaneous"], row["test"]["p_skew"], plan["significance"]["alpha"])
-    if row["confirmed"]:
+    if row.role == "compared":
+        assert row.test.simultaneous is not None  # all cells of a collection are one family
+        assert row.test.p_skew is not None
+        return side_of(row.test.simultaneous, row.test.p_skew, plan.significance.alpha)
+    if row.confirmed:
         return "confirmed"
-    late = row["role"] == "exploratory"
-    if row["meets_criterion_5"]:
+    late = row.role == "exploratory"
+    if row.meets_criterion_5:
         return "late candidate" if late else "candidate"
     return "exploratory" if late else "other"
 
 
-def _alone(row: Mapping[str, JSON]) -> bool:
-    return row["test"] is not None and row["test"]["simultaneous"] is None
-
-
-def _row(number: int, row: Mapping[str, JSON], plan: Mapping[str, JSON], ndcg: Axis, recall: Axis) -> dict[str, JSON]:
+def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndcg: Axis, recall: Axis) -> ForestRow:
+    plan = results.plan
     name = standing(row, plan)
-    shape, words = STANDINGS[name]
-    found = {"number": number, "cell": row["cell"], "standing": name, "shape": shape, "words": words}
-    if row["test"] is None:
-        return found | {"ndcg": None, "recall": None, "p": None}
-    p = row["test"]["p_adjusted"]
-    low, high = interval_of(row)
-    guard = row["guard"]
-    gain, change = row["differences"]["ndcg@10"]["mean"], row["differences"]["recall@10"]["mean"]
-    loss = plan["rule"]["max_recall_loss"]
-    state = {"state": guard["state"], "says": guard_words(guard["state"], loss)}
-    return found | {
-        "p": None if p is None else p_beside_alpha(p, plan["significance"]["alpha"]),
-        "ndcg": _mark((gain, low, high), plan["rule"]["min_gain"], ndcg) | {"alone": _alone(row)},
-        "recall": _mark((change, guard["low"], guard["high"]), -loss, recall) | state,
-    }
+    found = ForestRow(number, row.cell, name, *STANDINGS[name])
+    if one is None:
+        return found
+    test, guard, loss, p = one.test, one.guard, plan.rule.max_recall_loss, one.test.p_adjusted
+    low, high = interval_of(test)
+    gained = texts(one.gain, low, high, plan.rule.min_gain)
+    changed = texts(one.recall, guard.low, guard.high, -loss)
+    bounds = recall.whisker(one.recall, guard.low, guard.high)
+    return found._replace(
+        ndcg=Mark(ndcg.whisker(one.gain, low, high), gained, test.simultaneous is None),
+        recall=Mark(bounds, changed, state=guard.state, says=guard_words(guard.state, loss)),
+        p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
+        unseen=_unseen(detectable(one, results), ndcg),
+    )
 
 
-def _mark(value: tuple[float, float, float], bar: float, axis: Axis) -> dict[str, JSON]:
-    """A mean and its interval: figures, places, and texts that show their sides of 0 and of the bar."""
-    mean, low, high = value
-    places = {"at": axis.at(mean), "from": axis.at(low), "to": axis.at(high)}
-    return {"mean": mean, "low": low, "high": high, "texts": texts(*value, bar), **places}
-
-
-def _gain_axis(results: Mapping[str, JSON]) -> Axis:
+def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     """Over all intervals, with 0, what the rule asks for, and what these queries hardly see."""
-    tested = [row for row in results["cells"] if row["test"] is not None]
-    unseen = max((detectable(row, results) or 0.0 for row in tested), default=0.0)
-    values = [value for row in tested for value in (*interval_of(row), row["differences"]["ndcg@10"]["mean"])]
-    return axis_over(values, include=(0.0, results["plan"]["rule"]["min_gain"], unseen, -unseen))
+    unseen = max((detectable(one, results) or 0.0 for one in ones), default=0.0)
+    values = [value for one in ones for value in (*interval_of(one.test), one.gain)]
+    return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
 
 
-def _recall_axis(results: Mapping[str, JSON]) -> Axis:
+def _recall_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     """Over all bounds, with 0 and the loss that the rule allows."""
-    tested = [row for row in results["cells"] if row["test"] is not None]
-    means = [row["differences"]["recall@10"]["mean"] for row in tested]
-    bounds = [value for row in tested for value in (row["guard"]["low"], row["guard"]["high"])]
-    return axis_over([*means, *bounds], include=(0.0, -results["plan"]["rule"]["max_recall_loss"]))
+    values = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
+    return axis_over(values, include=(0.0, -results.plan.rule.max_recall_loss))
 
 
-def _axis(axis: Axis) -> dict[str, JSON]:
-    ticks = [{"at": tick.at, "value": tick.value, "text": tick.text} for tick in axis.ticks]
-    return {"zero": axis.at(0.0), "ticks": ticks}
-
-
-def detectable(row: Mapping[str, JSON], results: Mapping[str, JSON]) -> float | None:
+def detectable(one: Tested, results: Results) -> float | None:
     """The least gain that these queries show at a cell's own scatter, all cells compared.
 
     None without a scatter, and where it is more than a difference can be.
     """
-    if row["test"] is None:
-        return None
-    alpha = results["plan"]["significance"]["alpha"]
-    effect = least_gain(len(results["queries"]), row["test"]["sd"], alpha, len(results["cells"]))
+    alpha = results.plan.significance.alpha
+    effect = least_gain(len(results.queries), one.test.sd, alpha, len(results.cells))
     return effect if effect is not None and effect <= 1 else None
 
 
-def _unseen(effect: float | None, axis: Axis) -> dict[str, JSON] | None:
+def _unseen(effect: float | None, axis: Axis) -> Unseen | None:
     if effect is None:
         return None
     low, high = axis.at(-effect), axis.at(effect)
-    return {"from": low, "to": high, "width": round(high - low, 2), "value": effect}
+    return Unseen(low, high, round(high - low, 2), effect)

@@ -1,22 +1,22 @@
 """What any single query does to a difference and to the candidates: wins, ties and losses, and each query left out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from runner.base.canonical import JSON
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT
-from runner.decide.tiers import meets_criterion_5
+from runner.decide.tiers import interval_of, meets_criterion_5
 from runner.eval_set.shapes.plan import Rule
-from runner.report.chart import Axis, axis_over
-from runner.report.results_page.challenger import interval_of, told
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.tests import Difference
+from runner.report.chart import Axis, Bar, Label, axis_over
+from runner.report.results_page.challenger import Tested, tested, told
 
 MOST_NAMED = 3
 """Queries that a sentence names; it counts the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
+class Paired(NamedTuple):
     """A cell less the baseline by query, in units of 1e-9."""
 
     gains: Sequence[int]
@@ -39,87 +39,135 @@ class Paired:
         return [abs(len(self.gains) * each - sum(self.gains)) for each in self.gains]
 
 
-def left_out(results: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A row for every tested cell, best first, with places in per cent of two strips' widths.
+class Part(NamedTuple):
+    """A cell's wins, ties or losses, and where they begin and end, in per cent of the strip."""
 
-    `number` is a row's place in the ranking, the baseline counted. Its `dots` are the distinct means that leaving out
-    one query gives; `turns` are the queries without which criterion 5 says otherwise of the cell, or where nothing is
-    decided its sign, the most telling first. `changes` has the queries without which other cells are candidates.
-    p-values are those of all queries: nothing is tested again.
+    name: str
+    queries: int
+    left: float
+    right: float
+    width: float
+
+
+class Turn(NamedTuple):
+    """A query without which a cell is something else, and what the cell gains then; Recall@10 only where it counts."""
+
+    query: str
+    gain: str
+    recall: str | None
+
+
+class LeftOutRow(NamedTuple):
+    """A tested cell; `number` is its place in the ranking, the baseline counted.
+
+    `dots` are the distinct means that leaving out one query gives, `least` and `greatest` of them as text. `turns` are
+    the queries without which criterion 5 says otherwise of the cell than `verdict`, or where nothing is decided its
+    sign, the most telling first, and `more` counts those that are not named. `influential` is the query whose absence
+    moves the mean most, and where the mean then stands.
     """
-    numbers = {row["cell"]: number for number, row in enumerate(results["cells"], start=1)}
-    rows = [row for row in results["cells"] if row["test"] is not None]
-    ids, rule = [query["id"] for query in results["queries"]], Rule.model_validate(results["plan"]["rule"])
-    decides = results["kind"] != "external"
-    paired = {row["cell"]: _paired(row, results) for row in rows}
+
+    number: int
+    cell: str
+    parts: Sequence[Part]
+    counts: Difference
+    at: float
+    dots: Sequence[float]
+    least: str
+    greatest: str
+    influential: Label | None
+    verdict: str
+    turns: Sequence[Turn]
+    more: int
+
+
+class Change(NamedTuple):
+    """A query without which other cells are candidates: which are so then too, and which no longer."""
+
+    query: str
+    gained: Sequence[str]
+    lost: Sequence[str]
+
+
+class LeftOut(NamedTuple):
+    """A row for every tested cell, best first; p-values are those of all queries: nothing is tested again."""
+
+    axis: Axis
+    asked: Bar | None
+    rows: Sequence[LeftOutRow]
+    changes: Sequence[Change]
+
+
+def left_out(results: Results) -> LeftOut:
+    """The strips of #tests, with places in per cent of their width."""
+    base = next((row for row in results.cells if row.test is None), None)
+    ones = tested(results) if base else []
+    paired = {one.row.cell: _paired(one.row, base) for one in ones if base}
     without = {cell: each.without() for cell, each in paired.items()}
+    rule = None if results.kind == "external" else results.plan.rule
     means = [gain for each in without.values() for gain, _ in each] + [each.means()[0] for each in paired.values()]
-    axis = axis_over(means, include=(0.0, *([rule.min_gain] if decides else [])))
-    return {
-        "zero": axis.at(0.0),
-        "asked": {"at": axis.at(rule.min_gain), "value": rule.min_gain} if decides else None,
-        "ticks": [{"at": tick.at, "value": tick.value, "text": tick.text} for tick in axis.ticks],
-        "rows": [
-            {"number": numbers[row["cell"]]}
-            | _wins(row)
-            | _row(row, paired[row["cell"]], ids, axis, rule if decides else None)
-            for row in rows
-        ],
-        "changes": _changes(paired, without, ids, rule) if decides else [],
-    }
+    axis = axis_over(means, include=(0.0, *([rule.min_gain] if rule else [])))
+    ids = [query.id for query in results.queries]
+    numbers = {row.cell: number for number, row in enumerate(results.cells, start=1)}
+    return LeftOut(
+        axis=axis,
+        asked=axis.bar(rule.min_gain) if rule else None,
+        rows=[_row(numbers[one.row.cell], one, paired[one.row.cell], ids, axis, rule) for one in ones],
+        changes=_changes(paired, without, ids, rule) if rule else [],
+    )
 
 
-def _paired(row: Mapping[str, JSON], results: Mapping[str, JSON]) -> Paired:
-    base = next(each for each in results["cells"] if each["test"] is None)
-
+def _paired(row: CellResult, base: CellResult) -> Paired:
     def less(measure: str) -> list[int]:
-        own, other = (each["scores"][measure]["per_query"] for each in (row, base))
+        own, other = (each.scores[measure].per_query for each in (row, base))
         return [a - b for a, b in zip(own, other, strict=True)]
 
     return Paired(less("ndcg@10"), less("recall@10"))
 
 
-def _wins(row: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Wins, ties and losses from left to right, each with the place where it begins, in per cent of the strip."""
-    counts = {name: row["differences"]["ndcg@10"][name] for name in ("wins", "ties", "losses")}
-    total = sum(counts.values()) or 1
+def _parts(counts: Difference) -> list[Part]:
+    """Wins, ties and losses from left to right."""
+    found = {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses}
+    total = sum(found.values()) or 1
     parts, before = [], 0
-    for name, count in counts.items():
-        start, end = (round(100 * each / total, 2) for each in (before, before + count))
-        parts.append({"name": name, "count": count, "from": start, "to": end, "width": round(end - start, 2)})
+    for name, count in found.items():
+        left, right = (round(100 * each / total, 2) for each in (before, before + count))
+        parts.append(Part(name, count, left, right, round(right - left, 2)))
         before += count
-    return {"cell": row["cell"], "parts": parts, **counts}
+    return parts
 
 
-def _row(row: Mapping[str, JSON], paired: Paired, ids: Sequence[str], axis: Axis, rule: Rule | None) -> dict[str, JSON]:
+def _row(number: int, one: Tested, paired: Paired, ids: Sequence[str], axis: Axis, rule: Rule | None) -> LeftOutRow:
     """Where the means stand, and what leaving out one query turns; `rule` is None where nothing is decided."""
     (gain, change), without = paired.means(), paired.without()
     gains, moves = [each for each, _ in without] or [gain], paired.moves()
-    said = _says(gain, change, rule)
-    turning = [place for place, means in enumerate(without) if _says(*means, rule) != said]
+    verdict = _says(gain, change, rule)
+    turning = [place for place, means in enumerate(without) if _says(*means, rule) != verdict]
     turning.sort(key=lambda place: (-moves[place], place))
-    bar, (low, high) = rule.min_gain if rule else 0.0, interval_of(row)
+    bar, (low, high) = rule.min_gain if rule else 0.0, interval_of(one.test)
     first = moves.index(max(moves)) if without else None
-    return {
-        "at": axis.at(gain),
-        "dots": sorted({axis.at(each) for each in gains}) if without else [],
-        "least": told(min(gains), bar, low, high),
-        "greatest": told(max(gains), bar, low, high),
-        "influential": None if first is None else {"query": ids[first], "at": axis.at(without[first][0])},
-        "is": said,
-        "turns": [_turn(ids[place], without[place], row, rule) for place in turning[:MOST_NAMED]],
-        "more": len(turning[MOST_NAMED:]),
-    }
+    counts = one.row.differences["ndcg@10"]
+    return LeftOutRow(
+        number=number,
+        cell=one.row.cell,
+        parts=_parts(counts),
+        counts=counts,
+        at=axis.at(gain),
+        dots=sorted({axis.at(each) for each in gains}) if without else [],
+        least=told(min(gains), bar, low, high),
+        greatest=told(max(gains), bar, low, high),
+        influential=None if first is None else Label(axis.at(without[first][0]), ids[first]),
+        verdict=verdict,
+        turns=[_turn(ids[place], without[place], one, rule) for place in turning[:MOST_NAMED]],
+        more=len(turning[MOST_NAMED:]),
+    )
 
 
-def _turn(query: str, without: tuple[float, float], row: Mapping[str, JSON], rule: Rule | None) -> dict[str, JSON]:
-    """A query without which a cell is something else, and what the cell gains then; Recall@10 only where it counts."""
+def _turn(query: str, without: tuple[float, float], one: Tested, rule: Rule | None) -> Turn:
     gain, change = without
-    found = {"query": query, "gain": told(gain, rule.min_gain if rule else 0.0, *interval_of(row)), "recall": None}
+    ends, guard = interval_of(one.test), one.guard
     if rule is None:
-        return found
-    guard = row["guard"]
-    return found | {"recall": told(change, -rule.max_recall_loss, guard["low"], guard["high"])}
+        return Turn(query, told(gain, 0.0, *ends), None)
+    return Turn(query, told(gain, rule.min_gain, *ends), told(change, -rule.max_recall_loss, guard.low, guard.high))
 
 
 def _says(gain: float, change: float, rule: Rule | None) -> str:
@@ -134,7 +182,7 @@ def _changes(
     without: Mapping[str, Sequence[tuple[float, float]]],
     ids: Sequence[str],
     rule: Rule,
-) -> list[dict[str, JSON]]:
+) -> list[Change]:
     """Every query without which criterion 5 flags other cells, with those that it then flags too or no longer."""
     now = {cell for cell, each in paired.items() if meets_criterion_5(*each.means(), rule)}
     found = []
@@ -142,11 +190,6 @@ def _changes(
         then = {cell for cell, means in without.items() if means and meets_criterion_5(*means[place], rule)}
         if any(without.values()) and then != now:
             order = [cell for cell in paired if cell in then ^ now]
-            found.append(
-                {
-                    "query": query,
-                    "gained": [cell for cell in order if cell in then],
-                    "lost": [cell for cell in order if cell in now],
-                }
-            )
+            gained = [cell for cell in order if cell in then]
+            found.append(Change(query, gained, [cell for cell in order if cell in now]))
     return found

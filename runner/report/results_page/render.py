@@ -1,21 +1,27 @@
 """results.html: one self-contained page, a pure function of results, receipt and the templates."""
 
 import shlex
-from collections.abc import Mapping
 
 import yaml
 
-from runner.base.canonical import JSON, json_bytes, rounded, sha256
+from runner.base.canonical import json_bytes, rounded, sha256
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Receipt
-from runner.eval_set.shapes.judges import Agreement
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.results import JudgePanel, Results
 from runner.eval_set.version import DRIVER
 from runner.report.page_frame import inert, rendered
-from runner.report.results_page.plots import plots
+from runner.report.results_page.by_query import anchor, drill_down, heat_map
+from runner.report.results_page.curves import recall_plot
+from runner.report.results_page.forest import forest
+from runner.report.results_page.leave_one_out import left_out
+from runner.report.results_page.lengths import length_rows
+from runner.report.results_page.null_strips import null_strips
+from runner.report.results_page.pareto import cost_plot
+from runner.report.results_page.scale_plot import scale_plot
 from runner.report.results_page.where_embedded import embedded
+from runner.report.rows import confirmation, criterion_5, ranked
 
 TEMPLATE_VERSION = 7
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
@@ -33,34 +39,45 @@ def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists |
     from it do not differ. Text from documents, queries and labels is shown, never interpreted. `local_copy`
     takes the place of the results' lists, with passages of documents that are not ours, and the page says so.
     """
-    stored = rounded(results.model_dump())
-    lists = stored["lists"] if local_copy is None else rounded(local_copy.model_dump())
-    shown = inert(stored | {"lists": lists})
-    measured = None if receipt is None else inert(rounded(receipt.model_dump()))
+    written = rounded(results.model_dump())
+    stored = Results.model_validate(written)
+    passages = stored.lists if local_copy is None else RankedLists.model_validate(rounded(local_copy.model_dump()))
+    shown = inert(stored.model_copy(update={"lists": passages}))
+    measured = None if receipt is None else inert(Receipt.model_validate(rounded(receipt.model_dump())))
+    plan = yaml.safe_dump(shown.plan.model_dump(), sort_keys=False, allow_unicode=True, width=1000)
     return rendered(
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
+        filters=(ranked, criterion_5, confirmation, anchor),
         results=shown,
-        plots=plots(shown, measured),
+        plots={
+            "forest": forest(shown),
+            "heat": heat_map(shown),
+            "left_out": left_out(shown),
+            "recall": recall_plot(shown),
+            "cost": cost_plot(shown, measured),
+            "nulls": null_strips(shown),
+            "lengths": length_rows(shown),
+            "scale": scale_plot(shown.scale),
+            "lists": drill_down(shown),
+        },
         local_copy=local_copy is not None,
         receipt=measured,
-        embedded=embedded(measured["backends"] if measured else {}, inert(results.plan.baseline)),
-        results_sha256=sha256(json_bytes(stored)),
-        plan_lines=yaml.safe_dump(inert(stored["plan"]), sort_keys=False, allow_unicode=True, width=1000).splitlines(),
+        embedded=embedded(measured.backends if measured else {}, shown.plan.baseline),
+        results_sha256=sha256(json_bytes(written)),
+        plan_lines=plan.splitlines(),
         commands=inert(_commands(results)),
         double_command=inert(f"{DRIVER} labels double --source={shlex.quote(results.source)}"),
-        judges_say=inert(_judges_say(stored["judging"])),
+        judges_say=inert(_judges_say(stored.judging)),
         template_version=TEMPLATE_VERSION,
     )
 
 
-def _judges_say(panel: Mapping[str, JSON] | None) -> list[str]:
+def _judges_say(panel: JudgePanel | None) -> list[str]:
     """One sentence a second judge on what its readings can show, from figures as they are stored."""
-    if panel is None:
-        return []
-    agreement = Agreement.model_validate(panel["agreement"])
-    return [f"{second.judge}: {can_say(agreement, second)}" for second in agreement.seconds]
+    agreement = panel.agreement if panel else None
+    return [f"{second.judge}: {can_say(agreement, second)}" for second in agreement.seconds] if agreement else []
 
 
 def _commands(results: Results) -> list[str]:

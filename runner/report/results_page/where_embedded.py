@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from runner.base.canonical import JSON
+from runner.eval_set.shapes.cell import BackendRecord
+from runner.eval_set.shapes.decision import Embedded
 
 UNSAID = "not said"
 UNVERIFIED = "unverified: the server does not prove which revision it serves"
@@ -41,7 +42,7 @@ class CellBackends(NamedTuple):
     noise_floor_elsewhere: bool
 
 
-def embedded(backends: Mapping[str, JSON], baseline: str) -> CellBackends:
+def embedded(backends: Mapping[str, Embedded], baseline: str) -> CellBackends:
     """The backends of a receipt, by cell, as a page says them."""
     cells = [_cell(name, backends[name]) for name in sorted(backends, key=lambda name: (name == REPEATED, name))]
     places = _by_place(cells)
@@ -59,8 +60,8 @@ def _by_place(cells: Iterable[EmbeddedCell]) -> list[tuple[str, list[str]]]:
     return [(place, [row.cell for row in rows]) for place, rows in groupby(ordered, key=lambda row: row.place)]
 
 
-def _cell(cell: str, record: Mapping[str, JSON]) -> EmbeddedCell:
-    name, identity, served = record["name"], record["identity"], record["served"]
+def _cell(cell: str, record: Embedded) -> EmbeddedCell:
+    name, identity, served = record.name, record.identity, record.served
     device = str(served.get("device") or identity.get("device") or UNSAID)
     number_format = str(served.get("dtype") or served.get("model_dtype") or identity.get("dtype") or UNSAID)
     pinned = identity.get("versions")
@@ -69,27 +70,27 @@ def _cell(cell: str, record: Mapping[str, JSON]) -> EmbeddedCell:
     further = sorted(served.keys() - _IN_COLUMNS - libraries.keys())
     return EmbeddedCell(
         cell=cell,
-        backend=_backend(name, identity),
+        backend=_backend(record),
         device=device,
         number_format=number_format,
         libraries=[f"{library} {libraries[library]}" for library in sorted(libraries)],
-        revision=_revision(name, served),
+        revision=_revision(record),
         further=[f"{what}: {served[what]}" for what in further],
-        parity="the reference" if name == "local" else (record["parity_sha256"] or "not checked")[:12],
+        parity="the reference" if name == "local" else (record.parity_sha256 or "not checked")[:12],
         place=f"{_PLACES[name]} ({', '.join(said for said in (device, number_format) if said != UNSAID) or UNSAID})",
     )
 
 
-def _backend(name: str, identity: Mapping[str, JSON]) -> str:
-    if name != "http":
-        return {"local": "local", "modal": "Modal"}[name]
-    return f"HTTP, {identity.get('api', 'API ' + UNSAID)}, {identity.get('url', 'address ' + UNSAID)}"
+def _backend(record: BackendRecord) -> str:
+    if record.name != "http":
+        return {"local": "local", "modal": "Modal"}[record.name]
+    return f"HTTP, {record.identity.get('api', 'API ' + UNSAID)}, {record.identity.get('url', 'address ' + UNSAID)}"
 
 
-def _revision(name: str, served: Mapping[str, JSON]) -> str:
+def _revision(record: BackendRecord) -> str:
     """Local and Modal backends load files that were checked; a server can only be believed."""
-    if name == "http":
-        said = served.get("model_sha")
-        return f"{str(said)[:12]}, as the server says" if said else UNVERIFIED
-    weights = served.get("weights_sha256")
-    return f"as catalogued, weights {str(weights)[:12]}" if weights else "as catalogued"
+    if record.name == "http":
+        said = record.served.get("model_sha")
+        return f"{said[:12]}, as the server says" if said else UNVERIFIED
+    weights = record.served.get("weights_sha256")
+    return f"as catalogued, weights {weights[:12]}" if weights else "as catalogued"
