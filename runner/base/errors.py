@@ -5,7 +5,7 @@ EvalError
 ├── InputError        exit 2   a flag, file or plan that a person must correct
 │   ├── PlanError     exit 2   a plan that breaks criteria, all of them named at once
 │   └── DocumentError exit 2   one document that cannot be read; a corpus reader quarantines it
-├── Outstanding       exit 3   queries, labels or a choice are still to come from a person
+├── InputNeeded       exit 3   queries, labels or a choice are still to come from a person
 ├── IntegrityError    exit 4   a frozen file changed
 └── BackendError      exit 5   an encoder, the disk or the budget gave out
 
@@ -54,7 +54,7 @@ class DocumentError(InputError):
         super().__init__(f"{name}: {reason}")
 
 
-class Outstanding(EvalError):
+class InputNeeded(EvalError):
     """A person's input is missing; the message ends with the command that brings it."""
 
     exit_code = 3

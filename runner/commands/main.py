@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.base.errors import DEFECT, BackendError, EvalError, InputError, NegativeVerdict, Outstanding
+from runner.base.errors import DEFECT, BackendError, EvalError, InputError, InputNeeded, NegativeVerdict
 from runner.base.progress import say
 from runner.commands.console import answer, answer_json
 from runner.commands.flags.backend import backend_from, remote_options
@@ -135,7 +135,7 @@ def _answer(run: "Session", *, as_json: bool) -> int:
 
     try:
         said = run.run()
-    except (NegativeVerdict, Outstanding) as outcome:
+    except (NegativeVerdict, InputNeeded) as outcome:
         answer_json(run_json(run.version, run.scored, outcome.exit_code, str(outcome)))
         raise
     answer_json(run_json(run.version, run.scored, 0, said))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import json_bytes, sha256, write_atomic
-from runner.base.errors import InputError, Outstanding
+from runner.base.errors import InputError, InputNeeded
 from runner.base.progress import say
 from runner.base.records import Document, Section, Span
 from runner.eval_set.catalog import SourceSpec
@@ -34,7 +34,7 @@ def archive_path(version: Version) -> Path:
 def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
     """The version's documents in id order, from the archive, which is written again where it is gone or damaged.
 
-    Then they come from `corpus_path`, and every document must be what the manifest says. Outstanding where no corpus
+    Then they come from `corpus_path`, and every document must be what the manifest says. InputNeeded where no corpus
     was sampled yet.
     """
     documents = archived_documents(version)
@@ -57,9 +57,9 @@ def archive_fault(version: Version) -> str:
 
 
 def need_corpus(version: Version) -> None:
-    """Nothing where a corpus was sampled; else an Outstanding that says how to bring one."""
+    """Nothing where a corpus was sampled; else an InputNeeded that says how to bring one."""
     if not version.corpus_path.exists():
-        raise Outstanding(
+        raise InputNeeded(
             f"{version.name} has no corpus yet. Give a folder, a ZIP or the substrate's database with its documents, "
             f"or --live to fetch some: {DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} "
             "--corpus-path PATH"
@@ -219,7 +219,7 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
 def archived_documents(version: Version) -> tuple[Document, ...] | None:
     """The archived documents, None where the archive is missing or is not what the manifest names; nothing is written.
 
-    Outstanding where no corpus was sampled yet.
+    InputNeeded where no corpus was sampled yet.
     """
     import zstandard
 

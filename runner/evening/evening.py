@@ -25,7 +25,7 @@ class Evening(Session):
     """One run of the driver over one version, up to its decision."""
 
     def run(self) -> str:
-        """The answer for stdout; Outstanding, NegativeVerdict and the other outcomes are raised."""
+        """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
         with self.alone():
             verify_version(self.version)
             return recorded_answer(self, self._results) or self._decided()

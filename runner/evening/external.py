@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from runner.base.canonical import write_atomic
-from runner.base.errors import InputError, NegativeVerdict, Outstanding
+from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.given_files import display, printable
 from runner.base.progress import say
 from runner.decide.external_results import make_external_results
@@ -68,7 +68,7 @@ class ExternalEvaluation(Session):
         version, path = self.version, self.version.plan_path(rehearsal=False)
         if not version.collection_path.exists():
             if self.corpus_path is None:
-                raise Outstanding(
+                raise InputNeeded(
                     f"{version.name} has no collection yet. Give its folder (corpus.jsonl, queries.jsonl, qrels.tsv or "
                     f"qrels/test.tsv): {DRIVER} {version.flags} --corpus-path FOLDER"
                 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from runner.base.errors import InputError, Outstanding
+from runner.base.errors import InputError, InputNeeded
 from runner.base.git import untracked
 from runner.base.progress import say
 from runner.decide.decide import decision_sentence
@@ -45,10 +45,10 @@ def sample(session: Session) -> None:
 
 
 def need_queries(session: Session) -> None:
-    """Raise Outstanding, with a reading pack to write queries from, unless the version has queries."""
+    """Raise InputNeeded, with a reading pack to write queries from, unless the version has queries."""
     version = session.version
     if not version.queries_path.exists():
         seed = version.plan(rehearsal=False).sample.seed
-        raise Outstanding(queries_wanted(version, session.documents, seed, session.again))
+        raise InputNeeded(queries_wanted(version, session.documents, seed, session.again))
     for path in untracked([version.queries_path, version.labels_path]):
         say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")

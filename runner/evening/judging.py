@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from runner.base.errors import InputError, Outstanding
+from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Run
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import closed, version_labels
@@ -17,7 +17,7 @@ from runner.retrieve.pool import unjudged
 def need_labels(
     session: Session, pooled: Sequence[Pair], runs: Mapping[str, Run], provisional: Callable[[], Path]
 ) -> None:
-    """Have the whole pool judged, or raise Outstanding with the batches that wait for a judge.
+    """Have the whole pool judged, or raise InputNeeded with the batches that wait for a judge.
 
     `provisional` writes a page of what is judged so far. InputError if pairs are missing and labels are final.
     """
@@ -31,11 +31,11 @@ def need_labels(
             lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {session.again}"]
             if len(missing) < len(pooled):
                 lines.append(f"A provisional page with {len(missing)} pairs unjudged: {provisional()}")
-            raise Outstanding("\n".join(lines))
+            raise InputNeeded("\n".join(lines))
         judge_missing(version, plan, set(missing), session.judge)
     if final:
         return
     if session.judge is not None:
         judge_again(version, plan, session.judge)
     elif outstanding := unread_twice(version, plan):
-        raise Outstanding(f"{outstanding}\nThen run: {session.again}")
+        raise InputNeeded(f"{outstanding}\nThen run: {session.again}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
-from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.base.progress import say
 from runner.base.schema import checked
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice, remade
@@ -49,7 +49,7 @@ def recorded_answer(session: Session, score: Score) -> str:
 def decide_and_lock(session: Session, results: Results) -> str:
     """The answer once the decision is recorded and locked.
 
-    NegativeVerdict if the results allow none, Outstanding if a person has to choose.
+    NegativeVerdict if the results allow none, InputNeeded if a person has to choose.
     """
     version = session.version
     say(run_summary(results))
@@ -61,7 +61,7 @@ def decide_and_lock(session: Session, results: Results) -> str:
             f"results: {version.record / 'results.html'}"
         )
     if session.choice is None and needs_choice(results):
-        raise Outstanding(
+        raise InputNeeded(
             f"{version.name}: {results.outcome.sentence}\n"
             f"Read {version.record / 'results.html'}, then choose: "
             f"{session.again} --choose 'CELL' --reason 'WHY' --by NAME"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, write_atomic
-from runner.base.errors import InputError, Outstanding
+from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Document
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import DRIVER, Version
@@ -39,9 +39,9 @@ def reading_folder(version: Version) -> Path:
 
 
 def need_sampled(version: Version, given: Path) -> None:
-    """Check that a corpus was sampled; an Outstanding names the command that samples the given one."""
+    """Check that a corpus was sampled; an InputNeeded names the command that samples the given one."""
     if not version.corpus_path.exists():
-        raise Outstanding(
+        raise InputNeeded(
             f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
             f"{DRIVER} {version.flags} --corpus-path {shlex.quote(str(given))}"
         )

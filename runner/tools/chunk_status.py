@@ -8,7 +8,7 @@ import numpy as np
 
 from chunkers.registry import limit_of
 from runner.base.canonical import JSON
-from runner.base.errors import Outstanding
+from runner.base.errors import InputNeeded
 from runner.base.records import BM25Cell, Document, parse_cell
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
@@ -56,7 +56,7 @@ class ChunkStatus:
 def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[str] = ()) -> ChunkStatus:
     """The chunkers of the version's plan over a sample of `corpus_path`, or over its own documents; nothing is written.
 
-    Outstanding if there are no documents.
+    InputNeeded if there are no documents.
     """
     cells = [parse_cell(cell) for cell in _cells(version)]
     documents, readiness = _documents(version, corpus_path)
@@ -80,7 +80,7 @@ def _documents(version: Version, corpus_path: Path | None) -> tuple[tuple[Docume
         drawn = sample_of(version.source, sample_to_draw(version), corpus_path)
         return drawn.documents, tuple(lines(drawn.report))
     if not version.corpus_path.exists():
-        raise Outstanding(
+        raise InputNeeded(
             f"{version.name} has no corpus yet. Give its documents: {DRIVER} status --chunks {version.flags} "
             "--corpus-path PATH"
         )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from runner.base.errors import BackendError, InputError, Outstanding
+from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.base.progress import say
 from runner.base.records import Document
 from runner.embed.backends import Backend
@@ -47,7 +47,7 @@ class Desk:
 
     @cached_property
     def documents(self) -> Sequence[Document]:
-        """The sample; Outstanding if there is none yet."""
+        """The sample; InputNeeded if there is none yet."""
         if self.corpus_path:
             need_sampled(self.version, self.corpus_path)
         embedded = self.version.source.corpus
@@ -117,7 +117,7 @@ class Desk:
         """The report on the version's queries or on those of the files, and its page."""
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
-            raise Outstanding(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
+            raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
         report = check(self.version, self.documents, read_files(paths), backend)
         return report, write_review(report, self.folder)
 

@@ -16,7 +16,7 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import CHECKOUT
 from tests.support.small_set import begin, make_version, write_corpus
 
-CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "Outstanding": 3}
+CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "InputNeeded": 3}
 CODES |= {"IntegrityError": 4, "BackendError": 5}
 
 

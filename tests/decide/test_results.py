@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from runner.base.canonical import file_sha256, json_bytes
-from runner.base.errors import NegativeVerdict, Outstanding
+from runner.base.errors import InputNeeded, NegativeVerdict
 from runner.base.records import Hit, Run, Span
 from runner.decide.results import make_results
 from runner.embed.backends import LocalBackend
@@ -239,14 +239,14 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
     added = "bm25-okapi x whole_doc"
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace(f'  - "{OTHER}"\n', f'  - "{OTHER}"\n  - "{added}"\n'))
-    with pytest.raises((Outstanding, NegativeVerdict)) as stopped:
+    with pytest.raises((InputNeeded, NegativeVerdict)) as stopped:
         Evening(version, backend=LocalBackend(fake_encoders)).run()
     if "to be judged" in str(stopped.value):
         judged = version.judging
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):
             import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
-        with pytest.raises(Outstanding, match="then choose"):
+        with pytest.raises(InputNeeded, match="then choose"):
             Evening(version, backend=LocalBackend(fake_encoders)).run()
     results = json.loads((version.record / "results.json").read_text())
     rows = {row["cell"]: row for row in results["cells"]}

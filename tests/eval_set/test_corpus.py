@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.base.canonical import file_sha256
-from runner.base.errors import InputError, Outstanding
+from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Document
 from runner.eval_set.corpus import archive_path, corpus_documents, texts_to_show
 from runner.eval_set.version import Version, load_corpus, newest_version
@@ -32,7 +32,7 @@ def documents(version: Version, folder: Path | None) -> tuple[Document, ...]:
 
 
 def test_without_manifest_and_without_folder_the_command_that_brings_one_is_named(version):
-    with pytest.raises(Outstanding) as caught:
+    with pytest.raises(InputNeeded) as caught:
         documents(version, None)
     place = version.folder.parent
     assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path PATH" in str(caught.value)

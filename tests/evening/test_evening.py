@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version
@@ -61,7 +61,7 @@ def judged(version: Version, only: slice = slice(None)) -> None:
 def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
     bills = make_version(tmp_path)
     with pytest.raises(
-        Outstanding, match=r"no queries yet.*queries\.yaml.*then run: bin/per-source-eval\.py --source=demo"
+        InputNeeded, match=r"no queries yet.*queries\.yaml.*then run: bin/per-source-eval\.py --source=demo"
     ):
         evening(bills, corpus, options="--source=demo").run()
     assert (bills.folder / "plan.yaml").exists()
@@ -72,7 +72,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
 
     write_queries(bills.folder)
     with pytest.raises(
-        Outstanding, match=r"(?s)pairs are to be judged.*labels import --source=demo .*--judge=NAME"
+        InputNeeded, match=r"(?s)pairs are to be judged.*labels import --source=demo .*--judge=NAME"
     ) as stopped:
         evening(bills).run()
     assert bills.preregistration_path.exists()
@@ -80,14 +80,14 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert set(json.loads(example)) == {"batch", "query_id", "doc_id", "grade", "reason"}
 
     judged(bills, slice(0, 1))
-    with pytest.raises(Outstanding, match=r"A provisional page with \d+ pairs unjudged: "):
+    with pytest.raises(InputNeeded, match=r"A provisional page with \d+ pairs unjudged: "):
         evening(bills).run()
     provisional = bills.work / "provisional" / "results.html"
     assert b"provisional" in provisional.read_bytes().lower()
     assert not (bills.record / "results.json").exists()
 
     judged(bills)
-    with pytest.raises(Outstanding, match=r"then choose: .*--choose 'CELL' --reason 'WHY' --by NAME"):
+    with pytest.raises(InputNeeded, match=r"then choose: .*--choose 'CELL' --reason 'WHY' --by NAME"):
         evening(bills).run()
     assert not (bills.record / "decision.json").exists()
     answer = evening(bills, choice=CHOICE).run()
@@ -98,7 +98,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
 
 
 def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(waiting):
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         evening(waiting).run()
     batches = sorted(waiting.judging.glob("batch-*.jsonl"))
     rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
@@ -114,7 +114,7 @@ def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     for row in rows["queries"][:9]:
         row["stratum"] = "north"
     version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
-    with pytest.raises(Outstanding, match="to be judged"):
+    with pytest.raises(InputNeeded, match="to be judged"):
         evening(version, corpus).run()
     judged(version)
     assert "chosen is" in evening(version, choice=CHOICE).run()
@@ -158,7 +158,7 @@ def test_an_exploration_needs_a_frozen_set(tmp_path, corpus):
 def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
     version = make_version(tmp_path, rehearsal=True)
     write_queries(version.folder)
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         evening(version, corpus).run()
     judged(version)
     answer = evening(version, choice=CHOICE).run()
@@ -205,7 +205,7 @@ def test_the_noise_floor_of_another_baseline_is_made_again(waiting):
     before = waiting.cell_path("aa").read_bytes()
     facts = json.loads(before) | {"cell": "minilm-static-384 x fixed_token_512_50"}
     waiting.cell_path("aa").write_bytes(json.dumps(facts).encode())
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         evening(waiting).run()
     assert waiting.cell_path("aa").read_bytes() == before
 
@@ -219,9 +219,9 @@ def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_p
 
     monkeypatch.setattr("samplers.feeds.fetch.fetch", fetch)
     version = make_version(tmp_path)
-    with pytest.raises(Outstanding, match="a corpus of 16 documents and no queries yet"):
+    with pytest.raises(InputNeeded, match="a corpus of 16 documents and no queries yet"):
         evening(version, live=True).run()
-    with pytest.raises(Outstanding, match="no queries yet"):
+    with pytest.raises(InputNeeded, match="no queries yet"):
         evening(version, live=True).run()
     sample = version.plan(rehearsal=False).sample
     assert asked == [("demo", sample.size, sample.seed, version.cache)]
@@ -236,7 +236,7 @@ def test_a_report_on_the_corpus_is_kept_beside_the_archive(waiting):
 
 def test_without_documents_every_way_to_them_is_named(tmp_path):
     version = make_version(tmp_path)
-    with pytest.raises(Outstanding, match=r"a folder, a ZIP or the substrate's database.*--live"):
+    with pytest.raises(InputNeeded, match=r"a folder, a ZIP or the substrate's database.*--live"):
         Evening(replace(version, source=replace(version.source, corpus=""))).run()
 
 
@@ -245,7 +245,7 @@ def test_a_source_that_takes_a_chunker_over_says_so_in_plan_results_page_and_dec
     reusing = replace(version, source=replace(version.source, reuses="us_code"))
     corpus = write_corpus(tmp_path / "corpus")
     write_queries(reusing.folder)
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         evening(reusing, corpus).run()
     judged(reusing)
     evening(reusing, choice=CHOICE).run()
@@ -270,7 +270,7 @@ def test_a_mistyped_path_opens_no_version(tmp_path, place):
 
 def test_a_sample_that_the_plan_no_longer_asks_for_is_told_before_anybody_writes_queries(tmp_path, corpus):
     version = make_version(tmp_path)
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         evening(version, corpus).run()
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace("seed: 2026}", "seed: 7}", 1))

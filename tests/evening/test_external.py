@@ -10,7 +10,7 @@ import pytrec_eval
 import yaml
 
 from runner.base.canonical import slug
-from runner.base.errors import InputError, IntegrityError, NegativeVerdict, Outstanding
+from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.base.records import SCORE_UNIT, parse_cell
 from runner.base.schema import checked
 from runner.commands import main as cli
@@ -113,7 +113,7 @@ def test_another_collection_is_refused_and_nothing_moves(evaluated, tmp_path):
 
 
 def test_without_a_collection_the_command_that_gives_it_is_named(tmp_path):
-    with pytest.raises(Outstanding, match=r"--corpus-path FOLDER"):
+    with pytest.raises(InputNeeded, match=r"--corpus-path FOLDER"):
         evaluate(external_version(tmp_path), None)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.base.errors import BackendError, InputError, Outstanding
+from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
@@ -139,6 +139,6 @@ def test_a_plan_without_judges_says_how_to_name_them(opened, corpus):
 
 
 def version_plan(evening):
-    with pytest.raises(Outstanding):
+    with pytest.raises(InputNeeded):
         replace(evening, judge=None, choice=None).run()
     return evening.version.plan()

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from runner.base.errors import Outstanding
+from runner.base.errors import InputNeeded
 from runner.embed.backends import LocalBackend
 from runner.evening.evening import Evening
 from runner.judge.prep_labels import EVIDENCE_CHARS
@@ -45,7 +45,7 @@ def _evening(version):
     """An evening that waits for a judge."""
     corpus = version.cache.parent / "corpus"
     evening = Evening(version, corpus, backend=LocalBackend(fake_encoders))
-    with pytest.raises(Outstanding, match="to be judged"):
+    with pytest.raises(InputNeeded, match="to be judged"):
         evening.run()
     return evening
 

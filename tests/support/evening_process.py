@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from runner.base.errors import Outstanding
+from runner.base.errors import InputNeeded
 from runner.base.store import exclusive
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
@@ -31,7 +31,7 @@ def run(folder: Path, choice: Choice = CHOICE) -> str:
         while True:
             try:
                 return Evening(version, folder / "corpus", choice=choice, backend=LocalBackend(fake_encoders)).run()
-            except Outstanding:
+            except InputNeeded:
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)
                     for path in answers(version):
@@ -40,7 +40,7 @@ def run(folder: Path, choice: Choice = CHOICE) -> str:
 
 def run_to_judges(folder: Path) -> None:
     """An evening as far as it goes before anything is judged."""
-    with few_draws_in_plans(), suppress(Outstanding):
+    with few_draws_in_plans(), suppress(InputNeeded):
         Evening(_prepared(folder), folder / "corpus", backend=LocalBackend(fake_encoders)).run()
 
 
