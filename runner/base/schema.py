@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from runner.base.errors import InputError
 
 
-class Strict(BaseModel):
+class FrozenModel(BaseModel):
     """A frozen model that refuses what it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Sparse(Strict):
+class Sparse(FrozenModel):
     """A strict model that leaves out fields which still have their default, so that files without them stay valid."""
 
     @model_serializer(mode="wrap")
@@ -33,7 +33,7 @@ class Sparse(Strict):
         }
 
 
-Model = TypeVar("Model", bound=Strict)
+Model = TypeVar("Model", bound=FrozenModel)
 
 
 def checked(model: type[Model], value: object, where: str | Path) -> Model:
@@ -45,7 +45,7 @@ def checked(model: type[Model], value: object, where: str | Path) -> Model:
         raise InputError(f"{where}: {'; '.join(problems(error))}.") from error
 
 
-def _check_schema_version(model: type[Strict], value: object, where: str | Path) -> None:
+def _check_schema_version(model: type[FrozenModel], value: object, where: str | Path) -> None:
     """Nothing but for a file of another release, of which every field may be wrong; then one InputError."""
     field = model.model_fields.get("schema_version")
     found = value.get("schema_version") if isinstance(value, dict) else None

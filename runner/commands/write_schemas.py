@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic.json_schema import GenerateJsonSchema
 
 from runner.base.canonical import write_atomic
-from runner.base.schema import Strict
+from runner.base.schema import FrozenModel
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Lock, Receipt
@@ -21,7 +21,7 @@ from runner.substrate.shapes import PostBulk
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 
-SCHEMAS: dict[str, type[Strict]] = {
+SCHEMAS: dict[str, type[FrozenModel]] = {
     "plan": Plan,
     "preregistration": Preregistration,
     "queries": Queries,

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from runner.base.schema import Strict
+from runner.base.schema import FrozenModel
 
 Severity = Literal["error", "warning"]
 Rule = Literal[
@@ -25,7 +25,7 @@ Rule = Literal[
 ]
 
 
-class Finding(Strict):
+class Finding(FrozenModel):
     """One thing to mend (error) or to look at (warning); `queries` are the ids that it is about."""
 
     severity: Severity
@@ -34,7 +34,7 @@ class Finding(Strict):
     message: str
 
 
-class CheckedQuery(Strict):
+class CheckedQuery(FrozenModel):
     """One query and how it stands to its source document; None if that cannot be said.
 
     `overlap` is the share of its content words that the document holds, `distinctive` that of its words which give
@@ -59,7 +59,7 @@ class CheckedQuery(Strict):
     flags: list[Rule]
 
 
-class OriginMeans(Strict):
+class OriginMeans(FrozenModel):
     """How near queries of one origin are to their documents; asked freely is all but the literal kinds."""
 
     origin: str
@@ -69,7 +69,7 @@ class OriginMeans(Strict):
     distinctive: float | None
 
 
-class KindCount(Strict):
+class KindCount(FrozenModel):
     """Queries of a kind, and how many there would be by the source's shape; None for a kind that it does not have."""
 
     kind: str
@@ -77,7 +77,7 @@ class KindCount(Strict):
     expected: float | None
 
 
-class QueryReport(Strict):
+class QueryReport(FrozenModel):
     """Everything that a check found; `skipped` says what was not checked and why, "" for nothing."""
 
     schema_version: Literal[1]

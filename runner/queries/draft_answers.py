@@ -13,7 +13,7 @@ from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError
 from runner.base.given_files import parsed, printable
 from runner.base.records import Document
-from runner.base.schema import Strict, checked
+from runner.base.schema import FrozenModel, checked
 from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.models.requests import Reply
 from runner.queries.draft_asks import MOST_CHARS, DraftRow
@@ -100,7 +100,7 @@ _POINTS_AT_PAPER = re.compile(
 _QUOTATION = re.compile(r"[\"\u201c\u201d]([^\"\u201c\u201d]+)[\"\u201c\u201d]")
 
 
-class DraftAnswer(Strict):
+class DraftAnswer(FrozenModel):
     """A row of a file of answers, or what a model wrote, which has no key."""
 
     key: str = ""

@@ -10,7 +10,7 @@ from runner.base.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, 
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import Document
-from runner.base.schema import Sha256, Strict, checked
+from runner.base.schema import FrozenModel, Sha256, checked
 from runner.eval_set.catalog import QueryKind
 from runner.eval_set.version import CHECKOUT, Version
 from runner.judge.models.requests import Ask
@@ -28,7 +28,7 @@ MOST_CHARS = 300
 MAX_TOKENS = 600
 
 
-class DraftRow(Strict):
+class DraftRow(FrozenModel):
     """A row of draft-NNNN.jsonl: one query to be drafted by INSTRUCTIONS. `key` is the digest of all other fields."""
 
     number: Annotated[int, Field(ge=1)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, read_jsonl, write_atomic
-from runner.base.schema import Sha256, Strict, checked
+from runner.base.schema import FrozenModel, Sha256, checked
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.draft_answers import Draft
 from runner.queries.draft_asks import DraftRow
@@ -20,7 +20,7 @@ DRAFTED = "drafted.yaml"
 TAKEN = "drafts-taken.jsonl"
 
 
-class TakenDraft(Strict):
+class TakenDraft(FrozenModel):
     """A line of drafts-taken.jsonl: under which id of drafted.yaml a row's draft was put, with which text."""
 
     key: Sha256

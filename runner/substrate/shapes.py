@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, Sha256, Share, Strict
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share
 from runner.eval_set.shapes.decision import Chosen
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.tests import Difference, MeasureResult, PairedTestResult
@@ -12,7 +12,7 @@ from runner.eval_set.shapes.tests import Difference, MeasureResult, PairedTestRe
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class FindingResult(Strict):
+class FindingResult(FrozenModel):
     """One check: `count` of `of` things are wrong, a few of them named in `examples` by id, never by their text.
 
     Without `fault` nothing is wrong, or it is a note, which says something and blames nothing.
@@ -26,7 +26,7 @@ class FindingResult(Strict):
     examples: list[str]
 
 
-class Beside(Strict):
+class Beside(FrozenModel):
     """A cell of the record and, query by query, the arm less that cell; `test` is of nDCG@10, of this arm alone."""
 
     cell: str
@@ -35,7 +35,7 @@ class Beside(Strict):
     test: PairedTestResult
 
 
-class ArmResult(Strict):
+class ArmResult(FrozenModel):
     """One way to search the substrate, over the record's documents; `beside` is null where the record has no such cell.
 
     `unjudged` counts the hits of the top ten that nobody graded. `bounds` are the means of the lower and of the higher
@@ -50,7 +50,7 @@ class ArmResult(Strict):
     beside: Beside | None
 
 
-class IndexRecallResult(Strict):
+class IndexRecallResult(FrozenModel):
     """How much of exact search's first `depth` chunks the binary index keeps, over everything the substrate holds.
 
     `least` is the worst query's share, `worst` the queries that fall below 1, lowest share first, five at most; a
@@ -64,7 +64,7 @@ class IndexRecallResult(Strict):
     floor: Share
 
 
-class Quantisation(Strict):
+class Quantisation(FrozenModel):
     """What binary quantisation loses: chunks by rank, and nDCG@10 of `vec0 bq + rescore` less that of `vec0 exact`.
 
     Both search everything; nDCG@10 is then of the record's documents in their order, the others left out.
@@ -75,7 +75,7 @@ class Quantisation(Strict):
     test: PairedTestResult
 
 
-class CoverageResult(Strict):
+class CoverageResult(FrozenModel):
     """Of the record's documents, how many have chunks in the substrate, and how much of their text these cover.
 
     Characters are counted without white space.
@@ -87,7 +87,7 @@ class CoverageResult(Strict):
     covered: Count
 
 
-class SubstrateFacts(Strict):
+class SubstrateFacts(FrozenModel):
     """What the substrate says of itself; `tokenizer` is what its FTS5 table declares."""
 
     version: str
@@ -97,7 +97,7 @@ class SubstrateFacts(Strict):
     tokenizer: str
 
 
-class ModelFacts(Strict):
+class ModelFacts(FrozenModel):
     """The encoder that the vectors are held to; `model_id` is the form in which the substrate is expected to name it.
 
     `of_baseline` where the chosen cell has no encoder and the baseline's is taken.
@@ -109,7 +109,7 @@ class ModelFacts(Strict):
     of_baseline: bool
 
 
-class PostBulk(Strict):
+class PostBulk(FrozenModel):
     """post_bulk.json: a pure function of record, substrate and encoder; no time, host or path in it."""
 
     schema_version: Literal[1]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runner.base.canonical import read_json
 from runner.base.figures import p_text
-from runner.base.schema import Model, Strict, checked
+from runner.base.schema import FrozenModel, Model, checked
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
 from runner.decide.tiers import interval_of
@@ -15,7 +15,7 @@ from runner.eval_set.version import Version
 from runner.evening.dry_run import describe
 
 
-class Explanation(Strict):
+class Explanation(FrozenModel):
     """What is known of a version's decision.
 
     `outstanding` says what is missing, and is empty if a decision is recorded. `chosen` to `decided_on` are empty

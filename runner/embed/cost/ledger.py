@@ -14,7 +14,7 @@ from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.schema import Count, Strict, checked
+from runner.base.schema import Count, FrozenModel, checked
 from runner.base.store import disk_errors
 
 SPEND = "spend"
@@ -37,7 +37,7 @@ class BudgetError(BackendError):
     """The ceiling of --max-usd is reached or would be, or what was spent is not known."""
 
 
-class LedgerRow(Strict):
+class LedgerRow(FrozenModel):
     """One session: containers that served one encoder, from their first request until the last of them went idle.
 
     `seconds` are by the clock, `container_seconds` what is charged. `busy_seconds` are container-seconds from an answer

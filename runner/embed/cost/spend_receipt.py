@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runner.base.canonical import json_line
 from runner.base.errors import InputError
-from runner.base.schema import Strict, checked
+from runner.base.schema import FrozenModel, checked
 from runner.base.store import disk_errors
 from runner.embed.cost.ledger import Ledger, Usd
 from runner.eval_set.shapes.decision import SpendReceipt
@@ -23,7 +23,7 @@ Billed = Callable[[str, datetime], float | None]
 """Dollars that the provider billed for a run's id since it began, None where it does not answer."""
 
 
-class Attempt(Strict):
+class Attempt(FrozenModel):
     """One process that started an app; `estimate_usd` is what it expected for all that was left to do,
     None where it was not told what that is.
     """

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.schema import Strict
+from runner.base.schema import FrozenModel
 from runner.embed.encoder import SAME, UNIT_TOLERANCE, Matrix
 from runner.embed.parity.texts import SHARED, UNLIMITED, Texts
 from runner.eval_set.catalog import EncoderSpec
@@ -24,7 +24,7 @@ PROMPT_RATIO = 2.0
 Floats = NDArray[np.float64]
 
 
-class ParityCheck(Strict):
+class ParityCheck(FrozenModel):
     """One thing compared; `said` has the figures and the text that they are of."""
 
     name: Literal["tokens", "cosine", "norms", "prompts", "truncation"]

@@ -18,7 +18,7 @@ from runner.base import canonical
 from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
 from runner.base.records import PromptSide
-from runner.base.schema import Sha256, Strict, checked
+from runner.base.schema import FrozenModel, Sha256, checked
 from runner.base.store import Store, disk_errors
 from runner.embed.batches import TextSet, planned, token_counts, tokens_read
 from runner.embed.encoder import BATCH_TOLERANCE, Encoder, Matrix, checked_rows
@@ -32,7 +32,7 @@ _PASSED, _FAILED = "parity.json", "failed.json"
 _log = logging.getLogger(__name__)
 
 
-class Parity(Strict):
+class Parity(FrozenModel):
     """parity.json: how the vectors of a backend and those of this machine compare.
 
     `local` and `remote` are what the two backends say of themselves, `served` what the remote one's answers said of

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Share, Strict
+from runner.base.schema import Count, FrozenModel, Sha256, Share
 
 
-class Lengths(Strict):
+class Lengths(FrozenModel):
     """How many chunks have how many tokens: bin i counts those of i * width + 1 to (i + 1) * width tokens.
 
     The first bin counts empty chunks too, the last all longer ones. `limit` is where an encoder stops reading, or the
@@ -19,7 +19,7 @@ class Lengths(Strict):
     counts: Annotated[list[Count], Field(min_length=1)]
 
 
-class Truncation(Strict):
+class Truncation(FrozenModel):
     """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
 
     tokens: Count
@@ -33,7 +33,7 @@ class Truncation(Strict):
     lengths: Lengths
 
 
-class ChunkHealth(Strict):
+class ChunkHealth(FrozenModel):
     """What a reader should know of a cell's chunks; `runner.embed.chunk_health.chunk_health` defines each figure."""
 
     count: Count
@@ -50,7 +50,7 @@ class ChunkHealth(Strict):
     degenerate: list[str]
 
 
-class ImportedRun(Strict):
+class ImportedRun(FrozenModel):
     """A TREC run file that became a cell, and what was done where it and the collection differ.
 
     `queries_missing` of the collection score 0; `queries_left_out` and `documents_left_out` (hits of documents that
@@ -67,7 +67,7 @@ class ImportedRun(Strict):
     ties: Count
 
 
-class Provenance(Strict):
+class Provenance(FrozenModel):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
     `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
@@ -89,7 +89,7 @@ class Provenance(Strict):
     method: str
 
 
-class BackendRecord(Strict):
+class BackendRecord(FrozenModel):
     """Where a cell's vectors were made; results depend on it through the vectors alone.
 
     `identity` is what the backend says that it fixes (number format, grouping, versions), `served` what its answers

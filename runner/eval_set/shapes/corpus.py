@@ -4,18 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Sparse, Strict
+from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.plan import Sample
 
 
-class Quarantined(Strict):
+class Quarantined(FrozenModel):
     """A file that could not be read, and why."""
 
     file: str
     reason: str
 
 
-class CorpusHeader(Strict):
+class CorpusHeader(FrozenModel):
     """The first row of corpus.jsonl: how the sample was drawn and from what."""
 
     schema_version: Literal[1]
@@ -28,7 +28,7 @@ class CorpusHeader(Strict):
     archive_sha256: Sha256
 
 
-class CollectionFacts(Strict):
+class CollectionFacts(FrozenModel):
     """What an external collection held, and the digests of its files.
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.

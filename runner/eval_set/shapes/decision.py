@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Sparse, Strict
+from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
 from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Tier
@@ -13,7 +13,7 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
-class SpendReceipt(Strict):
+class SpendReceipt(FrozenModel):
     """What a version cost by list price, and what was billed: embedding on a provider's machines, judging by models.
 
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
@@ -41,7 +41,7 @@ class Embedded(BackendRecord):
     parity_sha256: Sha256 | None
 
 
-class Receipt(Strict):
+class Receipt(FrozenModel):
     """receipt.json: what was measured while running; it differs from machine to machine.
 
     `backends` says by cell ("aa" is the baseline once more) where vectors were made; cells without an encoder are not
@@ -61,7 +61,7 @@ class Receipt(Strict):
     spend: SpendReceipt | None
 
 
-class Chosen(Strict):
+class Chosen(FrozenModel):
     """What goes to production; `standing` is what the rule says of the cell, chosen or not."""
 
     cell: str
@@ -91,7 +91,7 @@ class Decision(Sparse):
     reuse: Reuse | None = None
 
 
-class Lock(Strict):
+class Lock(FrozenModel):
     """lock.json: SHA-256 of every file of a record, and of that table."""
 
     schema_version: Literal[1]

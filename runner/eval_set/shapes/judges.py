@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.base.records import GuardState
-from runner.base.schema import Count, Ends, Share, Strict
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 ConfusionRow = Annotated[list[Count], Field(min_length=4, max_length=4)]
 Confusion = Annotated[list[ConfusionRow], Field(min_length=4, max_length=4)]
 """Pairs by two readings' grades: a row for each first grade 0 to 3, a column for each second one."""
 
 
-class Estimate(Strict):
+class Estimate(FrozenModel):
     """A figure and its interval; `value` is null where it is not defined, the ends where no interval is."""
 
     value: float | None
@@ -23,7 +23,7 @@ class Estimate(Strict):
     high: float | None
 
 
-class Coefficients(Strict):
+class Coefficients(FrozenModel):
     """How far two readings agree; those named binary count "relevant" against "not", the others all four grades.
 
     `linear` and `quadratic` are weighted kappas, `kappa` is Cohen's, `pabak` and `ac1` correct for chance in ways that
@@ -44,7 +44,7 @@ class Coefficients(Strict):
     difference: Estimate
 
 
-class CellFavour(Strict):
+class CellFavour(FrozenModel):
     """Whether the first judge, held against the second, favours what this cell alone finds over the baseline's.
 
     Of the pairs read twice, `n_cell` are in the cell's first ten and not in the baseline's, `n_baseline` the other way
@@ -66,14 +66,14 @@ class CellFavour(Strict):
     unknown: str
 
 
-class CellConfusion(Strict):
+class CellConfusion(FrozenModel):
     """The pairs read twice among a cell's first ten."""
 
     cell: str
     confusion: Confusion
 
 
-class SecondJudge(Strict):
+class SecondJudge(FrozenModel):
     """One judge's readings of pairs that another had graded.
 
     `models` are the second judge's, none where a person judged; `only_models` says that both readings of every pair
@@ -92,7 +92,7 @@ class SecondJudge(Strict):
     cell_confusions: list[CellConfusion]
 
 
-class RepeatShare(Strict):
+class RepeatShare(FrozenModel):
     """Some repeated readings: how many, the share graded as before, and the mean of the new grade less the old."""
 
     repeats: Count
@@ -100,7 +100,7 @@ class RepeatShare(Strict):
     shift: float
 
 
-class JudgeDrift(Strict):
+class JudgeDrift(FrozenModel):
     """One judge's repeated readings.
 
     `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided). `early` and `late` are the
@@ -123,7 +123,7 @@ class JudgeDrift(Strict):
     left_open: str
 
 
-class Agreement(Strict):
+class Agreement(FrozenModel):
     """What is known of the judges: one entry a second judge, and one a judge with repeated readings, by name.
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. Intervals are percentile
@@ -142,7 +142,7 @@ class Agreement(Strict):
 Positive = Annotated[int, Field(ge=1)]
 
 
-class NoisyCell(Strict):
+class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
     `gain` is the mean of the draws, `interval` their percentiles at the plan's confidence; `queries_only` is the
@@ -160,7 +160,7 @@ class NoisyCell(Strict):
     told_apart: Count
 
 
-class NoiseResult(Strict):
+class NoiseResult(FrozenModel):
     """What the scored judge's errors, as a second judge shows them, leave of every difference and of the choice.
 
     `chosen` is the best cell that meets criterion 5, else the baseline; `stability` the share of draws that choose it
@@ -181,7 +181,7 @@ class NoiseResult(Strict):
     unknown: str
 
 
-class PoweredCell(Strict):
+class PoweredCell(FrozenModel):
     """A cell less the baseline by people's grades, the scored judge's filling in where people did not read.
 
     `gain` is the prediction-powered mean, null with `unknown` where too few of the pairs that count were read;
@@ -201,7 +201,7 @@ class PoweredCell(Strict):
     unknown: str
 
 
-class PoweredResult(Strict):
+class PoweredResult(FrozenModel):
     """Prediction-powered differences; `cells` is empty where `unknown` says why there are none."""
 
     people: list[str]
@@ -212,7 +212,7 @@ class PoweredResult(Strict):
     unknown: str
 
 
-class CellUnderJudge(Strict):
+class CellUnderJudge(FrozenModel):
     """A cell's test and guard with another judge's grades; `holds` says that they would let it be confirmed.
 
     Null gate and Judged@10 are not asked again. `p_adjusted` and `p_skew` are null for a cell outside of the family.
@@ -227,7 +227,7 @@ class CellUnderJudge(Strict):
     holds: bool
 
 
-class JudgeOutcome(Strict):
+class JudgeOutcome(FrozenModel):
     """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
 
     `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `--choose recommended` would

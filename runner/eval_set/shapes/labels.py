@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Sparse, Strict
+from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 
 Grade = Annotated[int, Field(ge=0, le=3)]
 CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 """[start, end] in characters of the document."""
 
 
-class JudgeSpec(Strict):
+class JudgeSpec(FrozenModel):
     """A language model that judges: what it is asked through, and its id there."""
 
     api: Literal["anthropic", "openai"]
@@ -31,7 +31,7 @@ class Judges(Sparse):
     second: SecondJudgeSpec | None = None
 
 
-class Passage(Strict):
+class Passage(FrozenModel):
     """A part of a document that a judge is shown; `number` counts from 1 within its row."""
 
     number: Annotated[int, Field(ge=1)]
@@ -40,7 +40,7 @@ class Passage(Strict):
     text: str
 
 
-class BatchRow(Strict):
+class BatchRow(FrozenModel):
     """One pair to be judged, as a batch file has it: all that a judge needs, and what binds the answer to it.
 
     `evidence_sha256` is the digest of the evidence, `row_sha256` that of all other fields: an edited row is refused.
@@ -58,7 +58,7 @@ class BatchRow(Strict):
     row_sha256: Sha256
 
 
-class Answer(Strict):
+class Answer(FrozenModel):
     """A row of a judge's answer file.
 
     Supporting passages are named by their numbers in the batch (`passages`), or as characters of the document
@@ -81,7 +81,7 @@ class Answer(Strict):
     evidence_sha256: str = ""
 
 
-class Label(Strict):
+class Label(FrozenModel):
     """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty where a person judged."""
 
     query_id: str
@@ -103,7 +103,7 @@ class Label(Strict):
         return (self.query_id, self.doc_id, self.judge, self.round)
 
 
-class LabelPrefix(Strict):
+class LabelPrefix(FrozenModel):
     """Which lines of labels.jsonl are meant: how many from the first on, and their digest."""
 
     lines: Count

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.schema import Count, Strict
+from runner.base.schema import Count, FrozenModel
 from runner.eval_set.shapes.labels import CharacterSpan, Grade
 
 
-class ListedDocument(Strict):
+class ListedDocument(FrozenModel):
     """A document that some query lists; `title` is empty where texts are not ours to show."""
 
     doc_id: str
@@ -19,7 +19,7 @@ class ListedDocument(Strict):
     title: str
 
 
-class FurtherReading(Strict):
+class FurtherReading(FrozenModel):
     """What a later reading of the pair said; it is not scored."""
 
     judge: str
@@ -29,7 +29,7 @@ class FurtherReading(Strict):
     reason: str
 
 
-class ShownPassage(Strict):
+class ShownPassage(FrozenModel):
     """Characters of a document, and what stands there."""
 
     start: Count
@@ -37,7 +37,7 @@ class ShownPassage(Strict):
     text: str
 
 
-class PairShown(Strict):
+class PairShown(FrozenModel):
     """A document for one query: its scored judgment, `grade` null where there is none.
 
     `document` is the place in `RankedLists.documents`; `spans` are the characters that the judge marked; `passages`
@@ -53,7 +53,7 @@ class PairShown(Strict):
     passages: list[ShownPassage]
 
 
-class QueryLists(Strict):
+class QueryLists(FrozenModel):
     """One query: its documents, highest grade first, and every cell's hits down to the depth shown.
 
     A hit is [place in `documents`, start, end] of the evidence that ranked it. A relevant document is there though no
@@ -66,7 +66,7 @@ class QueryLists(Strict):
     hits: dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]]
 
 
-class RankedLists(Strict):
+class RankedLists(FrozenModel):
     """Every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
 
     depth: Annotated[int, Field(ge=1)]
@@ -75,7 +75,7 @@ class RankedLists(Strict):
     queries: list[QueryLists]
 
 
-class RecallPoint(Strict):
+class RecallPoint(FrozenModel):
     """A mean over the queries, with its interval, at a rank or at so many tokens."""
 
     at: Annotated[int, Field(ge=1)]
@@ -84,7 +84,7 @@ class RecallPoint(Strict):
     high: float
 
 
-class RecallCurve(Strict):
+class RecallCurve(FrozenModel):
     """The share of relevant documents among the first ranks, and among what the first tokens reach.
 
     `by_tokens` is null for a cell without a reading list.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Share, Sparse, Strict
+from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.labels import Judges
 
 
@@ -19,14 +19,14 @@ class Sample(Sparse):
     options: list[str] = Field(default_factory=list)
 
 
-class Rule(Strict):
+class Rule(FrozenModel):
     """The spec's criterion 5: what a cell must gain, and what it may lose, to be a candidate."""
 
     min_gain: Share
     max_recall_loss: Share
 
 
-class Bootstrap(Strict):
+class Bootstrap(FrozenModel):
     """Percentile bootstrap over queries."""
 
     resamples: Annotated[int, Field(ge=100)]
@@ -34,7 +34,7 @@ class Bootstrap(Strict):
     seed: Count
 
 
-class Significance(Strict):
+class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
     method: Literal["sign-flip max-T v1"]
@@ -43,7 +43,7 @@ class Significance(Strict):
     seed: Count
 
 
-class NullGate(Strict):
+class NullGate(FrozenModel):
     """Nulls by versioned name, draws of each, the smallest difference from a null that counts, and the p-value."""
 
     nulls: Literal["graded v1"]
@@ -53,7 +53,7 @@ class NullGate(Strict):
     seed: Count
 
 
-class Reuse(Strict):
+class Reuse(FrozenModel):
     """A structural chunker that was written for a sibling source, and what is known of it there."""
 
     chunker: str
@@ -80,7 +80,7 @@ class Plan(Sparse):
     judges: Judges | None = None
 
 
-class PlanDigest(Strict):
+class PlanDigest(FrozenModel):
     """What a preregistration holds of one plan."""
 
     rule_sha256: Sha256
@@ -88,7 +88,7 @@ class PlanDigest(Strict):
     cells: list[str]
 
 
-class Preregistration(Strict):
+class Preregistration(FrozenModel):
     """preregistration.json: written before the first pair is exported for judging."""
 
     schema_version: Literal[1]

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Share, Strict
+from runner.base.schema import Count, FrozenModel, Share
 from runner.eval_set.shapes.tests import Difference
 
 
-class LeftOut(Strict):
+class LeftOut(FrozenModel):
     """A cell as if some pairs had not been judged: how many these are, how many of them are relevant.
 
     `ndcg` is its mean nDCG@10 then, `difference` that to the baseline under the same judgments (0 for the baseline),
@@ -22,7 +22,7 @@ class LeftOut(Strict):
     judged: Share
 
 
-class CellPool(Strict):
+class CellPool(FrozenModel):
     """What a cell's score owes to its own part in the pool, which has `pairs` pairs.
 
     `alone` leaves out the pairs that no other cell brought; `kin` those that only it and cells which share an encoder
@@ -36,14 +36,14 @@ class CellPool(Strict):
     kin: LeftOut | None
 
 
-class SensitivityMeasure(Strict):
+class SensitivityMeasure(FrozenModel):
     """A mean over the queries, and its difference to the baseline's."""
 
     mean: float
     difference: float
 
 
-class Sensitivity(Strict):
+class Sensitivity(FrozenModel):
     """A cell by measures that take unjudged hits otherwise than nDCG@10 does.
 
     `residual` is the most that the unjudged hits could add to the mean of `rbp`.
@@ -55,7 +55,7 @@ class Sensitivity(Strict):
     residual: float
 
 
-class SpanMeasure(Strict):
+class SpanMeasure(FrozenModel):
     """A mean over the queries for which it is defined, with its interval; null where there is none of them.
 
     `per_query` are units of 1e-9 in the order of the queries, null where undefined. `difference` is null where the
@@ -70,7 +70,7 @@ class SpanMeasure(Strict):
     difference: Difference | None
 
 
-class SpanBudget(Strict):
+class SpanBudget(FrozenModel):
     """What the first `tokens` tokens of a cell's reading lists hold of the marked passages.
 
     `unmarked` and `unjudged` are the shares of the characters read, over the queries with marks, that lie in relevant
@@ -84,7 +84,7 @@ class SpanBudget(Strict):
     unjudged: Share
 
 
-class SpanResult(Strict):
+class SpanResult(FrozenModel):
     """Marked passages, and what every cell with a reading list finds of them; no cell where nothing is marked.
 
     `queries` have a mark in some relevant document; `documents` are the pairs of a query and a relevant document with
@@ -98,14 +98,14 @@ class SpanResult(Strict):
     cells: dict[str, list[SpanBudget]]
 
 
-class SliceMeans(Strict):
+class SliceMeans(FrozenModel):
     """A cell's means over the queries of a slice."""
 
     ndcg: float
     recall: float
 
 
-class Slice(Strict):
+class Slice(FrozenModel):
     """The queries that have something in common, for description alone.
 
     `low` and `high` bound the length in characters, both included, of the document that answers; null for other

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Strict
+from runner.base.schema import FrozenModel
 
 
-class QueryRow(Strict):
+class QueryRow(FrozenModel):
     """One query of queries.yaml."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
@@ -19,7 +19,7 @@ class QueryRow(Strict):
     note: str = ""
 
 
-class Queries(Strict):
+class Queries(FrozenModel):
     """queries.yaml."""
 
     schema_version: Literal[1]

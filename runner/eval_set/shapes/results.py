@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.records import Verdict
-from runner.base.schema import Count, Ends, Sha256, Sparse, Strict
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
@@ -30,7 +30,7 @@ Role = Literal["baseline", "preregistered", "exploratory", "compared"]
 Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision", "compared"]
 
 
-class ControlResult(Strict):
+class ControlResult(FrozenModel):
     """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves where that is as expected.
 
     `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
@@ -72,7 +72,7 @@ class CellResult(Sparse):
     provenance: Provenance
 
 
-class CorpusFacts(Strict):
+class CorpusFacts(FrozenModel):
     """What was read and drawn, from corpus.jsonl; `strata` counts the documents drawn of each."""
 
     documents: Count
@@ -98,7 +98,7 @@ class LabelFacts(LabelPrefix):
     grades: dict[str, Count]
 
 
-class NoiseFloor(Strict):
+class NoiseFloor(FrozenModel):
     """The baseline once more over vectors of other batches: its nDCG@10 less the first, and how far any query moved."""
 
     cell: str
@@ -107,7 +107,7 @@ class NoiseFloor(Strict):
     queries_changed: Count
 
 
-class JudgePanel(Strict):
+class JudgePanel(FrozenModel):
     """What is known of the judges, and what it leaves of the decision.
 
     `noise` is null where no pair was read twice; `others` has one entry for every further judge; `people` says what
@@ -120,7 +120,7 @@ class JudgePanel(Strict):
     people: PoweredResult
 
 
-class Outcome(Strict):
+class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
     `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`

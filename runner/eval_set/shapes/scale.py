@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.schema import Count, Share, Strict
+from runner.base.schema import Count, FrozenModel, Share
 
 
-class ScalePoint(Strict):
+class ScalePoint(FrozenModel):
     """A cell's nDCG@10 with `factor` times the distractors: counted at 1, expected below, extrapolated above.
 
     `low` and `high` are the bootstrap interval over queries, in which the extrapolation is fitted anew, to first
@@ -25,7 +25,7 @@ class ScalePoint(Strict):
     side_stays: Share | None
 
 
-class ScaleBackTest(Strict):
+class ScaleBackTest(FrozenModel):
     """What the method says of the present collection from subsamples of a tenth of it, less what was observed.
 
     `errors` are those of the subsamples, in the order of their draws; `bias` is their mean, `error` the root of the
@@ -37,7 +37,7 @@ class ScaleBackTest(Strict):
     error: Annotated[float, Field(ge=0)]
 
 
-class ScaleCell(Strict):
+class ScaleCell(FrozenModel):
     """A cell at every factor; `centre` and `scale` are the fitted law's, in probits."""
 
     cell: str
@@ -47,7 +47,7 @@ class ScaleCell(Strict):
     back_test: ScaleBackTest | None
 
 
-class ScaleFactor(Strict):
+class ScaleFactor(FrozenModel):
     """The order of the cells at a factor against that of now.
 
     `tau` is Kendall's tau-b, null where all cells are equal or there is one alone; `best` the highest mean's cell, of
@@ -60,7 +60,7 @@ class ScaleFactor(Strict):
     best_stays: Share
 
 
-class ScaleResult(Strict):
+class ScaleResult(FrozenModel):
     """Cells by their present mean, best first, equal ones by name; `sentences` say in words what the figures show."""
 
     baseline: str

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.records import GuardState, Verdict
-from runner.base.schema import Count, Ends, Share, Strict
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
 
 
-class MeasureResult(Strict):
+class MeasureResult(FrozenModel):
     """A cell's mean of a measure with its interval, and the per-query values in units of 1e-9."""
 
     mean: float
@@ -19,7 +19,7 @@ class MeasureResult(Strict):
     per_query: list[int]
 
 
-class Difference(Strict):
+class Difference(FrozenModel):
     """Cell minus baseline, paired by query."""
 
     mean: float
@@ -30,7 +30,7 @@ class Difference(Strict):
     losses: Count
 
 
-class PairedTestResult(Strict):
+class PairedTestResult(FrozenModel):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; two-sided, intervals at 1 - alpha.
 
     `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T), `p_skew` (max-T with a
@@ -54,7 +54,7 @@ class PairedTestResult(Strict):
     influential: str
 
 
-class GuardResult(Strict):
+class GuardResult(FrozenModel):
     """Whether Recall@10 falls by more than the rule allows: one-sided bounds at 1 - alpha, and p of "it does"."""
 
     state: GuardState
@@ -63,7 +63,7 @@ class GuardResult(Strict):
     p: float
 
 
-class NullResult(Strict):
+class NullResult(FrozenModel):
     """One null (a row of runner/gate/nulls.py) against the real score, all in [0, 1].
 
     `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
@@ -87,7 +87,7 @@ class NullResult(Strict):
     verdict: Verdict
 
 
-class GateVerdict(Strict):
+class GateVerdict(FrozenModel):
     """A cell's score against every null; `verdict` is "pass" where no null stands against it."""
 
     cell: str
@@ -100,7 +100,7 @@ class GateVerdict(Strict):
     verdict: Verdict
 
 
-class SingleGoldNullResult(Strict):
+class SingleGoldNullResult(FrozenModel):
     """One null of the single-gold gate: its exact expectation, and p from draws."""
 
     name: SingleGoldNull
@@ -111,7 +111,7 @@ class SingleGoldNullResult(Strict):
     passed: bool
 
 
-class SingleGoldVerdict(Strict):
+class SingleGoldVerdict(FrozenModel):
     """A cell against nulls A to D, where each query's only right answer is its highest-graded document."""
 
     measure: Literal["recall@10", "mrr@10"]

@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Sha256, Strict
+from runner.base.schema import Count, FrozenModel, Sha256
 from runner.eval_set.shapes.tests import Difference
 
 _Name = Annotated[str, Field(min_length=1)]
 _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
-class Opened(Strict):
+class Opened(FrozenModel):
     """opened.json: which version this one was opened from, by whom and why where that was given.
 
     `previous_root_sha256` is the root digest of that version's lock, null where it was never decided.
@@ -27,7 +27,7 @@ class Opened(Strict):
     opened_on: _Date
 
 
-class Abandoned(Strict):
+class Abandoned(FrozenModel):
     """abandoned.json: a version that was given up before it was decided."""
 
     schema_version: Literal[1]
@@ -38,7 +38,7 @@ class Abandoned(Strict):
     abandoned_on: _Date
 
 
-class DecidedBefore(Strict):
+class DecidedBefore(FrozenModel):
     """What the earlier version's decision.json says; `results_sha256` is null for one by policy."""
 
     kind: Literal["production", "rehearsal", "policy"]
@@ -47,7 +47,7 @@ class DecidedBefore(Strict):
     results_sha256: Sha256 | None
 
 
-class QueriesKept(Strict):
+class QueriesKept(FrozenModel):
     """Queries by id: `common` counts those whose text is the same in both versions, `changed` have another text."""
 
     common: Count
@@ -56,7 +56,7 @@ class QueriesKept(Strict):
     gone: list[str]
 
 
-class DocumentsKept(Strict):
+class DocumentsKept(FrozenModel):
     """Documents by id, counted: `common` have the same text in both versions, `changed` another one."""
 
     common: Count
@@ -65,14 +65,14 @@ class DocumentsKept(Strict):
     gone: Count
 
 
-class LabelsKept(Strict):
+class LabelsKept(FrozenModel):
     """The lines of labels.jsonl that were scored: those that the earlier version has too, and the others."""
 
     carried: Count
     new: Count
 
 
-class MeanInterval(Strict):
+class MeanInterval(FrozenModel):
     """A mean with its interval, as the version's own results.json has it."""
 
     mean: float
@@ -86,7 +86,7 @@ class Movement(Difference):
     n_queries: Annotated[int, Field(ge=1)]
 
 
-class MeasureBeside(Strict):
+class MeasureBeside(FrozenModel):
     """A cell's measure in both versions; `movement` is null where the two differ in their documents."""
 
     before: MeanInterval
@@ -94,7 +94,7 @@ class MeasureBeside(Strict):
     movement: Movement | None
 
 
-class CellBeside(Strict):
+class CellBeside(FrozenModel):
     """A cell that both versions scored.
 
     `comparable` where queries, documents, judge prompt and relevant grade are the same in both. `same_run`: it
@@ -107,7 +107,7 @@ class CellBeside(Strict):
     scores: dict[str, MeasureBeside]
 
 
-class PreviousVersion(Strict):
+class PreviousVersion(FrozenModel):
     """The version that this one was opened from, beside it.
 
     `decision` is null where it was never decided; then, and after a decision by policy, `cells` are empty. `settings`

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError
-from runner.base.schema import Count, Sha256, Strict, checked
+from runner.base.schema import Count, FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.labels import BatchRow
 from runner.judge.models.requests import Reply, Usage
 
 
-class KeptUsage(Strict):
+class KeptUsage(FrozenModel):
     """Tokens of one request."""
 
     read: Count
@@ -24,7 +24,7 @@ class KeptUsage(Strict):
     written: Count
 
 
-class KeptReply(Strict):
+class KeptReply(FrozenModel):
     """One attempt at one pair: a line of a reply file. `raw` is the whole answer as received, without secrets."""
 
     key: Sha256

@@ -8,7 +8,7 @@ from typing import Any
 from runner.base.canonical import digest, sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import parsed, printable
-from runner.base.schema import Strict, checked
+from runner.base.schema import FrozenModel, checked
 from runner.eval_set.shapes.labels import Answer, BatchRow, Grade
 from runner.judge.models.requests import Ask, Reply
 
@@ -107,7 +107,7 @@ def _mark(texts: Sequence[str], seed: str) -> str:
     return next(mark for mark in made if not any(mark in text for text in texts))
 
 
-class _Said(Strict):
+class _Said(FrozenModel):
     """A reply's JSON."""
 
     grade: Grade

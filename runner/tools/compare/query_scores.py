@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from runner.base.errors import InputError
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable, quoted
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import Strict, checked
+from runner.base.schema import FrozenModel, checked
 
 MAX_QUERIES = 100_000
 MAX_NAME = 1_000
@@ -123,7 +123,7 @@ def _from_run(document: Mapping[str, Any], measure: str, where: str) -> QuerySco
     )
 
 
-class _Loose(Strict):
+class _Loose(FrozenModel):
     """The part of results.json that is read here, whatever its schema version."""
 
     model_config = ConfigDict(extra="ignore")

@@ -22,7 +22,7 @@ from runner.base.canonical import JSON, digest, json_line, read_json, sha256
 from runner.base.errors import InputError
 from runner.base.git import git_state
 from runner.base.given_files import LONGEST_LINE, display, printable
-from runner.base.schema import Count, Sha256, Strict, checked
+from runner.base.schema import Count, FrozenModel, Sha256, checked
 from runner.tools.symbols import Signs
 
 
@@ -96,13 +96,13 @@ SKIP_SUFFIXES = (".db-wal", ".db-shm")
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Entry(Strict):
+class _Entry(FrozenModel):
     sha256: Sha256
     size_bytes: Count
     link: Literal[True] | None = None
 
 
-class _Rules(Strict):
+class _Rules(FrozenModel):
     """Which files count: those with one of `extensions`, or all, less the skipped and `own`, the lock's own path."""
 
     extensions: list[_Text] | None
@@ -121,21 +121,21 @@ class _Rules(Strict):
         )
 
 
-class _GitState(Strict):
+class _GitState(FrozenModel):
     commit: str
     branch: str
     dirty: bool
 
 
-class _GitError(Strict):
+class _GitError(FrozenModel):
     error: str
 
 
-class _Bench(Strict):
+class _Bench(FrozenModel):
     score: Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _FolderLock(Strict):
+class _FolderLock(FrozenModel):
     """Version 2 is this module's; version 1, without rules and root digest, is falsify-eval's."""
 
     version: Literal[1, 2]

@@ -13,7 +13,7 @@ from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, quoted
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import Sha256, Strict, checked
+from runner.base.schema import FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.packaged_weights import ARCHIVES
 from runner.eval_set.plan import EXTERNAL_CELLS
@@ -43,7 +43,7 @@ class Written:
     state: Literal["added", "replaced", "unchanged"]
 
 
-class _Loose(Strict):
+class _Loose(FrozenModel):
     """The part of results.json that a run keeps, whatever else stands in it."""
 
     model_config = ConfigDict(extra="ignore")

@@ -19,7 +19,7 @@ from runner.base.canonical import read_json, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
 from runner.base.records import SCORE_UNIT, Ints
-from runner.base.schema import Sha256, Share, Strict, checked
+from runner.base.schema import FrozenModel, Sha256, Share, checked
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.bootstrap import mean_intervals
@@ -42,7 +42,7 @@ Facts = dict[str, str | bool | int | Finite | dict[str, str]]
 """What a backend says of itself."""
 
 
-class Mean(Strict):
+class Mean(FrozenModel):
     """The mean of a measure with its percentile-bootstrap interval of 95 %."""
 
     mean: Share
@@ -50,7 +50,7 @@ class Mean(Strict):
     high: Share
 
 
-class QueryFigures(Strict):
+class QueryFigures(FrozenModel):
     """One query's scores."""
 
     qid: QueryId
@@ -60,7 +60,7 @@ class QueryFigures(Strict):
     mrr10: Share
 
 
-class MatrixRun(Strict):
+class MatrixRun(FrozenModel):
     """A run's file. `encoder`, `bm25` and `imported` are as in results.json; `reproduce` are lines for a shell."""
 
     schema_version: Literal[2]
@@ -164,7 +164,7 @@ Text = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
 Url = Annotated[str, Field(max_length=300, pattern=r"^https://[A-Za-z0-9._~/%#?=&:+@-]+$")]
 
 
-class Source(Strict):
+class Source(FrozenModel):
     """Where values come from.
 
     A "reference run" was measured with another implementation over the same files and is published nowhere. `read_in`
@@ -179,7 +179,7 @@ class Source(Strict):
     unlike: Text | None
 
 
-class Value(Strict):
+class Value(FrozenModel):
     """One value. `system` is the cell that it is set beside, or a name of its own.
 
     Without a `tolerance` it is only shown. `reason` is the cause that was found where ours differs by more.

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from runner.base.canonical import json_line, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
-from runner.base.schema import Strict, problems
+from runner.base.schema import FrozenModel, problems
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import CHECKOUT, Version, newest_version
 from runner.evening.dry_run import describe
@@ -60,7 +60,7 @@ Means = Annotated[dict[Name, float], Field(max_length=100)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
-class GradeArguments(Strict):
+class GradeArguments(FrozenModel):
     """Arguments of grade_retrieval."""
 
     retrieved: Annotated[
@@ -83,7 +83,7 @@ class GradeArguments(Strict):
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 2026
 
 
-class CompareArguments(Strict):
+class CompareArguments(FrozenModel):
     """Arguments of compare_runs; a run is given as scores or as a file, and so is the other if there is one."""
 
     run: Annotated[Scores | None, Field(description="Scores from 0 to 1 by query id")] = None
@@ -101,7 +101,7 @@ class CompareArguments(Strict):
     allow_unmatched: Annotated[bool, Field(description="Pair the queries that both have")] = False
 
 
-class VersionArguments(Strict):
+class VersionArguments(FrozenModel):
     """Arguments of explain_decision and dry_run."""
 
     source: Annotated[Name, Field(description="bills, us_code, demo, ...")]
@@ -113,7 +113,7 @@ class VersionArguments(Strict):
 
 _PROBLEMS_SHOWN = 3
 
-Arguments = TypeVar("Arguments", bound=Strict)
+Arguments = TypeVar("Arguments", bound=FrozenModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Tool(Generic[Arguments]):
     answer: Callable[[Arguments], Answer]
 
 
-class DryRun(Strict):
+class DryRun(FrozenModel):
     """The lines of --dry-run, the last of which says whether a decision is recorded."""
 
     lines: list[str]
@@ -240,10 +240,10 @@ TOOLS: dict[str, Tool[Any]] = {
 }
 
 
-def checked_arguments(tool: str, arguments: Mapping[str, Any]) -> Strict:
+def checked_arguments(tool: str, arguments: Mapping[str, Any]) -> FrozenModel:
     """The arguments of a tool of TOOLS as its model; InputError names the first few that are wrong."""
     try:
-        found: Strict = TOOLS[tool].arguments.model_validate(dict(arguments))
+        found: FrozenModel = TOOLS[tool].arguments.model_validate(dict(arguments))
     except ValidationError as error:
         rows = [
             f"{row['loc'][0]} is missing" if row["type"] == "missing" else said

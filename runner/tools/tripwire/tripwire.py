@@ -16,7 +16,7 @@ from runner.base.canonical import read_json
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import display, printable, quoted, read_yaml
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import Share, Strict, checked
+from runner.base.schema import FrozenModel, Share, checked
 
 DEFAULT_TOLERANCE = 0.02
 DEFAULT_K = 5
@@ -27,7 +27,7 @@ _Text = Annotated[str, Field(pattern=r"\S")]
 _Cutoff = Annotated[int, Field(ge=1)]
 
 
-class GoldenQuery(Strict):
+class GoldenQuery(FrozenModel):
     """A query and the documents of which a retriever should find one early; their order says nothing."""
 
     name: _Text
@@ -43,7 +43,7 @@ class QueryResult(GoldenQuery):
     reciprocal_rank: Share
 
 
-class Report(Strict):
+class Report(FrozenModel):
     """What a tripwire run found, and what a snapshot holds; `hit_at_k` and `mrr` are means over the queries."""
 
     k: _Cutoff

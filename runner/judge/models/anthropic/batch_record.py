@@ -10,12 +10,12 @@ from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.schema import Count, Sha256, Strict, checked
+from runner.base.schema import Count, FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.cost.ledger import Usd
 
 
-class BatchRecord(Strict):
+class BatchRecord(FrozenModel):
     """One batch: `id` is empty from the moment before it is created until the service has answered.
 
     `ledger` names the session that holds `reserved_usd` for it, until `settled`; `delivered` once every reply was
