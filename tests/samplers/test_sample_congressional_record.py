@@ -289,7 +289,6 @@ def test_real_pages_read_and_account_for_every_character(shared: Path) -> None:
         check_account(path.read_bytes(), path.name)
 
 
-@pytest.mark.slow
 @pytest.mark.shared
 def test_real_page_marks_never_split_a_sentence(shared: Path) -> None:
     """Where the text goes on in small letters, the words before and after the mark stand in one paragraph."""
