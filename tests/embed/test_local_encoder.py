@@ -82,6 +82,7 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
         probe(wide)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_prompts_are_applied_and_counted(minilm):
     prompted = TransformerEncoder(dataclasses.replace(minilm.spec, query_prompt="search query: "))

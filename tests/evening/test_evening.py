@@ -107,6 +107,7 @@ def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_sy
     assert not re.search("minilm|bm25|rrf|fixed_token|section_aware", "".join(path.read_text() for path in batches))
 
 
+@pytest.mark.slow
 def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     version = make_version(tmp_path)
     write_queries(version.folder)
@@ -240,6 +241,7 @@ def test_without_documents_every_way_to_them_is_named(tmp_path):
         Evening(replace(version, source=replace(version.source, corpus=""))).run()
 
 
+@pytest.mark.slow
 def test_a_source_that_takes_a_chunker_over_says_so_in_plan_results_page_and_decision(tmp_path):
     version = make_version(tmp_path)
     reusing = replace(version, source=replace(version.source, reuses="us_code"))

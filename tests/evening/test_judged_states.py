@@ -68,6 +68,7 @@ def rehearsal_of(version):
     return replace(version, record=version.folder / "rehearsal", rehearsal=True)
 
 
+@pytest.mark.slow
 def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus, judged):
     version, server = opened
     judged(version, "a person", "")
@@ -92,6 +93,7 @@ def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_s
     assert version_labels(version) == labels
 
 
+@pytest.mark.slow
 def test_a_rehearsal_decided_but_not_locked_keeps_the_record_from_judging(opened, corpus):
     version, server = opened
     rehearsal = rehearsal_of(version)
@@ -116,6 +118,7 @@ def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(ope
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(opened, corpus, judged):
     version, server = opened
     judged(version)

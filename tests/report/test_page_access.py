@@ -147,6 +147,7 @@ def test_no_rule_of_wcag_2_2_aa_or_of_good_practice_is_broken(look, shown):
     assert shown.complaints == []
 
 
+@pytest.mark.slow
 def test_texts_stand_out_from_a_dark_page_too(look):
     assert axe.violations(look(scheme="dark"), only=("color-contrast",)) == []
 

@@ -218,6 +218,7 @@ def test_a_replay_that_is_refused_creates_nothing(version, tmp_path, lost, said)
     assert set(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_rehearsal_is_replayed_without_a_lock_and_held_to_the_runs_that_its_results_name(version, call, where):
     rehearsal = make_version(version.cache.parent, rehearsal=True)
     for name in ("runs", "cells"):
