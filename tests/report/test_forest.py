@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import sha256
 from runner.base.figures import p_beside_alpha, round4
-from runner.decide.tiers import meets_criterion_5, shortfalls
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger, told
@@ -409,7 +409,7 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, skew, gain,
     row["test"] |= {"p_adjusted": p, "p_skew": None if p is None else skew}
     row["guard"]["state"], row["gate"]["verdict"] = guard, gate
     rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    short = shortfalls(gain, p, row["test"]["p_skew"], guard, gate, 1.0, rule, 0.05)
+    short = unmet_criteria(CellFigures(gain, 0.0, p, row["test"]["p_skew"], guard, gate, 1.0), rule, 0.05)
     told = challenger(typed(results))
     assert all(criterion.met for criterion in told.criteria) == (not short)
     assert told.could_be_chance == (None if p is None else max(p, skew) > 0.05)
