@@ -4,7 +4,7 @@
 
 SciFact is read from PSE_SHARED (bench/scifact) and goes through the command's own stages in a folder that is thrown
 away. Vectors are taken from the cache and not made here: `bin/per-source-eval.py --source=beir --corpus-path FOLDER`
-makes them. Ends with 1 where a value of docs/matrix/published.yaml is missed by more than its tolerance.
+makes them. Ends with 1 if a value of docs/matrix/published.yaml is missed by more than its tolerance.
 """
 
 import os
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def made_up(n_cells: int) -> Comparison:
-    """Imported runs of which each is a little better than the one before, over five to ten judged documents a query."""
+    """Imported runs, each a little better than the one before, over five to ten judged documents per query."""
     rng = np.random.default_rng(1)
     documents = [f"d{i:06}" for i in range(N_DOCUMENTS)]
     queries = [Query(f"q{i}", "text", "published", "harvested") for i in range(N_QUERIES)]
@@ -94,7 +94,7 @@ def judgments(documents: Sequence[str], rng: np.random.Generator) -> dict[str, i
 def engine(
     cell: str, skill: float, documents: Sequence[str], qrels: Mapping[str, Mapping[str, int]], rng: np.random.Generator
 ) -> Run:
-    """DEPTH documents a query, the better graded ones earlier, of which an import keeps RUN_DEPTH."""
+    """DEPTH documents per query, the better graded ones earlier, of which an import keeps RUN_DEPTH."""
     hits = {}
     for query_id, grades in qrels.items():
         first = rng.integers(N_DOCUMENTS - DEPTH)

@@ -2,7 +2,7 @@
 
     python benchmarks/judge_noise.py
 
-No peer known to us does it. The size is that of a large evening: 10 cells, 25 queries, 150 judged documents a query,
+No peer known to us does it. The size is that of a large evening: 10 cells, 25 queries, 150 judged documents per query,
 10 % of them read twice.
 """
 

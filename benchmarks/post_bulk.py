@@ -2,9 +2,9 @@
 
     python benchmarks/post_bulk.py
 
-The substrate is fictional: random unit vectors of 384 dimensions, made-up words, five chunks a document. The peer is
+The substrate is fictional: random unit vectors of 384 dimensions, made-up words, five chunks per document. The peer is
 one float32 matrix product of the 25 queries with all vectors, held in memory, and argpartition; it has no documents,
-no ties and no database. A ratio says how many times the peer's seconds a query an arm takes.
+no ties and no database. A ratio says how many times the peer's seconds per query an arm takes.
 """
 
 import multiprocessing

@@ -80,7 +80,7 @@ def read_all(source: str, files: Files) -> list[Document]:
 
 
 def peer_seconds(files: Files) -> float:
-    """Of the peer on the files that have one; 0 where none has."""
+    """Of the peer on the files that have one; 0 if none has."""
     work = [(PEERS[Path(name).suffix.lower()], data) for data, name in files if Path(name).suffix.lower() in PEERS]
     return best_seconds(lambda: [peer(data) for peer, data in work]) if work else 0.0
 

@@ -74,7 +74,7 @@ KINDS = {
 def differences(kind: Kind, n_queries: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     """nDCG@10 and Recall@10 of nine cells less the baseline's, (cells, queries) each, with expectation 0.
 
-    The third is what a gain of 1 adds: 0 where a query is tied, so that it stays tied.
+    The third is what a gain of 1 adds: 0 if a query is tied, so that it stays tied.
     """
     own, shared = kind.noise(rng, (2, CELLS, n_queries)), kind.noise(rng, (2, 1, n_queries))
     first, second = kind.sign * SD * (own + shared) / (2 * (1 - kind.ties)) ** 0.5

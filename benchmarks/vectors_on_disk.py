@@ -36,7 +36,7 @@ TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for senten
 
 
 class HashEncoder(InProcessEncoder):
-    """A random unit row a text, which its SHA-256 picks: one of many stretches of a table of random numbers."""
+    """A random unit row per text, which its SHA-256 picks: one of many stretches of a table of random numbers."""
 
     batch_tokens = 2 * TEXTS_A_BATCH
     spec = EncoderSpec("hash", "none/none", "0" * 40, dim=DIM, max_tokens=0)

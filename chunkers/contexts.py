@@ -24,7 +24,7 @@ _DESIGNATION = re.compile(r"(?:(?:§+|[^\W\d]+\.?)\s+)?(?:\d[\w–-]*(?:\.\d[\w�
 
 @lru_cache(maxsize=4096)
 def shortened(text: str, max_tokens: int) -> str:
-    """The text on one line, cut at a word with "…" where it has more than `max_tokens` tokens.
+    """The text on one line, cut at a word with "…" if it has more than `max_tokens` tokens.
 
     A first word that is too long by itself is cut inside.
     """
@@ -52,7 +52,7 @@ def path_context(title: str, labels: tuple[str, ...]) -> str:
 
     Empty headings and those that repeat the one before are left out.
 
-    Where the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
+    If the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
     between the title and the innermost one are replaced by "…", outermost first, as many as needed.
     """
     parts = [" ".join(part.split()) for part in (title, *labels)]
@@ -69,7 +69,7 @@ def path_context(title: str, labels: tuple[str, ...]) -> str:
 
 
 def label_range(labels: Sequence[str]) -> str:
-    """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself where only one has any, or ""."""
+    """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself if only one has any, or ""."""
     named = [label for label in labels if label.strip()]
     if len(named) < 2:
         return "".join(named)
@@ -77,6 +77,6 @@ def label_range(labels: Sequence[str]) -> str:
 
 
 def designation(label: str) -> str:
-    """The number of a heading without its words ("Sec. 3" of "Sec. 3. Grants"); the label where it has none."""
+    """The number of a heading without its words ("Sec. 3" of "Sec. 3. Grants"); the label if it has none."""
     found = _DESIGNATION.match(label.strip())
     return found[0] if found else label.strip()

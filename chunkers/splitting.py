@@ -61,7 +61,7 @@ def packed(tokens: Tokenized, pieces: list[Piece], budget: int) -> list[Piece]:
 def split_text(text: str, tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:
     """The piece in parts of at most `budget` tokens, without white space at their ends.
 
-    It is cut at paragraphs, then lines, sentences, words and tokens, each only where the parts of the level above
+    It is cut at paragraphs, then lines, sentences, words and tokens, each only if the parts of the level above
     are still too long, and neighbouring parts are packed again. Every character but white space is in one part.
     """
     whole = trimmed(text, piece)

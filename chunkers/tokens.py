@@ -54,7 +54,7 @@ class Tokenized:
     """A whole document's tokens; both arrays hold n_tokens + 1 character offsets, from 0 to the text's length.
 
     `ceil[i]` is the first character that starts at or after the beginning of token i, `floor[i]` the end of the last
-    character that is complete there. They differ only where a token boundary lies inside a character of several
+    character that is complete there. They differ only if a token boundary lies inside a character of several
     bytes, so tokens i to j hold the whole characters ceil[i] to floor[j].
     """
 

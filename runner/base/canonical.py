@@ -48,7 +48,7 @@ def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
 
 
 def refuse_special(path: Path) -> None:
-    """Nothing for a file or a path that is not there; an InputError for a device or a pipe, which may never end."""
+    """Raise InputError for a device or a pipe, which may never end; a file, or a path with nothing there, passes."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a regular file.")
 

@@ -100,7 +100,7 @@ def places(value: float, digits: int = 4) -> str:
 
 
 def signed(value: float, digits: int = 4) -> str:
-    """A difference with its sign as text; none where it rounds to zero."""
+    """A difference with its sign as text; none if it rounds to zero."""
     text = places(value, digits)
     return f"+{text}" if float(f"{value:.{digits}f}") > 0 else text
 
@@ -166,5 +166,5 @@ def fitting(value: float, low: float, high: float) -> str:
 
 
 def fitting_signed(value: float, low: float, high: float) -> str:
-    """As `fitting`, with the sign as text; none where it rounds to zero."""
+    """As `fitting`, with the sign as text; none if it rounds to zero."""
     return signed(value, places_allowed(low, high))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def untracked(paths: Sequence[Path]) -> list[Path]:
-    """Those of the existing paths that git does not track; none where there is no git or no repository."""
+    """Those of the existing paths that git does not track; none if there is no git or no repository."""
     existing = [path.resolve() for path in paths if path.exists()]
     if not existing:
         return []
@@ -24,7 +24,7 @@ def untracked(paths: Sequence[Path]) -> list[Path]:
 def git_state(repo: Path) -> dict[str, str | bool]:
     """{commit, branch, dirty} of the repository that holds a folder, or {error} with git's own reason.
 
-    `branch` is "HEAD" where none is checked out. `dirty` looks at the whole repository, untracked files included.
+    `branch` is "HEAD" if none is checked out. `dirty` looks at the whole repository, untracked files included.
     """
     try:
         heads = _git(repo, "rev-parse", "HEAD", "--abbrev-ref", "HEAD").decode("utf-8", "replace")

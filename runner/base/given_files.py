@@ -119,7 +119,7 @@ def meant_path(path: str) -> str | None:
     r"""The one existing file that a path names once its lost separators are back, or None.
 
     Backslashes count as separators; q\bench.jsonl is found behind "qbench.jsonl", as a shell leaves it, and behind
-    the backspace that an escape sequence makes of \b. None, too, where several files fit.
+    the backspace that an escape sequence makes of \b. None, too, if several files fit.
     """
     with_slashes = path.translate(_ESCAPED).replace("\\", "/")
     parent, _, name = with_slashes.rpartition("/")

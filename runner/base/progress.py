@@ -36,7 +36,7 @@ Report = Callable[[Progress], None]
 """Called when it is known what earlier attempts left, and after every batch."""
 
 Dollars = Callable[[], float | None]
-"""What an encoder cost so far, None where nothing is metered."""
+"""What an encoder cost so far, None if nothing is metered."""
 
 
 def say(text: str) -> None:
@@ -107,7 +107,7 @@ class _Pace:
         return due
 
     def said(self, at: Progress, dollars: float | None) -> str:
-        """Texts, tokens a second, dollars, time left."""
+        """Texts, tokens per second, dollars, time left."""
         seconds = time.monotonic() - self.started
         rate = (at.tokens - (self.tokens_before or 0)) / seconds if seconds > 0 else 0.0
         parts = [f"{at.texts}/{at.all_texts}"]

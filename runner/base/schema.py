@@ -46,7 +46,7 @@ def checked(model: type[Model], value: object, where: str | Path) -> Model:
 
 
 def _check_schema_version(model: type[FrozenModel], value: object, where: str | Path) -> None:
-    """Nothing but for a file of another release, of which every field may be wrong; then one InputError."""
+    """Raise one InputError for a file of another release, since any of its fields may be wrong."""
     field = model.model_fields.get("schema_version")
     found = value.get("schema_version") if isinstance(value, dict) else None
     if field is None or not isinstance(found, int) or found in get_args(field.annotation):

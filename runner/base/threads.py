@@ -64,7 +64,7 @@ def in_threads(
 
 
 def side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
-    """Run every job in a thread of its own and wait for all of them, also where one fails.
+    """Run every job in a thread of its own and wait for all of them, even if one fails.
 
     The first failure by the order of `jobs` is raised, other messages than its own with it; a defect before any.
     An interrupt is raised at once: the threads are daemons, and whoever closes what they wait for ends them.

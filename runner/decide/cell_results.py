@@ -42,7 +42,7 @@ def cell_results(
     readings: Mapping[str, Reading],
     blockers: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
-    """One row a cell, best mean nDCG@10 first, equal ones by name.
+    """One row per cell, best mean nDCG@10 first, equal ones by name.
 
     `readings` are the reading lists of the cells that have one. `blockers` says what keeps a cell from being confirmed
     that is so by its scores.
@@ -126,7 +126,7 @@ def _role(cell: str, comparison: Comparison) -> Role:
 def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
     """Nulls A to D, as if each query's highest-graded document (of equals the first by id) were its only right one.
 
-    Queries without a document graded above 0 have no such document and are left out. Empty where the corpus has fewer
+    Queries without a document graded above 0 have no such document and are left out. Empty if the corpus has fewer
     than ten documents, among which retrieving ten at random finds everything.
     """
     gold = single_gold(comparison.query_ids, comparison.qrels)

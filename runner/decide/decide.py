@@ -12,7 +12,7 @@ from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Results
 
 AUTOMATIC = "criterion 6"
-"""Who decides where no cell is a candidate."""
+"""Who decides if no cell is a candidate."""
 
 RECOMMENDED = "recommended"
 """What an unattended run gives to --choose: the confirmed cell if there is one, else the baseline."""

@@ -45,7 +45,7 @@ _NAMES = {
 def judge_agreement(
     labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan
 ) -> Agreement:
-    """What the labels of these queries say of the judges; no entries where no pair was read more than once.
+    """What the labels of these queries say of the judges; no entries if no pair was read more than once.
 
     `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
     """

@@ -44,7 +44,7 @@ def judge_blockers(
 ) -> list[str]:
     """What the judges leave of a cell: more of what "it" does or is that keeps it from being confirmed.
 
-    `favoured` has each cell's adjusted p of the first judge favouring it, None where that is unknown; a cell that is
+    `favoured` has each cell's adjusted p of the first judge favouring it, None if that is unknown; a cell that is
     not in it was not asked. Only a cell that is confirmed by its scores alone should be asked: the words say what the
     judges add. A two-level interval that does not exclude 0 keeps a cell from being confirmed as well; one that was
     not drawn does not.
@@ -104,7 +104,7 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
 
 
 Blockers = Callable[[str], list[str]]
-"""What the judges leave of a cell, in words of `tiers.unmet_criteria`; empty where they uphold it."""
+"""What the judges leave of a cell, in words of `tiers.unmet_criteria`; empty if they uphold it."""
 
 
 def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:

@@ -57,7 +57,7 @@ Sentences = tuple[str, str, str]
 
 
 def blocked(inputs: OutcomeInputs) -> Sentences | None:
-    """Why nothing can be said from these figures; None where something can."""
+    """Why nothing can be said from these figures; None if something can."""
     plan = inputs.plan
     nothing = "How any cell compares with another: that takes figures that can be relied on."
     if inputs.unjudged:

@@ -90,7 +90,7 @@ HARD_ABOVE = 10_000
 
 
 def bulk_gate(standing: Standing, n_documents: int) -> str:
-    """What may be embedded; a NegativeVerdict where a source of more than HARD_ABOVE documents is undecided."""
+    """What may be embedded; a NegativeVerdict if a source of more than HARD_ABOVE documents is undecided."""
     if standing.decision is not None:
         return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
     source = standing.source

@@ -133,7 +133,7 @@ class Beside:
         self, measure: str, old: EarlierCell, new: CellResult, places: tuple[Mapping[str, int], Mapping[str, int]]
     ) -> MeasureBeside:
         """One measure of a cell in both results; `places` say where each has its queries. No movement where documents
-        differ, and for a measure that asks for relevance, none where that means something else.
+        differ, and for a measure that asks for relevance, none if that means something else.
         """
         before, now = old.scores[measure], new.scores[measure]
         alike = self.same_documents and (self.same_grade or measure == "ndcg@10")
@@ -157,7 +157,7 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 
 def _scored(before: Version) -> _Scored | None:
-    """What the earlier version's locked results say; None where nothing of it is locked, or nothing was measured."""
+    """What the earlier version's locked results say; None if nothing of it is locked, or nothing was measured."""
     lock, path = verify_lock(before.record), before.record / "results.json"
     if lock is None or path.name not in lock.files:
         return None

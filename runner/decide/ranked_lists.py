@@ -24,7 +24,7 @@ def ranked_lists(
     depth: int,
     relevant_grade: int,
 ) -> RankedLists:
-    """Every cell's list down to `depth`, SHORT_DEPTH where there are too many hits, without any text of a document.
+    """Every cell's list down to `depth`, SHORT_DEPTH if there are too many hits, without any text of a document.
 
     Documents stand in the order of the corpus. Of a query they are those that some cell lists and those graded
     relevant: highest grade first, unjudged last, then by the best place that any cell gives them, then by id.

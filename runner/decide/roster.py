@@ -31,7 +31,7 @@ class Standing:
 
     `version` is the one that it is of or, without a decision, the newest. `beside` tells of others: "v3 is open", "v2
     abandoned", "" for none. `observed_best` is the chunker of the dense cell with the highest nDCG@10 of the decided
-    version, or of a decision that was made elsewhere, "" where nothing was measured.
+    version, or of a decision that was made elsewhere, "" if nothing was measured.
     """
 
     source: SourceSpec
@@ -72,7 +72,7 @@ def standing(version: Version) -> Standing:
 
 
 def beside(version: Version) -> str:
-    """What became of versions that are newer than this one, or were given up before it; "" where there are none."""
+    """What became of versions that are newer than this one, or were given up before it; "" if there are none."""
     told = []
     for other in versions_of(version):
         if abandoned(other) is not None:
@@ -83,7 +83,7 @@ def beside(version: Version) -> str:
 
 
 def version_in_force(version: Version) -> Version | None:
-    """The newest version of the same source, in the same view, whose decision is locked; None where none is.
+    """The newest version of the same source, in the same view, whose decision is locked; None if none is.
 
     While a newer one stands open this is what holds. An IntegrityError where its record was changed since.
     """
@@ -143,7 +143,7 @@ def _observed_best(version: Version, decision: Decision | None) -> str:
 
 
 def _dense_rows(version: Version) -> list[CellResult]:
-    """The dense cells of a version's results; none where it was never scored."""
+    """The dense cells of a version's results; none if it was never scored."""
     path = version.record / "results.json"
     if not path.exists():
         return []
@@ -151,7 +151,7 @@ def _dense_rows(version: Version) -> list[CellResult]:
 
 
 def moved_on(standing: Standing) -> list[str]:
-    """What the catalog says otherwise today than when the source was decided; empty where nothing moved."""
+    """What the catalog says otherwise today than when the source was decided; empty if nothing moved."""
     decision, source = standing.decision, standing.source
     if decision is None:
         return []

@@ -32,7 +32,7 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
 def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
     """How many queries show the gain worth showing, with POWER, at this cell's scatter.
 
-    None where nobody could judge so many, and where differences do not scatter, from which nothing follows.
+    None if nobody could judge so many, and where differences do not scatter, from which nothing follows.
     """
     assert row.test is not None
     if not row.test.sd:
@@ -42,7 +42,7 @@ def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
 
 
 def detectable(inputs: OutcomeInputs, row: CellResult) -> float | None:
-    """The gain that these queries show with POWER at this cell's scatter; None where there is none."""
+    """The gain that these queries show with POWER at this cell's scatter; None if there is none."""
     assert row.test is not None
     return least_gain(inputs.n_queries, row.test.sd, inputs.plan.significance.alpha, len(inputs.cells))
 
@@ -50,7 +50,7 @@ def detectable(inputs: OutcomeInputs, row: CellResult) -> float | None:
 def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
     """The gain that so many queries show with POWER in one of `n_cells`, the baseline among them, all compared.
 
-    None where differences do not scatter.
+    None if differences do not scatter.
     """
     if not sd:
         return None

@@ -41,11 +41,11 @@ class Backend(Protocol):
         ...
 
     def billed(self, run_id: str, began: datetime) -> float | None:
-        """Dollars that the provider billed for a run since it began, None where nobody answers that."""
+        """Dollars that the provider billed for a run since it began, None if nobody answers that."""
         ...
 
     def dollars(self, encoder: str) -> float | None:
-        """What this encoder cost so far, None where nothing is metered."""
+        """What this encoder cost so far, None if nothing is metered."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -59,13 +59,13 @@ class Unmetered:
     """The part of a backend that rents nothing: there is nothing to ask for, to be billed for or to stop."""
 
     def prepare(self, work: Sequence[Work]) -> None:
-        """Nothing to ask for."""
+        """Ask for nothing."""
 
     def billed(self, run_id: str, began: datetime) -> None:
         """Nobody to ask."""
 
     def dollars(self, encoder: str) -> None:
-        """Nothing is metered."""
+        """None: nothing is metered."""
 
     def __enter__(self) -> Self:
         return self

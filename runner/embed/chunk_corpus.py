@@ -64,7 +64,7 @@ def chunk_inputs(chunker: str, corpus_sha256: str) -> dict[str, str | int]:
 
 
 def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | None:
-    """Tokens (cl100k_base, context included) of the version's chunks; None where the store does not hold them.
+    """Tokens (cl100k_base, context included) of the version's chunks; None if the store does not hold them.
 
     A chunk counts with `limit` tokens at most, which is where an encoder cuts it off; 0 for no limit.
     """

@@ -40,7 +40,7 @@ def embed(
     name_of: Callable[[int], str] | None = None,
     report: Report | None = None,
 ) -> Vectors:
-    """One unit row a text, in input order; memory-mapped, but a copy of few rows where a text occurs twice.
+    """One unit row per text, in input order; memory-mapped, but a copy of few rows where a text occurs twice.
 
     Batches are a function of the set of distinct texts alone: neither repeats, input order nor a killed attempt
     changes a bit. `order="reversed"` embeds the same texts in other batches and another order, for the A/A arm.
@@ -216,7 +216,7 @@ class _Job:
         return f"{name}: {where} could not be embedded. It fails on {named}: {trouble}."
 
     def _failing_alone(self, rows: Sequence[int]) -> list[int]:
-        """Those of the texts that fail when they are sent one by one; none where nothing comes back any more."""
+        """Those of the texts that fail when they are sent one by one; none if nothing comes back any more."""
         batches = [(Batch(self.work.side, (self.work.texts[row],), (1,)), row) for row in rows]
         failing = {batch.batch_id: (batch, row) for batch, row in batches}
         failures = 0

@@ -68,7 +68,7 @@ class Answer:
 
     `batch_id` is "" for an error that the backend cannot assign. `facts` says where the batch ran: "device" (a GPU's
     full name, "cpu", or a host) and the versions of libraries there. `n_tokens` are the counts that the backend itself
-    made, prompt and special tokens included, before truncation; None where it made none.
+    made, prompt and special tokens included, before truncation; None if it made none.
     """
 
     batch_id: str

@@ -78,7 +78,7 @@ def probed(store: Store, encoder: Encoder) -> dict[str, JSON]:
 
 
 def refuse_changed(store: Store, encoder: Encoder) -> None:
-    """Nothing, when the encoder that is about to embed answers as it did when it was probed; else a BackendError.
+    """Raise BackendError unless the encoder that is about to embed answers as it did when it was probed.
 
     The figures may come from an earlier session: the four vectors that are computed here are this session's.
     """
@@ -103,7 +103,7 @@ def _canary(encoder: Encoder) -> Matrix:
 
 
 def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
-    """Largest coordinate between a text's query and document vectors: 0.0 where the prompts are the same."""
+    """Largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
     queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
     shifts = np.abs(queries - documents).max(axis=1)
     same = encoder.spec.query_prompt == encoder.spec.document_prompt

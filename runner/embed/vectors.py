@@ -10,7 +10,7 @@ Pages that are touched through a memory map count as the process's memory until 
 of 384 leaves 1.5 GB, and rows picked here and there bring their neighbours along. Reading the same bytes into one
 buffer leaves none.
 
-Vectors of texts of which some occur more than once: a row a text, without all of them in memory.
+Vectors of texts of which some occur more than once: a row per text, without all of them in memory.
 """
 
 import hashlib

@@ -147,7 +147,7 @@ def _refuse_unpinned_code(spec: EncoderSpec) -> None:
 
 
 def _installed_folder(spec: EncoderSpec) -> Path | None:
-    """The encoder's package or its folder in the checkout; None where neither carries it."""
+    """The encoder's package or its folder in the checkout; None if neither carries it."""
     if spec.package:
         return _packaged_folder(spec)
     return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
@@ -195,7 +195,7 @@ def _snapshot(hub_id: str, revision: str, *, allow: list[str] | None = None, ign
 
 
 def _cached(get: _Get, needed: tuple[str, ...]) -> Path | None:
-    """The folder that `get` finds in the hub's cache, where it has all files needed; nothing is asked of the hub."""
+    """The folder that `get` finds in the hub's cache, if it has all files needed; nothing is asked of the hub."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the library is imported
     from huggingface_hub.errors import LocalEntryNotFoundError
 

@@ -1,4 +1,4 @@
-"""What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row an encoder."""
+"""What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches

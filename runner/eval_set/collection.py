@@ -93,7 +93,7 @@ def published_qrels(version: Version) -> dict[str, dict[str, int]]:
 
 
 def check_same_collection(version: Version, corpus_path: Path) -> None:
-    """Nothing where the folder holds what the version was made from; an InputError names what differs."""
+    """Raise InputError, which names what differs, unless the folder holds what the version was made from."""
     from samplers.sources.beir import collection_digests
 
     known, given = collection_facts(version), collection_digests(corpus_path)

@@ -34,7 +34,7 @@ def archive_path(version: Version) -> Path:
 def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
     """The version's documents in id order, from the archive, which is written again where it is gone or damaged.
 
-    Then they come from `corpus_path`, and every document must be what the manifest says. InputNeeded where no corpus
+    Then they come from `corpus_path`, and every document must be what the manifest says. InputNeeded if no corpus
     was sampled yet.
     """
     documents = archived_documents(version)
@@ -57,7 +57,7 @@ def archive_fault(version: Version) -> str:
 
 
 def need_corpus(version: Version) -> None:
-    """Nothing where a corpus was sampled; else an InputNeeded that says how to bring one."""
+    """Raise InputNeeded, which says how to bring a corpus, unless one was sampled."""
     if not version.corpus_path.exists():
         raise InputNeeded(
             f"{version.name} has no corpus yet. Give a folder, a ZIP or the substrate's database with its documents, "
@@ -217,9 +217,9 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
 
 
 def archived_documents(version: Version) -> tuple[Document, ...] | None:
-    """The archived documents, None where the archive is missing or is not what the manifest names; nothing is written.
+    """The archived documents, None if the archive is missing or is not what the manifest names; nothing is written.
 
-    InputNeeded where no corpus was sampled yet.
+    InputNeeded if no corpus was sampled yet.
     """
     import zstandard
 
@@ -239,7 +239,7 @@ def archived_documents(version: Version) -> tuple[Document, ...] | None:
 
 
 def _fields(document: Document) -> dict[str, Any]:
-    """The document's fields; a status only where it has one, so that archives without any keep their digest."""
+    """The document's fields; a status only if it has one, so that archives without any keep their digest."""
     return {name: value for name, value in asdict(document).items() if name != "status" or value}
 
 

@@ -23,7 +23,7 @@ def abandoned(version: Version) -> Abandoned | None:
 
 
 def earlier(version: Version) -> Version | None:
-    """The version that this one was opened from, in the same view; None where there is none.
+    """The version that this one was opened from, in the same view; None if there is none.
 
     An IntegrityError where opened.json names a version that is not there.
     """

@@ -17,7 +17,7 @@ from runner.eval_set.version import Version, load_corpus, load_queries
 
 
 def load_labels(path: Path) -> tuple[Label, ...]:
-    """Every row of labels.jsonl in file order, () where there is no file; a repeated key is an InputError."""
+    """Every row of labels.jsonl in file order, () if there is no file; a repeated key is an InputError."""
     if not path.exists():
         return ()
     content = path.read_bytes()

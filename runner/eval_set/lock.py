@@ -69,7 +69,7 @@ def write_lock(record: Path) -> Lock:
 
 
 def verify_lock(record: Path) -> Lock | None:
-    """The lock of a record or of a report after checking every file against it, None where no record is locked yet.
+    """The lock of a record or of a report after checking every file against it, None if no record is locked yet.
 
     An IntegrityError names each file that is missing or changed, both digests, and the way out. A report is made with
     its lock, so one without it is an IntegrityError too, as is any file in its folder that the lock does not name, but

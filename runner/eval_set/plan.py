@@ -228,7 +228,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
 
 
 def check_cell(cell: OwnCell) -> None:
-    """Nothing for a cell that can be run; an InputError says which part of it does not exist."""
+    """Raise InputError, which names the part that does not exist, unless the cell can be run."""
     find_chunker(cell.chunker)
     if not isinstance(cell, BM25Cell):
         catalog.encoder(cell.encoder)

@@ -29,7 +29,7 @@ def preregistration(version: Version) -> Preregistration:
 
 
 def check_sample(version: Version) -> None:
-    """Nothing where the sample is the one that the plan asks for; an InputError says how they differ."""
+    """Raise InputError, which says how they differ, unless the sample is the one that the plan asks for."""
     header, _ = load_corpus(version.corpus_path)
     wanted = version.plan(rehearsal=False).sample
     if wanted != header.sample:

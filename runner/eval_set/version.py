@@ -263,7 +263,7 @@ def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
 
 
 def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
-    """corpus.jsonl: the header, then one row a document in id order."""
+    """corpus.jsonl: the header, then one row per document in id order."""
     ordered = sorted(rows, key=lambda row: row.doc_id)
     return jsonl_bytes([header.model_dump(), *(row.model_dump() for row in ordered)])
 

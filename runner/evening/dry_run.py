@@ -44,7 +44,7 @@ BY_FILE = "judging: by file; with --judge, by the plan's language models"
 
 
 StoredTokens = Callable[[Version, str, int], int | None]
-"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None where it does not."""
+"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None if it does not."""
 
 
 def describe(

@@ -137,7 +137,7 @@ def _checked_cell(text: str) -> str:
 
 
 def _newest_frozen(version: Version) -> Version:
-    """The version to begin from, in the same view: the newest one, or the last one given up where no other is left."""
+    """The version to begin from, in the same view: the newest one, or the last one given up if no other is left."""
     known = versions_of(version)
     if not known:
         raise InputError(
@@ -155,7 +155,7 @@ def _newest_frozen(version: Version) -> Version:
 
 
 def _refuse_open(record: Version) -> None:
-    """Nothing for an undecided version that is frozen and as it was then, or was given up."""
+    """Raise unless the version is undecided and still as it was frozen, or was given up."""
     in_force = version_in_force(record)
     if in_force is not None:
         raise InputError(
@@ -173,7 +173,7 @@ def _refuse_open(record: Version) -> None:
 
 
 def _refuse_leftovers(target: Version) -> None:
-    """Nothing, unless files that are no version, or batches of one that was deleted, lie where the next one goes."""
+    """Raise InputError if other files, or batches of a deleted version, lie where the next version goes."""
     for place in (target.folder, target.judging):
         if place.is_dir() and any(place.iterdir()):
             raise InputError(f"{place} is there, though {target.name} is no version. Move it away and run again.")
@@ -231,7 +231,7 @@ def _edited(text: str, wanted: Plan, n_before: int) -> str:
 
 
 def _list_end(text: str) -> tuple[int, str] | None:
-    """Where the block list under `cells:` ends, and its indentation; None where there is no such list."""
+    """Where the block list under `cells:` ends, and its indentation; None if there is no such list."""
     head = re.search(r"^cells:[ \t]*(?:#.*)?\r?\n", text, re.MULTILINE)
     if head is None:
         return None

@@ -43,7 +43,7 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
 
 
 def _version_before(version: Version) -> str | None:
-    """The substrate's version in the newest report, so that a change shows; None where there is no report."""
+    """The substrate's version in the newest report, so that a change shows; None if there is no report."""
     folders = report_folders(version.record)
     if not folders:
         return None

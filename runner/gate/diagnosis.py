@@ -18,7 +18,7 @@ NOTHING_FOUND = (
 
 
 def diagnosis(run: Run, gate: GateFound) -> str:
-    """A sentence on the run and on what the gate says of it; "" where nothing is wrong.
+    """A sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
     It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
     """
@@ -34,7 +34,7 @@ def diagnosis(run: Run, gate: GateFound) -> str:
 
 
 def cause(run: Run, gate: GateFound) -> str:
-    """What the run shows, else what the most telling failure points at, in a clause; "" where there is neither.
+    """What the run shows, else what the most telling failure points at, in a clause; "" if there is neither.
 
     A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
     """

@@ -80,7 +80,7 @@ class GradedGate:
     """The gate of one eval set; what does not depend on the run is drawn once and is alike for all runs.
 
     A null is passed with p <= alpha and delta >= tau; one of the order alone with p <= alpha. A null is
-    "insufficient" where no outcome could have reached alpha: too few draws, or too few queries that could have shown
+    "insufficient" if no outcome could have reached alpha: too few draws, or too few queries that could have shown
     anything. The whole is "fail" where a null fails, else "insufficient" where one is, else "pass". A system whose
     rankings have nothing to do with the query passes "permuted qrels", and so the whole, with a probability of at most
     alpha.

@@ -62,7 +62,7 @@ def permuted_totals(table: QrelsTable, rankings: Ints, assigned: NDArray[np.int3
 
 
 def random_totals(table: QrelsTable, weights: Ints, draws: int, generator: np.random.Generator) -> Ints:
-    """Sums over the queries (draws,) where each is given documents drawn by weight, without replacement."""
+    """Sums over the queries (draws,) if each is given documents drawn by weight, without replacement."""
     totals = np.zeros(draws, np.int64)
     n_queries = len(table.query_ids)
     turn = max(1, ROWS_AT_ONCE // draws)
@@ -113,9 +113,9 @@ def greatest(values: Ints) -> Ints:
 
 
 def draw_documents(weights: Ints, rows: int, generator: np.random.Generator) -> Ints:
-    """Ten documents a row, or all with a weight above 0, drawn one by one by weight without replacement, in that order.
+    """Ten documents per row, or all with a weight above 0, drawn one by one by weight without replacement, in order.
 
-    Drawing with replacement and skipping repeats is the same law and needs one random number a draw: a ticket, of
+    Drawing with replacement and skipping repeats is the same law and needs one random number per draw: a ticket, of
     which a document has as many as its weight. Rows that are still short after _TICKETS draws are completed by an
     exponential race among the documents they do not have, which is that law again.
     """
@@ -133,7 +133,7 @@ def draw_documents(weights: Ints, rows: int, generator: np.random.Generator) -> 
 
 
 def _by_ticket(weights: Ints, rows: int, generator: np.random.Generator) -> NDArray[np.int32]:
-    """Rows of ten places or as many as there are weights, in order of the draws; -1 where these did not suffice."""
+    """Rows of ten places or as many as there are weights, in order of the draws; -1 if these did not suffice."""
     tickets = np.repeat(np.arange(len(weights), dtype=np.int32), weights)
     drawn = generator.integers(len(tickets), size=(_TICKETS, rows))
     depth = min(DEPTH, len(weights))
@@ -148,7 +148,7 @@ def _by_ticket(weights: Ints, rows: int, generator: np.random.Generator) -> NDAr
 
 
 def _without_repeats(drawn: NDArray[np.int32], depth: int) -> NDArray[np.int32]:
-    """The first `depth` different ones of each column's draws (turns, columns), -1 where there are fewer."""
+    """The first `depth` different ones of each column's draws (turns, columns), -1 if there are fewer."""
     places = np.full((depth, drawn.shape[1]), -1, np.int32)
     filled = np.zeros(drawn.shape[1], np.int64)
     for turn, found in enumerate(drawn):

@@ -118,12 +118,12 @@ def discounted(grades: Ints) -> NDArray[np.float64]:
 
 
 def normalised(gains: NDArray[np.float64], ideal: NDArray[np.float64]) -> Ints:
-    """Gains by the ideal, in units of 1e-9; 0 where the ideal is 0."""
+    """Gains by the ideal, in units of 1e-9; 0 if the ideal is 0."""
     return units(np.divide(gains, ideal, out=np.zeros_like(gains), where=ideal > 0))
 
 
 def document_column(table: QrelsTable, values: Mapping[str, int]) -> Ints:
-    """The value of each document of the table, 0 where there is none; ValueError for a document it does not have."""
+    """The value of each document of the table, 0 if there is none; ValueError for a document it does not have."""
     column = np.zeros(len(table.numbers), np.int64)
     for doc_id, value in values.items():
         if doc_id not in table.numbers:

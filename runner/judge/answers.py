@@ -147,7 +147,7 @@ class _AnswerCheck:
                 self._first_judge.setdefault(pair, label.judge)
 
     def only_batch(self, answers: Iterable[Answer]) -> str:
-        """The one batch that holds all these pairs, "" where there are several or none."""
+        """The one batch that holds all these pairs, "" if there are several or none."""
         of_pairs = [
             {row.batch for row in self._exported.get((answer.query_id, answer.doc_id), [])} for answer in answers
         ]
@@ -209,7 +209,7 @@ class _AnswerCheck:
         return self._answered.get((row.batch, pair, judge)) or self._rounds[row.batch, pair]
 
     def _refuse_own_second_reading(self, label: Label, where: str) -> None:
-        """Nothing, unless whoever graded a pair first answers its second reading too."""
+        """Raise InputError if whoever graded a pair first answers its second reading too."""
         first = self._first_judge.get((label.query_id, label.doc_id), "")
         if label.batch.startswith("double-") and first == label.judge:
             raise InputError(

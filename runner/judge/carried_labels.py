@@ -23,7 +23,7 @@ class Carried:
 
     @property
     def sentence(self) -> str:
-        """As the terminal says it; "" where there was nothing to carry."""
+        """As the terminal says it; "" if there was nothing to carry."""
         if not self.total:
             return ""
         said = f"{self.carried:,} of {self.total:,} labels of {self.source} carried"
@@ -59,7 +59,7 @@ def carry_labels(version: Version) -> Carried:
 
 
 def check_earlier(version: Version, before: Version) -> None:
-    """Nothing where the earlier version's locks hold, and its record's is the one that this version was opened from."""
+    """Raise IntegrityError unless the earlier version's locks hold and this version was opened from its record."""
     known, lock = opened(version), verify_version(before)[0]
     then = known.previous_root_sha256 if known else None
     if then is not None and (lock is None or lock.root_sha256 != then):
@@ -94,12 +94,12 @@ class _Reasons:
 
 
 def texts(version: Version) -> dict[str, str]:
-    """Queries' texts by id; none where the version has no queries."""
+    """Queries' texts by id; none if the version has no queries."""
     path = version.queries_path
     return {query.query_id: query.text for query in load_queries(path)} if path.exists() else {}
 
 
 def digests(version: Version) -> dict[str, str]:
-    """Documents' digests by id; none where the version has no corpus."""
+    """Documents' digests by id; none if the version has no corpus."""
     path = version.corpus_path
     return {row.doc_id: row.sha256 for row in load_corpus(path)[1]} if path.exists() else {}

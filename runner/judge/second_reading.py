@@ -86,7 +86,7 @@ def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
 def unread_twice(version: Version, plan: Plan) -> str:
     """What a person is told where the plan names a second judge, a model graded, and its share is not read again yet.
 
-    "" where nothing is outstanding: grades of people alone need no second judge, nor does a plan that names none.
+    "" if nothing is outstanding: grades of people alone need no second judge, nor does a plan that names none.
     """
     labels = version_labels(version)
     second = plan.judges.second if plan.judges else None

@@ -1,4 +1,4 @@
-"""What is asked of whoever drafts queries, a language model or a person: one row a query, with all that it takes."""
+"""What is asked of whoever drafts queries, a language model or a person: one row per query, with all that it takes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

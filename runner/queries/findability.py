@@ -58,7 +58,7 @@ def encoder_view(
 ) -> EncoderView:
     """The first 100 documents of each text by the packaged encoders, through the version's cache.
 
-    Chunks and vectors are those that a rehearsal of the version needs too. Where an encoder cannot be had, why not.
+    Chunks and vectors are those that a rehearsal of the version needs too. If an encoder cannot be had, why not.
     """
     queries = [Query(str(place), text, "", "hand") for place, text in enumerate(texts)]
     store = Store(version.cache)

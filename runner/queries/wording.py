@@ -21,7 +21,7 @@ COMMON_SHARE = 0.2
 """A word that more than this share of the documents hold tells none of them apart."""
 
 SHARED_STEM = 5
-"""Letters that the stems of two words must share to be forms of one word, where only endings part them."""
+"""Letters that the stems of two words must share to be forms of one word, if only endings part them."""
 
 _ENDING = re.compile(
     "(?:a|al|an|ation|e|ean|ee|er|ern|es|ese|i|ial|ian|ic|ical|ie|ion|ish|ism|ist|ity|ive|iz|n|ness|o|or|s|y)?"
@@ -108,7 +108,7 @@ class SampleWords:
         """What gives the document away: rare words of its title, then names, numbers and others by tf-idf.
 
         A name is a word that the document never writes in lower case. Rare is what at most COMMON_SHARE of the
-        documents hold, or one document where there are few.
+        documents hold, or one document if there are few.
         """
         counts = Counter(words(reading(document)))
         stem_of = _stems(counts.keys())
@@ -134,7 +134,7 @@ class SampleWords:
 
 
 def longest_run(query: str, text: str) -> int:
-    """How many words in a row a query has in common with a text at most."""
+    """How many words in a row per query has in common with a text at most."""
     asked, held = words(query), f" {' '.join(words(text))} "
     longest = 0
     for start in range(len(asked)):

@@ -120,7 +120,7 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[Tick]:
-        """The multiples of `step` from `low` to `high`, signed where some are below 0."""
+        """The multiples of `step` from `low` to `high`, signed if some are below 0."""
         digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
         if round(self.step * 10**digits, 6) % 1:
             digits += 1
@@ -241,7 +241,7 @@ def _pulled(wanted: Sequence[float], gap: Gap, high: float) -> list[float]:
 
 
 def label_places(wanted: Sequence[float], high: float, low: float = 0.0, *, centred: bool = True) -> list[float]:
-    """Pixels for the labels of lines that end at `wanted`, in any order, LABEL_GAP apart where there is room."""
+    """Pixels for the labels of lines that end at `wanted`, in any order, LABEL_GAP apart if there is room."""
     ordered = sorted(range(len(wanted)), key=lambda number: (wanted[number], number))
     step = float(LABEL_GAP) if centred else LABEL_GAP  # pages of this template number show whole pixels as such
 

@@ -218,7 +218,7 @@ def _measured(cell: str, receipt: Receipt | None) -> Row:
 
 
 def _queries(results: Results) -> Iterator[Row]:
-    """A row for every query, cell and measure that scores a query."""
+    """A row for every query, cell and measure that scores per query."""
     for number, query in enumerate(results.queries):
         known: Row = {"query": query.id, "query_kind": query.kind, "origin": query.origin}
         known |= {"stratum": query.stratum or None}
@@ -321,7 +321,7 @@ def readings(version: Version, results: Results) -> list[Reading]:
 
 
 def _check_inputs(version: Version, results: Results) -> None:
-    """Nothing where documents and judgments are those that were scored."""
+    """Raise unless documents and judgments are those that were scored."""
     path = version.labels_path if results.collection is None else version.qrels_path
     content = path.read_bytes() if path.exists() else b""
     if results.collection is None:
@@ -386,7 +386,7 @@ def _written_before(folder: Path) -> dict[str, JSON]:
 
 
 def _digest(path: Path, entry: Mapping[str, JSON] | None) -> str | None:
-    """The digest of what is there, None where `path` is free; an InputError for what no export left there."""
+    """The digest of what is there, None if `path` is free; an InputError for what no export left there."""
     if not path.exists():
         return None
     known = () if entry is None else (entry.get("sha256"), entry.get("replaces"))

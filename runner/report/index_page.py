@@ -42,7 +42,7 @@ _STEPS = (
 
 
 class GainShown(NamedTuple):
-    """Of the decided cell, in nDCG@10 over the baseline, or of the best other one where that is the baseline.
+    """Of the decided cell, in nDCG@10 over the baseline, or of the best other one if that is the baseline.
 
     `alone` where the interval is that of one cell outside of the tested family. `place` is where it is drawn.
     """
@@ -57,7 +57,7 @@ class GainShown(NamedTuple):
 
 
 class SampleAge(NamedTuple):
-    """The day by which the documents were drawn and how long ago that is; "" and None where nothing says so."""
+    """The day by which the documents were drawn and how long ago that is; "" and None if nothing says so."""
 
     since: str
     days: int | None
@@ -74,7 +74,7 @@ class OpenVersion(NamedTuple):
 
 
 class SourceRow(NamedTuple):
-    """A source, the decision in force, and what is open; `version` is None where nothing has begun."""
+    """A source, the decision in force, and what is open; `version` is None if nothing has begun."""
 
     order: int
     source: str
@@ -160,7 +160,7 @@ def _results(version: Version) -> Results | None:
 
 
 def _gain(results: Results, decision: Decision) -> GainShown | None:
-    """The gain that a row shows; None where nothing was compared."""
+    """The gain that a row shows; None if nothing was compared."""
     rows = [row for row in results.cells if row.test is not None]
     chosen = next((row for row in rows if row.cell == decision.chosen.cell), None)
     row = chosen or next(iter(rows), None)
@@ -246,7 +246,7 @@ def _next(standings: Sequence[Standing]) -> Following | None:
 
 
 def _axis(rows: Sequence[SourceRow]) -> Axis | None:
-    """Over all gains, with 0; None where none was measured."""
+    """Over all gains, with 0; None if none was measured."""
     ends = [end for row in rows if row.gain for end in row.gain.ends]
     return axis_over(ends, include=(0.0,), ticks=3) if ends else None
 

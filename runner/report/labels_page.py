@@ -83,7 +83,7 @@ def _check_place(version: Version, output: Path) -> None:
 
 
 def _keep_others(path: Path) -> None:
-    """Nothing where a page may be written; an InputError where something else is there already."""
+    """Raise InputError if something other than such a page is there already."""
     if not path.exists():
         return
     if path.is_file():
@@ -104,7 +104,7 @@ def _prompt(version: Version) -> str:
 
 def _waiting(version: Version) -> list[Path]:
     """The batches of the pool with a row that no label answers; an InputError, which names second readings that wait,
-    where there is none.
+    if there is none.
     """
     batches = batch_files(version.judging)
     if not batches:

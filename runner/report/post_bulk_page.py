@@ -88,7 +88,7 @@ def _receipt(searched: Searched) -> Receipt:
 
 
 def _free(reports: Path) -> Path:
-    """Today's folder, or with -2, -3, ... where there are some already."""
+    """Today's folder, or with -2, -3, ... if there are some already."""
     day = datetime.now(UTC).date().isoformat()
     names = (day if number == 1 else f"{day}-{number}" for number in count(1))
     return next(reports / name for name in names if not (reports / name).exists())

@@ -120,7 +120,7 @@ def run_json(version: Version, scored: Scored | None, exit_code: int, message: s
 def summary_json(results: Results, decision: Decision | None, folder: Path) -> dict[str, JSON]:
     """What a program asks of a run: the outcome, the choice, and every cell's figures, best nDCG@10 first.
 
-    `chosen` is null where nothing is decided; `results` and `page` are the files of `folder`.
+    `chosen` is null if nothing is decided; `results` and `page` are the files of `folder`.
     """
     said = results.outcome
     return {
@@ -141,7 +141,7 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
 
 
 def unscored_json(source: str, version: int, kind: str, decision: Decision | None) -> dict[str, JSON]:
-    """A summary's fields where there are no results: before scoring, and after a decision by policy."""
+    """A summary's fields if there are no results: before scoring, and after a decision by policy."""
     fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "results", "page")
     found: dict[str, JSON] = {"source": source, "version": version, "kind": kind} | dict.fromkeys(fields)
     found |= {"chosen": None, "cells": []}

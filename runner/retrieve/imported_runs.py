@@ -62,7 +62,7 @@ def imported_cells(version: Version) -> list[str]:
 
 
 def _check_namesake(version: Version, cell: str, made: CellFile) -> None:
-    """Nothing where the cell is new or was imported under the very same tag; two tags may make one name."""
+    """Raise InputError if a run of another tag was imported under the same name."""
     path = version.cell_path(cell)
     if not path.exists():
         return

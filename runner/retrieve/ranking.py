@@ -29,7 +29,7 @@ class Retrieval(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkTable:
-    """The chunks of a cell as columns, one row a chunk in the given order.
+    """The chunks of a cell as columns, one row per chunk in the given order.
 
     `doc_ids` are the documents in ascending order, and a document's number is its place there; `documents` holds each
     row's number; `order` lists the rows by document, then chunk index, and `starts` (n_documents + 1) says where each
@@ -136,6 +136,6 @@ def retrieval(
 
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:
-    """The first rows, up to and with the one that brings their tokens to READ_TOKENS; all of them where none does."""
+    """The first rows, up to and with the one that brings their tokens to READ_TOKENS; all of them if none does."""
     depth = int(np.searchsorted(np.cumsum(table.n_tokens[rows]), READ_TOKENS)) + 1
     return tuple(ChunkHit(chunks[row].doc_id, chunks[row].span, chunks[row].n_tokens) for row in rows[:depth].tolist())

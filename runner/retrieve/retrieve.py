@@ -80,7 +80,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
 
     Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best chunk by dense
-    score, also where the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
+    score, even if the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
     fused order, then each one's second best, and so on, since fused scores belong to documents.
     """
     table, chunks = arm.table, arm.chunks

@@ -1,7 +1,7 @@
 """The documents that can be among a query's best, found in float32 while the vectors stream by once.
 
 The last bits of a float32 product depend on the BLAS and on the shape of the product. They decide nothing here: a
-document is left out only where RUN_DEPTH others are ahead of it by more than both products can be wrong.
+document is left out only if RUN_DEPTH others are ahead of it by more than both products can be wrong.
 """
 
 import math
@@ -158,7 +158,7 @@ def _block_rows(chunk_vectors: Matrix) -> int:
 
 
 def _parts(n_rows: int, block_rows: int) -> list[range]:
-    """A range of rows for every core, each of whole blocks but for the last; one range where there is nothing to do."""
+    """A range of rows for every core, each of whole blocks but for the last; one range if there is nothing to do."""
     n_blocks = -(-n_rows // block_rows)
     size = max(1, -(-n_blocks // cores())) * block_rows
     return [range(start, min(start + size, n_rows)) for start in range(0, max(1, n_rows), size)]

@@ -141,7 +141,7 @@ def paired_permutation_p(
 
 
 def cohens_d_paired(a: Floats, b: Floats) -> float:
-    """Mean of a - b in its own standard deviations (ddof 1); 0 where a - b does not scatter, or is one pair.
+    """Mean of a - b in its own standard deviations (ddof 1); 0 if a - b does not scatter, or is one pair.
 
     "Does not scatter" allows for rounding: falsify-eval's d of a constant shift of 0.1 is 2.5e15. ValueError as for
     `bootstrap_diff_ci`.

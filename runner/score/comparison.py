@@ -179,7 +179,7 @@ def mean(values: Ints) -> float:
 
 
 def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
-    """Over a row of differences, one a query."""
+    """Over a row of differences, one per query."""
     return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
 

@@ -2,7 +2,7 @@
 
 The sign-flip test with a statistic that skewed differences do not mislead.
 
-Flips are exact where differences are symmetric about 0. Where a cell gains a little on most queries, loses much on few
+Flips are exact where differences are symmetric about 0. If a cell gains a little on most queries, loses much on few
 and is equal on the whole, a sample that misses some of the losses looks better and steadier than it is: of nine such
 cells, one may have a max-T p of .05 in a fifth of all runs of 25 queries (docs/statistics.md).
 """
@@ -101,7 +101,7 @@ def skew_adjusted_p(differences: Ints, *, draws: int, seed: int) -> list[float]:
 
     A draw flips the skewness too. So where differences are symmetric the test is as exact as any sign-flip test, and
     where they are not, the statistic's own skewness is removed to the first order (Hall 1992). All flips are counted
-    where there are no more than `draws`, otherwise p is (1 + draws as extreme) / (1 + draws). ValueError for no query,
+    if there are no more than `draws`, otherwise p is (1 + draws as extreme) / (1 + draws). ValueError for no query,
     no draw, or values too large to add exactly.
     """
     largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)

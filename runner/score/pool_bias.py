@@ -71,7 +71,7 @@ def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]
 
 
 def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Mapping[str, Set[Pair]]) -> Without | None:
-    """The cell where only the cells `pooling` made the pool; None where there are none of them."""
+    """The cell if only the cells `pooling` made the pool; None if there are none of them."""
     if not pooling:
         return None
     kept = frozenset().union(*(pooled[other] for other in pooling))

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from statistics import NormalDist
 
 DEFAULT_SD = 0.15
-"""SD of per-query nDCG@10 differences where nothing was measured yet: the middle of .10-.20 seen between cells."""
+"""SD of per-query nDCG@10 differences if nothing was measured yet: the middle of .10-.20 seen between cells."""
 
 MOST_QUERIES = 10_000
 """Above this many no number is named: nobody judges them."""
@@ -30,7 +30,7 @@ def minimum_detectable_effect(
 def queries_needed(gain: float, sd: float, *, alpha: float, power: float = 0.8) -> int | None:
     """The fewest queries, 3 or more, whose minimum detectable effect is at most `gain`.
 
-    None where that takes more than MOST_QUERIES, as a gain of 0 always does. ValueError for a negative gain or sd.
+    None if that takes more than MOST_QUERIES, as a gain of 0 always does. ValueError for a negative gain or sd.
 
     >>> queries_needed(0.02, 0.15, alpha=0.05)
     444

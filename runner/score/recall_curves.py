@@ -34,7 +34,7 @@ class CellRecall(NamedTuple):
 
 
 def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> dict[str, CellRecall]:
-    """Every cell's recall at RANKS, and at TOKENS where it has a reading list; a query without anything relevant is 0.
+    """Every cell's recall at RANKS, and at TOKENS if it has a reading list; a query without anything relevant is 0.
 
     Ranks count as recall@10 does. A document is met once reading goes down to its first chunk: the chunks of all
     documents are read in the order of their scores, each to its end, and contexts cost tokens like texts.

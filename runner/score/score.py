@@ -40,9 +40,9 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
 
     nDCG has linear gain and its ideal over all judged documents. Relevant, for recall and reciprocal rank, is a
     grade of `relevant_grade` or more; recall is over all relevant documents judged, so that recall@10 cannot reach 1
-    where there are more than ten. `mrr` looks at RUN_DEPTH documents. An unjudged document counts as not relevant.
+    if there are more than ten. `mrr` looks at RUN_DEPTH documents. An unjudged document counts as not relevant.
     A query with no relevant document or with no hit scores 0 and stays; its judged@10 is the share of documents
-    judged among the first ten there are, 1 where there are none, since nothing is missing.
+    judged among the first ten there are, 1 if there are none, since nothing is missing.
     """
     grades, lengths = _grades(run, query_ids, qrels)
     places = np.arange(RUN_DEPTH)
@@ -64,7 +64,7 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
 
 
 def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
-    """The discounted gain (queries,) of the best ranking that the judged documents allow; 0 where none is relevant."""
+    """The discounted gain (queries,) of the best ranking that the judged documents allow; 0 if none is relevant."""
     best = np.zeros((len(query_ids), len(DISCOUNTS)))
     for row, query_id in enumerate(query_ids):
         grades = sorted(qrels.get(query_id, {}).values(), reverse=True)[: len(DISCOUNTS)]
@@ -89,7 +89,7 @@ def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Grades down each ranking (queries, RUN_DEPTH), _UNJUDGED where there is none, and the rankings' lengths."""
+    """Grades down each ranking (queries, RUN_DEPTH), _UNJUDGED if there is none, and the rankings' lengths."""
     flat: list[int] = []
     for query_id in query_ids:
         judged = qrels.get(query_id, {})
@@ -105,5 +105,5 @@ def _column(values: Iterable[int]) -> NDArray[np.int64]:
 
 
 def _ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
-    """Part by whole, 0 where the whole is 0."""
+    """Part by whole, 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)

@@ -1,6 +1,6 @@
 """Whether cells differ from the baseline: paired sign-flip randomisation over queries, for all cells at once.
 
-Where a cell equals the baseline, either of the two could have had either score of a query, so every sign of every
+If a cell equals the baseline, either of the two could have had either score of a query, so every sign of every
 difference was as likely as its opposite (Fisher 1935; Smucker, Allan & Carterette 2007). A draw flips the signs of a
 set of queries, the same ones in all rows. Test and interval rest on one fact (Hartigan 1969, typical values): seen
 from a shift d, a draw is at least as extreme as what was observed exactly when d lies between the mean over the
@@ -35,7 +35,7 @@ _TIE = 1e-12
 class PairedTest:
     """One row of differences against "no difference", two-sided; means and intervals lie in [-1, 1].
 
-    `sd` is per query (ddof 1) and `cohens_d` is mean / sd. Where the row does not scatter, both are 0, and `p_t`, the
+    `sd` is per query (ddof 1) and `cohens_d` is mean / sd. If the row does not scatter, both are 0, and `p_t`, the
     paired t test's p, is 1 if the mean is 0 too, else 0 (1 for a single query). Over all rows are `p_adjusted`
     (max-T), `p_skew` (max-T by a statistic that skewness does not mislead, `runner.score.flips`) and `p_holm`.
     `interval` is for this row alone, `simultaneous` for all rows at once. `left_out` is the least and the greatest mean
@@ -71,7 +71,7 @@ class NonInferiority:
 def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> tuple[PairedTest, ...]:
     """The test of each row of `differences` (rows, queries), in units of 1e-9; intervals at 1 - alpha.
 
-    All flips are counted where there are no more than `draws` (up to 17 queries for 100,000). Otherwise p is
+    All flips are counted if there are no more than `draws` (up to 17 queries for 100,000). Otherwise p is
     (1 + draws as extreme) / (1 + draws) (Phipson & Smyth 2010). In a row with at most EXACT_UP_TO differences other
     than 0, p alone is exact all the same, and `p_adjusted` is raised to it where the draws put it lower.
 
@@ -82,7 +82,7 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
     the baseline, close elsewhere.
 
     `interval` excludes 0 exactly where p, and `simultaneous` where p_adjusted, is at most alpha, both from the draws;
-    an exact p so near to alpha that draws cannot tell may lie on the other side. Where no p can be as small as alpha
+    an exact p so near to alpha that draws cannot tell may lie on the other side. If no p can be as small as alpha
     (5 queries at 0.05), intervals are [-1, 1].
 
     ValueError for no query, no draw, an alpha outside (0, 0.5), or values too large to add exactly.
@@ -155,7 +155,7 @@ class _Row(NamedTuple):
     def statistics(self) -> Floats:
         """|t| of every draw, raised by _TIE.
 
-        Flips leave the sum of squares as it is, so t is a function of the total alone; infinite where a draw gives all
+        Flips leave the sum of squares as it is, so t is a function of the total alone; infinite if a draw gives all
         values one sign and they are equally large.
         """
         if not self.squares:
@@ -173,7 +173,7 @@ class _Row(NamedTuple):
         return found
 
     def typical_values(self, sizes: Floats) -> tuple[Floats, Floats]:
-        """The lower and the higher of each draw's two subset means; infinite where one of the subsets is empty."""
+        """The lower and the higher of each draw's two subset means; infinite if one of the subsets is empty."""
         n, some = len(self.values), (sizes > 0) & (sizes < len(self.values))
         ends = np.full((2, len(sizes)), [[-np.inf], [np.inf]])
         means = self.sums[some] / sizes[some], (self.total - self.sums[some]) / (n - sizes[some])

@@ -15,7 +15,7 @@ BUDGETS = (512, 2_048, READ_TOKENS)
 """Tokens that are read down a cell's ranked chunks."""
 
 Gold = Mapping[str, Mapping[str, tuple[Span, ...]]]
-"""query_id -> relevant doc_id -> its marked characters as disjoint spans, () where none was marked."""
+"""query_id -> relevant doc_id -> its marked characters as disjoint spans, () if none was marked."""
 
 
 class Found(NamedTuple):
@@ -33,14 +33,14 @@ class Found(NamedTuple):
 
     @property
     def recall(self) -> float | None:
-        """Marked characters read by all marked ones; None where nothing is marked."""
+        """Marked characters read by all marked ones; None if nothing is marked."""
         return self.marked / self.gold if self.gold else None
 
     @property
     def precision(self) -> float | None:
-        """Marked characters read by all read outside of unmarked documents; 0 where nothing was read at all.
+        """Marked characters read by all read outside of unmarked documents; 0 if nothing was read at all.
 
-        None where nothing is marked, and where all that was read lies in relevant documents without a mark: what
+        None if nothing is marked, and where all that was read lies in relevant documents without a mark: what
         supports the answer there is not known.
         """
         known = self.read - self.unmarked
@@ -166,7 +166,7 @@ def _at_budget(comparison: Comparison, gold: Gold, readings: Mapping[str, Readin
 
 
 def _share(found: Sequence[Found], part: Sequence[int]) -> float:
-    """Of the characters read in the queries with marks; 0 where none were."""
+    """Of the characters read in the queries with marks; 0 if none were."""
     read = sum(one.read for one in found if one.gold)
     return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
 
@@ -203,6 +203,6 @@ def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> 
 
 
 def _placed(values: Ints, defined: NDArray[np.bool_]) -> list[int | None]:
-    """A value a query in the order of all of them, None where it is undefined."""
+    """A value per query in the order of all of them, None where it is undefined."""
     remaining = iter(values.tolist())
     return [next(remaining) if one else None for one in defined.tolist()]

@@ -43,7 +43,7 @@ def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> float:
 
     `differences` are (cells, queries) in units of 1e-9. Out-of-bag bootstrap (Efron & Tibshirani 1997): each resample
     of the queries picks its best row (the first of equal ones) and scores it by its mean over the queries that were
-    not drawn; the mean of those. Right where rows are equal; where one is a little better than the rest it errs
+    not drawn; the mean of those. Right where rows are equal; if one is a little better than the rest it errs
     downwards, since a resample holds 63 % of the queries and picks that row less often (docs/statistics.md).
     ValueError for no row, fewer than 2 queries, no resample, or values too large to add exactly.
 

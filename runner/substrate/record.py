@@ -69,7 +69,7 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, 
 
 
 def arm_results(record: Record, runs: Mapping[str, Run], beside: Mapping[str, str]) -> list[ArmResult]:
-    """One row an arm, in the order of `runs`."""
+    """One row per arm, in the order of `runs`."""
     return [_arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
 
 

@@ -86,7 +86,7 @@ class Layout:
 
 
 class Declared(NamedTuple):
-    """What a database says of its own indexes; `tokenizer` is FTS5's default where none is declared."""
+    """What a database says of its own indexes; `tokenizer` is FTS5's default if none is declared."""
 
     dim: int
     metric: Metric

@@ -45,7 +45,7 @@ Hashes = NDArray[np.uint32]
 
 
 def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD) -> dict[str, str]:
-    """The cluster of every document by doc_id: the smallest id in it, a document's own where nothing is like it.
+    """The cluster of every document by doc_id: the smallest id in it, a document's own if nothing is like it.
 
     The order of the documents does not matter. Texts under SHORTEST words are clustered where they are equal but for
     case and white space. Hashes of all words are kept, 4 bytes each: less than the texts.

@@ -54,7 +54,7 @@ class Reading:
 
     @property
     def coverage(self) -> float:
-        """The share of the characters of all readable files that became text; 1 where there are none."""
+        """The share of the characters of all readable files that became text; 1 if there are none."""
         total = self.n_characters + sum(self.left_out.values())
         return self.n_characters / total if total else 1.0
 

@@ -17,7 +17,7 @@ from samplers.registry import source_format
 def fetch_again(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> FetchReport:
     """What came of fetching a manifest's documents.
 
-    A file goes into the folder only where every document of the manifest in it has the manifest's digest; another
+    A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
     """
     located = source_feeds(source).locate(client, sorted(request.documents))

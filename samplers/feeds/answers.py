@@ -31,7 +31,7 @@ class Cut(Busy):
 
 
 def check_type(kind: Kind, content_type: str, url: str) -> None:
-    """Nothing where the declared type can be that of `kind`; Refused names what came instead."""
+    """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
     declared = content_type.partition(";")[0].strip().lower()
     if declared in MEDIA_TYPES[kind] or declared in _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
         return
@@ -39,7 +39,7 @@ def check_type(kind: Kind, content_type: str, url: str) -> None:
 
 
 def check_content(kind: Kind, data: bytes, url: str) -> None:
-    """Nothing for bytes that begin and end as `kind` does; Refused for another kind, Cut for an end that is missing."""
+    """Raise Refused for bytes of another kind than `kind`, and Cut if their end is missing."""
     if not data.strip():
         raise Cut("the answer is empty")
     if kind in ("xml", "htm", "html"):

@@ -74,7 +74,7 @@ def _in_time(row: dict[str, JSON], request: FetchRequest) -> bool:
 
 
 def _item(client: Client, report: str, stratum: str) -> Item | None:
-    """The newest version's page; None where it has no HTML."""
+    """The newest version's page; None if it has no HTML."""
     answer = client.json(f"{_API}/{report}?format=json")
     row = answer.get("CRSReport") if isinstance(answer, dict) else None
     formats = row.get("formats") if isinstance(row, dict) else None

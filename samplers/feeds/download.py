@@ -47,7 +47,7 @@ class Downloads:
                 self.say(f"{number:,} of {len(items):,} {what}")
 
     def check(self, n_items: int) -> None:
-        """Nothing where the folder holds enough of a draw to stand for it; BackendError where too much was lost."""
+        """Raise BackendError if the folder lost too much of a draw to stand for it."""
         if len(self.failed) > LOST_SHARE * n_items:
             raise BackendError(
                 f"{len(self.failed)} of {n_items} files cannot be had, more than {LOST_SHARE:.0%}, the first one since "

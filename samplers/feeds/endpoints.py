@@ -72,7 +72,7 @@ class Endpoints:
         return urlunsplit(("https", urlsplit(ENDPOINTS[name].origin).netloc, parts.path or "/", query, ""))
 
     def followed(self, url: str, location: str) -> str:
-        """Where a redirect, or the next page, of an official address leads; Refused where that is another service."""
+        """Where a redirect, or the next page, of an official address leads; Refused if that is another service."""
         try:
             joined = urljoin(self.sent(url), location)
         except ValueError:
@@ -95,7 +95,7 @@ class Endpoints:
         return self._names[urlsplit(url).netloc]
 
     def key(self, url: str) -> str:
-        """The key for an address, "" where none is needed; an InputError says where to get one that is missing."""
+        """The key for an address, "" if none is needed; an InputError says where to get one that is missing."""
         variable = ENDPOINTS[self.name(url)].key
         if not variable:
             return ""

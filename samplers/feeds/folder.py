@@ -131,7 +131,7 @@ def _item(row: dict[str, JSON], where: str) -> Item:
 
 
 def differences(root: Path, rows: list[tuple[str, str]]) -> None:
-    """differences.jsonl with one document a row, or none at all where nothing differs."""
+    """differences.jsonl with one document a row, or none at all if nothing differs."""
     path = root / DIFFERENCES
     if rows:
         lines = [json_line({"doc_id": doc_id, "difference": how}) for doc_id, how in rows]

@@ -122,7 +122,7 @@ TITLES = Collection("ECFR", _every_title, _named(r"ECFR-(?P<stratum>title)\d+\.x
 
 
 def draw_volumes(client: Client, request: FetchRequest, say: Say) -> Draw:
-    """A draw of volumes of the annual edition, of last year's where no dates are given."""
+    """A draw of volumes of the annual edition, of last year's if no dates are given."""
     if not (request.since or request.until):
         year = client.clock.utc().year - 1
         request = replace(request, since=date(year, 1, 1), until=date(year, 12, 31))

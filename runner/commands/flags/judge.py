@@ -41,7 +41,7 @@ def judge_options(options: argparse.Namespace) -> "JudgeOptions | None":
     from runner.judge.models.service import base_url
 
     if options.judge_url is not None:
-        base_url(options.judge_url)  # also where nothing is sent, as by --dry-run
+        base_url(options.judge_url)  # also if nothing is sent, as by --dry-run
     price = None if options.judge_price is None else given_price(options.judge_price)
     max_usd = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     return JudgeOptions(options.judge, options.judge_url, max_usd, price)

@@ -57,9 +57,9 @@ class Sums(NamedTuple):
 
 
 def powered(comparison: Comparison, labels: Iterable[Label]) -> PoweredResult:
-    """Every challenger's difference with the plan's bootstrap over queries; nothing where people read too few pairs.
+    """Every challenger's difference with the plan's bootstrap over queries; nothing if people read too few pairs.
 
-    People are judges without a model; where several graded a pair the first by name counts. Only pairs whose scored
+    People are judges without a model; if several graded a pair the first by name counts. Only pairs whose scored
     grade is a model's are compared.
     """
     people = people_grades(labels)

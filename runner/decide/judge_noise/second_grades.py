@@ -48,7 +48,7 @@ class JudgedQuery(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A cell beside the baseline in one query: slots of both first tens, -1 where nothing was judged.
+    """A cell beside the baseline in one query: slots of both first tens, -1 if nothing was judged.
 
     `places` and `codes` (documents,) are every judged document's: 0 neither, 1 the cell alone, 2 the baseline alone,
     3 both.
@@ -163,7 +163,7 @@ def _discounted(at_least: NDArray[np.bool_], ranking: Ints) -> Floats:
 
 
 def _less(parts: Sequence[NDArray[Any]], whole: NDArray[Any]) -> Ints:
-    """The first part's share of the whole less the second's, in units of 1e-9; 0 where there is no whole."""
+    """The first part's share of the whole less the second's, in units of 1e-9; 0 if there is no whole."""
     divisor = np.where(whole > 0, whole, 1)
     first, second = (units(part / divisor) for part in parts)
     return first - second

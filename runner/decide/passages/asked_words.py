@@ -49,7 +49,7 @@ class AskedWords:
     def densest(self, low: int, high: int) -> tuple[int, int, int, int] | None:
         """First and last character, terms and words of the window with most terms, then most words, then the first.
 
-        Words count that begin between `low` and `high`; None where there is none.
+        Words count that begin between `low` and `high`; None if there is none.
         """
         first, last = np.searchsorted(self.starts, (low, high))
         if first == last:

@@ -124,7 +124,7 @@ class _Reader:
 def _at_white_space(
     text: str, span: tuple[int, int], window: tuple[int, int], kept: tuple[int, int]
 ) -> tuple[int, int]:
-    """The window cut where words end, around the characters that are kept; cut hard where there is no white space."""
+    """The window cut where words end, around the characters that are kept; cut hard if there is no white space."""
     start, end = window
     if start > span[0] and not text[start - 1].isspace():
         gap = re.search(r"\s", text[start : kept[0]])

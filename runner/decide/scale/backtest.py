@@ -36,7 +36,7 @@ def back_tests(
 ) -> dict[str, ScaleBackTest]:
     """Every cell's errors over SUBSAMPLES draws of a tenth of the documents, the same ones for every cell.
 
-    A query's relevant documents are always kept. Empty where there are fewer than LEAST_DOCUMENTS documents.
+    A query's relevant documents are always kept. Empty if there are fewer than LEAST_DOCUMENTS documents.
     """
     if n_documents < LEAST_DOCUMENTS:
         return {}

@@ -63,7 +63,7 @@ class Lists:
     columns: Ints
 
     def above(self, places: Places, kept: Flags) -> Ints:
-        """The distractors that still stand above each document where only those of `kept` (by number) are left."""
+        """The distractors that still stand above each document if only those of `kept` (by number) are left."""
         counts = np.cumsum(kept[self.documents] & self.distractors, axis=1, dtype=np.int32)
         return counts[places.queries, self.columns].astype(np.int64)
 

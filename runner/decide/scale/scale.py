@@ -183,7 +183,7 @@ def _factors(names: Sequence[str], table: _Table) -> list[ScaleFactor]:
 
 
 def _tau_b(left: Ints, right: Ints) -> float | None:
-    """Kendall's rank correlation with its correction for ties (Kendall 1945); None where either does not vary."""
+    """Kendall's rank correlation with its correction for ties (Kendall 1945); None if either does not vary."""
     signs = [np.sign(values[:, None] - values) for values in (left, right)]
     pairs = [int((sign**2).sum()) for sign in signs]
     if not all(pairs):

@@ -114,7 +114,7 @@ class Meter:
             )
 
     def check(self) -> None:
-        """Nothing while the ceiling holds and the ledger can be kept; else a BudgetError."""
+        """Raise BudgetError once the ceiling is reached or the ledger cannot be kept."""
         if self._trouble:
             raise BudgetError(self._trouble)
         if (spent := self.spent()) > self.max_usd:
@@ -263,7 +263,7 @@ class MeteredSession:
         self._meter.answered(self._pool, container_id, tokens, texts)
 
     def check(self) -> None:
-        """Nothing while the ceiling holds; a BudgetError once it is reached."""
+        """Raise BudgetError once the ceiling is reached."""
         self._meter.check()
 
 

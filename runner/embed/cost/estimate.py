@@ -39,7 +39,7 @@ class Corpus:
     document_chars: Sequence[int]
     query_chars: int
     stored: Callable[[str, int], int | None]
-    """Tokens of a chunker's stored chunks, each cut at a limit (0 for none); None where it has none."""
+    """Tokens of a chunker's stored chunks, each cut at a limit (0 for none); None if it has none."""
 
 
 def planned_tokens(
@@ -133,7 +133,7 @@ class Estimate:
         return self.embedding_usd + self.weights_usd
 
     def lines(self, spent: float) -> list[str]:
-        """A line an encoder, and the sum against the ceiling; `spent` is what earlier attempts cost."""
+        """A line per encoder, and the sum against the ceiling; `spent` is what earlier attempts cost."""
         remote, side, verdict = self.remote, "over", "be refused"
         if self.is_affordable(spent):
             side, verdict = "within", "start"
@@ -168,7 +168,7 @@ def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions:
 
 
 def check_affordable(expected: Estimate, spent: float) -> None:
-    """Nothing where the ceiling holds after what was spent before; else a BudgetError, before anything starts."""
+    """Raise BudgetError, before anything starts, if the estimate and what was spent before exceed the ceiling."""
     if expected.is_affordable(spent):
         return
     figures = "\n".join(expected.lines(spent))

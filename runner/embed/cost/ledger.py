@@ -100,7 +100,7 @@ class Ledger:
 def all_sessions(folder: Path) -> list[LedgerRow]:
     """The sessions of all the work that a folder belongs to, for what they measured: whatever their ledger counts for.
 
-    That is every ledger below the nearest folder named WORK above it; below the folder itself where there is none.
+    That is every ledger below the nearest folder named WORK above it; below the folder itself if there is none.
     Nobody's ceiling hangs on them, so a damaged one is left out with a warning in the log.
     """
     root = next((above for above in (folder, *folder.parents) if above.name == WORK), folder)

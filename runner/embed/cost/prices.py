@@ -1,8 +1,8 @@
 """What a second of a rented container costs: a dated table, since no provider is asked before anything starts.
 
-How many tokens a second an encoder reads in one container: a cautious default until a session has measured it.
+How many tokens per second an encoder reads in one container: a cautious default until a session has measured it.
 
-What the operator asks of rented machines, and what is asked where nothing is said.
+What the operator asks of rented machines, and what is asked if nothing is said.
 """
 
 import math
@@ -103,7 +103,7 @@ MEASURED_SECONDS = 5.0
 
 
 def rate(encoder: str, gpu: str, sessions: Iterable[LedgerRow]) -> Rate:
-    """What the newest session of this encoder on this GPU measured; the default where none did."""
+    """What the newest session of this encoder on this GPU measured; the default if none did."""
     of_it = [row for row in sessions if (row.kind, row.what, row.gpu) == ("embed", encoder, gpu)]
     measured = [row for row in of_it if row.busy_seconds >= MEASURED_SECONDS and row.busy_tokens]
     if not measured:

@@ -20,12 +20,12 @@ ATTEMPTS = "attempts.jsonl"
 """Beside the sessions; one line for every process that started an app."""
 
 Billed = Callable[[str, datetime], float | None]
-"""Dollars that the provider billed for a run's id since it began, None where it does not answer."""
+"""Dollars that the provider billed for a run's id since it began, None if it does not answer."""
 
 
 class Attempt(FrozenModel):
     """One process that started an app; `estimate_usd` is what it expected for all that was left to do,
-    None where it was not told what that is.
+    None if it was not told what that is.
     """
 
     run_id: Annotated[str, Field(min_length=1)]
@@ -47,7 +47,7 @@ def remember_attempt(folder: Path, attempt: Attempt) -> None:
 
 
 def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
-    """All sessions of the ledger in `folder` together; None where nothing was spent.
+    """All sessions of the ledger in `folder` together; None if nothing was spent.
 
     The estimate is the first attempt's, which was made before anything started. Billed is all or nothing: an attempt
     that the provider says nothing of leaves the sum unknown. A BudgetError names a session's damaged file, an

@@ -154,7 +154,7 @@ async def stored() -> set[str]:
 
 
 def billed(run_id: str, start: datetime, end: datetime) -> float | None:
-    """Dollars in the workspace's report for the app that is tagged with the run; None where it has no such row."""
+    """Dollars in the workspace's report for the app that is tagged with the run; None if it has no such row."""
     report = modal.Workspace.from_context().billing.report(start=start, end=end, resolution="h", tag_names=["run"])
     rows = [float(item.cost) for item in report if item.tags.get("run") == run_id]
     return sum(rows) if rows else None

@@ -126,7 +126,7 @@ class ModalBackend:
                 ) from error
 
     def billed(self, run_id: str, began: datetime, now: datetime | None = None) -> float | None:
-        """What Modal billed for a run; None where its report does not answer, or cannot be whole yet.
+        """What Modal billed for a run; None if its report does not answer, or cannot be whole yet.
 
         The report has full hours alone. It is asked an hour after the last session of the ledger ended, whichever run's
         that was: every hour of the run is over then, and none is left out of the sum.

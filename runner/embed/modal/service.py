@@ -52,7 +52,7 @@ class _Pump(Generic[_Result]):
         self._thread.start()
 
     def cancel(self) -> None:
-        """End the thread wherever it is; nothing where it did not start or has ended."""
+        """End the thread wherever it is; nothing if it did not start or has ended."""
         if self._thread.ident is None:
             return
         if self._begun.wait(STOP_SECONDS):
@@ -131,7 +131,7 @@ class ModalService:
         return found
 
     def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
-        """Dollars that Modal's report has for a run between two full hours; None where it does not answer."""
+        """Dollars that Modal's report has for a run between two full hours; None if it does not answer."""
         try:
             dollars: float | None = _modal_app().billed(run_id, start, end)
         except Exception:  # noqa: BLE001  # a plan without reports, no connection: nothing is known, and nothing fails
@@ -182,7 +182,7 @@ class ModalService:
 
 
 def check_installed() -> None:
-    """Nothing where Modal's client is installed; else a BackendError that says how it is."""
+    """Raise BackendError, which says how to install it, unless Modal's client is installed."""
     if importlib.util.find_spec("modal") is None:
         raise BackendError("--modal needs the package modal. Run `make setup`, or pip install -e '.[modal]'.")
 

@@ -71,7 +71,7 @@ def _paths(path: str, api: Api) -> tuple[str, str]:
 
 
 def request_body(api: Api, model: str, texts: Sequence[str]) -> bytes:
-    """The JSON that asks for one vector a text.
+    """The JSON that asks for one vector per text.
 
     TEI is told not to truncate: the texts fit, and one that does not is to be an error, not a shorter text.
     """

@@ -121,7 +121,7 @@ def keep(store: Store, identity: JSON, found: Parity) -> Path:
 
 
 def parity_of(store: Store, identity: JSON) -> Parity | None:
-    """The passed comparison of the encoder of this identity; None where none was made, or its file is damaged."""
+    """The passed comparison of the encoder of this identity; None if none was made, or its file is damaged."""
     path = _folder(store, identity) / _PASSED
     if not path.exists():
         return None

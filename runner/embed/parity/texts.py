@@ -93,7 +93,7 @@ class Texts(NamedTuple):
 def parity_texts(count: Callable[[Sequence[str]], Sequence[int]], limit: int) -> Texts:
     """The texts for an encoder that reads `limit` tokens (0: any number); `count` counts documents as it does.
 
-    Where no wording meets the limit exactly, the longest below it stands in; past it is past it either way.
+    If no wording meets the limit exactly, the longest below it stands in; past it is past it either way.
     """
     ending = [_of_length(count, limit or UNLIMITED, words) for words in _ENDINGS]
     far = ending[0] + _TAIL * 3

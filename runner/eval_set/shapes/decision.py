@@ -18,7 +18,7 @@ class SpendReceipt(FrozenModel):
 
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
     where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
-    `sessions` are those of machines; `price_per_second` is 0 where nothing was embedded. `actual_usd` is what the
+    `sessions` are those of machines; `price_per_second` is 0 if nothing was embedded. `actual_usd` is what the
     provider of the machines billed, null where its billing did not answer; judging's bill is at its service alone.
     """
 
@@ -45,7 +45,7 @@ class Receipt(FrozenModel):
     """receipt.json: what was measured while running; it differs from machine to machine.
 
     `backends` says by cell ("aa" is the baseline once more) where vectors were made; cells without an encoder are not
-    in it. `spend` is null where nothing is metered.
+    in it. `spend` is null if nothing is metered.
     """
 
     schema_version: Literal[2]

@@ -16,7 +16,7 @@ Confusion = Annotated[list[ConfusionRow], Field(min_length=4, max_length=4)]
 
 
 class Estimate(FrozenModel):
-    """A figure and its interval; `value` is null where it is not defined, the ends where no interval is."""
+    """A figure and its interval; `value` is null where it is not defined, the ends if no interval is."""
 
     value: float | None
     low: float | None
@@ -76,7 +76,7 @@ class CellConfusion(FrozenModel):
 class SecondJudge(FrozenModel):
     """One judge's readings of pairs that another had graded.
 
-    `models` are the second judge's, none where a person judged; `only_models` says that both readings of every pair
+    `models` are the second judge's, none if a person judged; `only_models` says that both readings of every pair
     are a language model's.
     """
 
@@ -124,7 +124,7 @@ class JudgeDrift(FrozenModel):
 
 
 class Agreement(FrozenModel):
-    """What is known of the judges: one entry a second judge, and one a judge with repeated readings, by name.
+    """What is known of the judges: one entry per second judge, and one per judge with repeated readings, by name.
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. Intervals are percentile
     bootstraps over queries at `confidence`; tests are at `alpha`. `relevant_grade` parts relevant from not.
@@ -202,7 +202,7 @@ class PoweredCell(FrozenModel):
 
 
 class PoweredResult(FrozenModel):
-    """Prediction-powered differences; `cells` is empty where `unknown` says why there are none."""
+    """Prediction-powered differences; `cells` is empty if `unknown` says why there are none."""
 
     people: list[str]
     read: Count

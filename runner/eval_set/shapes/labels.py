@@ -82,7 +82,7 @@ class Answer(FrozenModel):
 
 
 class Label(FrozenModel):
-    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty where a person judged."""
+    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged."""
 
     query_id: str
     doc_id: str

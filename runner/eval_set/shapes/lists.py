@@ -12,7 +12,7 @@ from runner.eval_set.shapes.labels import CharacterSpan, Grade
 
 
 class ListedDocument(FrozenModel):
-    """A document that some query lists; `title` is empty where texts are not ours to show."""
+    """A document that some query lists; `title` is empty if texts are not ours to show."""
 
     doc_id: str
     url: str
@@ -38,10 +38,10 @@ class ShownPassage(FrozenModel):
 
 
 class PairShown(FrozenModel):
-    """A document for one query: its scored judgment, `grade` null where there is none.
+    """A document for one query: its scored judgment, `grade` null if there is none.
 
     `document` is the place in `RankedLists.documents`; `spans` are the characters that the judge marked; `passages`
-    are empty where texts are not ours to show.
+    are empty if texts are not ours to show.
     """
 
     document: Count

@@ -26,7 +26,7 @@ class CellPool(FrozenModel):
     """What a cell's score owes to its own part in the pool, which has `pairs` pairs.
 
     `alone` leaves out the pairs that no other cell brought; `kin` those that only it and cells which share an encoder
-    or BM25 with it brought (the baseline stays). Null where no other cell is left to make a pool.
+    or BM25 with it brought (the baseline stays). Null if no other cell is left to make a pool.
     """
 
     pairs: Count
@@ -56,7 +56,7 @@ class Sensitivity(FrozenModel):
 
 
 class SpanMeasure(FrozenModel):
-    """A mean over the queries for which it is defined, with its interval; null where there is none of them.
+    """A mean over the queries for which it is defined, with its interval; null if there is none of them.
 
     `per_query` are units of 1e-9 in the order of the queries, null where undefined. `difference` is null where the
     baseline has no reading list.
@@ -85,7 +85,7 @@ class SpanBudget(FrozenModel):
 
 
 class SpanResult(FrozenModel):
-    """Marked passages, and what every cell with a reading list finds of them; no cell where nothing is marked.
+    """Marked passages, and what every cell with a reading list finds of them; no cell if nothing is marked.
 
     `queries` have a mark in some relevant document; `documents` are the pairs of a query and a relevant document with
     marks, `unmarked` those without; `characters` are the marked ones.

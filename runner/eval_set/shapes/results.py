@@ -110,7 +110,7 @@ class NoiseFloor(FrozenModel):
 class JudgePanel(FrozenModel):
     """What is known of the judges, and what it leaves of the decision.
 
-    `noise` is null where no pair was read twice; `others` has one entry for every further judge; `people` says what
+    `noise` is null if no pair was read twice; `others` has one entry for every further judge; `people` says what
     differences are once people's grades correct a model's.
     """
 
@@ -148,7 +148,7 @@ class Results(Sparse):
     Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `scale` says what other numbers of documents would do; `spans` is null where no reading lists are kept; `slices`
+    `scale` says what other numbers of documents would do; `spans` is null if no reading lists are kept; `slices`
     describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
     first one.
     """

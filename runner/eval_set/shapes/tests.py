@@ -88,7 +88,7 @@ class NullResult(FrozenModel):
 
 
 class GateVerdict(FrozenModel):
-    """A cell's score against every null; `verdict` is "pass" where no null stands against it."""
+    """A cell's score against every null; `verdict` is "pass" if no null stands against it."""
 
     cell: str
     measure: Literal["ndcg@10"]
@@ -112,7 +112,7 @@ class SingleGoldNullResult(FrozenModel):
 
 
 class SingleGoldVerdict(FrozenModel):
-    """A cell against nulls A to D, where each query's only right answer is its highest-graded document."""
+    """A cell against nulls A to D, if each query's only right answer is its highest-graded document."""
 
     measure: Literal["recall@10", "mrr@10"]
     n_queries: Count

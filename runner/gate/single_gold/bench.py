@@ -88,7 +88,7 @@ class Inputs:
     `rows` hold no id twice and, for a named measure, nothing below its cutoff. `labels` are the distinct golds in
     order of first appearance, so that renaming ids changes nothing; `gold` (queries,) and `numbers` (all rows end to
     end) are places in it, `numbers` below 0 for an id that is no gold. `pool` holds each id once. `strata` names the
-    positions of each stratum's queries, all of them "" where there are no strata.
+    positions of each stratum's queries, all of them "" if there are no strata.
     """
 
     rows: list[Row]

@@ -48,8 +48,8 @@ class Reach:
 class Outcome:
     """`real` (queries,) are scores, `expected` (4, queries) what each null scores on average.
 
-    `variance` (4,) is that of a null's sum over the queries, `draws` (4, trials) are such sums, None where p is to
-    come from the moments. `one_label` is true where no stratum has two different golds.
+    `variance` (4,) is that of a null's sum over the queries, `draws` (4, trials) are such sums, None if p is to
+    come from the moments. `one_label` is true if no stratum has two different golds.
     """
 
     real: Floats
@@ -83,7 +83,7 @@ class NullFinding:
     """One null against the real mean.
 
     `sd` is that of the null's mean over the queries; `interval` holds the ends of delta's 95 % interval over queries
-    by the normal approximation, None for a single query; `decides` is true where some engine could have passed.
+    by the normal approximation, None for a single query; `decides` is true if some engine could have passed.
     `reason` is a sentence, "" on a pass.
     """
 
@@ -121,7 +121,7 @@ class Findings:
 def findings(outcome: Outcome, tau: float, alpha: float) -> Findings:
     """Every null's verdict: "pass" with p <= alpha and delta >= tau.
 
-    What is not passed is "insufficient" where no engine could have passed it, for want of draws, queries or labels,
+    What is not passed is "insufficient" if no engine could have passed it, for want of draws, queries or labels,
     or where p is a bound alone and delta is large enough; it is "fail" elsewhere.
     """
     nulls = {null: _finding(outcome, number, tau, alpha) for number, null in enumerate(NULLS)}

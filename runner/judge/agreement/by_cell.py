@@ -53,7 +53,7 @@ class _Band(NamedTuple):
 class _Test(NamedTuple):
     """By cell, each (cells,): the mean and the SD of the weighted sum over exchanges, and statistics in such units.
 
-    `observed` is the one found, `greatest` and `least` are those that exchanges can reach; 0 where the SD is.
+    `observed` is the one found, `greatest` and `least` are those that exchanges can reach; 0 if the SD is.
     """
 
     centre: Floats
@@ -85,11 +85,11 @@ class Favour(NamedTuple):
 def favours(
     doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
 ) -> list[Favour]:
-    """One row a cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
+    """One row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
     extreme) / (1 + draws), at `alpha` for each of the two sides. It takes pairs drawn regardless of their grades, or
-    evenly over them. A p is None where no exchange of these readings would make it `alpha` or less.
+    evenly over them. A p is None if no exchange of these readings would make it `alpha` or less.
     """
     cells = [cell for cell in runs if cell != baseline]
     found = {cell: in_first(doubles, runs[cell]) for cell in (baseline, *cells)}
@@ -154,7 +154,7 @@ def _favour(cell: str, own: Ints, other: Ints, test: _Verdict, extremes: tuple[F
 
 
 def _unknown(n_cell: int, n_baseline: int, *, can_cell: bool, can_baseline: bool) -> str:
-    """Why a p is missing, "" where none is."""
+    """Why a p is missing, "" if none is."""
     if not n_cell * n_baseline:
         return f"no pair that {'the baseline' if n_cell else 'the cell'} alone has in its first ten was read twice"
     if can_cell and can_baseline:

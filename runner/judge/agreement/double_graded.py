@@ -56,7 +56,7 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
     """Every other judge's first reading of a pair beside the scored grade, by query, document and that judge's name.
 
     The scored grade is the pair's earliest first-round line (`runner.score.score.qrels`). What a judge reads first
-    may be of a later round: where several share the batches, one is given another's pairs once more.
+    may be of a later round: if several share the batches, one is given another's pairs once more.
     """
     rows = tuple(labels)
     scored: dict[tuple[str, str], Label] = {}
@@ -142,7 +142,7 @@ class Drift(NamedTuple):
 
 
 def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) -> list[Drift]:
-    """One entry a judge with repeated readings, by name."""
+    """One entry per judge with repeated readings, by name."""
     ordered = sorted(repeats, key=lambda repeat: repeat.judge)
     return [
         _drift(judge, list(rows), seed, confidence) for judge, rows in groupby(ordered, key=lambda repeat: repeat.judge)

@@ -27,7 +27,7 @@ def unseen(pairs: int, confidence: float) -> float:
 
 
 def left_open(same: int, pairs: int, confidence: float) -> str:
-    """What pairs say of which all or none were graded alike; "" where some were and some were not, or without pairs.
+    """What pairs say of which all or none were graded alike; "" if some were and some were not, or without pairs.
 
     >>> left_open(60, 60, 0.95)
     'none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)'
@@ -84,7 +84,7 @@ def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
 def kappa(table: Table, power: int) -> Floats:
     """Weighted kappa (...), a disagreement of i and j weighing |i - j| ** power: 0 is Cohen's, 1 linear, 2 quadratic.
 
-    NaN where chance alone would agree wholly: no pair, or both readings in one and the same category. Cohen 1960,
+    NaN if chance alone would agree wholly: no pair, or both readings in one and the same category. Cohen 1960,
     1968. All sums are whole numbers, so the same counts give the same bits everywhere.
 
     >>> float(kappa(np.array([[118, 5], [2, 0]]), 0).round(4))
@@ -206,5 +206,5 @@ def _agreed(table: Table) -> Floats:
 
 
 def _ratio(part: Table, whole: Table) -> Floats:
-    """Part by whole, NaN where the whole is 0."""
+    """Part by whole, NaN if the whole is 0."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) != 0)

@@ -20,7 +20,7 @@ ROW_CHARS = 600
 
 
 def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[str]:
-    """A line a judge: its pairs, and about what they cost where it is shown as much as it may be and asked once."""
+    """A line per judge: its pairs, and about what they cost where it is shown as much as it may be and asked once."""
     judges = named_judges(version, plan)
     n_pairs, n_pooled, of_what = _pairs(version, plan)
     lines = [_line(judges.first, n_pairs, of_what, version, options)]

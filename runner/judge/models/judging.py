@@ -103,7 +103,7 @@ class _Job:
             raise error(f"{said}{self._unanswered()}") from stopped
 
     def _ask_all(self) -> BackendError | None:
-        """What ended the asking when every pair had been asked about; raised where some had not.
+        """What ended the asking when every pair had been asked about; raised if some had not.
 
         A service that gives up on a few pairs must not keep all others from being imported, now and in every later run.
         """
@@ -130,7 +130,7 @@ class _Job:
         return list(dict.fromkeys(ask.key for ask in asks))
 
     def _check_binding(self, name: str, rows: Sequence[BatchRow]) -> None:
-        """Nothing where rows belong to this version and prompt: other answers would be paid for and then refused."""
+        """Raise InputError unless the rows belong to this version and prompt: answers would be paid for, then refused."""
         now = (self.version.number_name, file_sha256(self.version.judge_path))
         if any((row.version, row.prompt_sha256) != now for row in rows):
             raise InputError(

@@ -103,7 +103,7 @@ def _kept(line: bytes, where: str) -> KeptReply:
 
 
 def _cut_torn_line(stream: BinaryIO) -> None:
-    """Nothing for a file that ends with a whole line; else what a killed writer left of its last one goes."""
+    """Drop a half-written last line left by a killed process."""
     if not stream.tell():
         return
     stream.seek(-1, os.SEEK_END)

@@ -117,7 +117,7 @@ def reply_of(key: str, answer: JSON) -> Reply:
 
 
 def usage_of(answer: JSON) -> Usage | None:
-    """The tokens that an answer says it cost, None where it does not say."""
+    """The tokens that an answer says it cost, None if it does not say."""
     usage = _object(_object(answer).get("usage"))
     details = _object(usage.get("prompt_tokens_details"))
     read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))

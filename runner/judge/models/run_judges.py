@@ -30,7 +30,7 @@ class JudgeOptions:
 
 
 def named_judges(version: Version, plan: Plan) -> Judges:
-    """The judges of the plan; an InputError says how they are named where it has none."""
+    """The judges of the plan; an InputError says how they are named if it has none."""
     if plan.judges is not None:
         return plan.judges
     way = "that takes a new version (--new-version), since this one is frozen"
@@ -43,7 +43,7 @@ EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic,
 
 
 def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
-    """Nothing is missing afterwards: the first judge graded every exported pair of `missing`.
+    """Have the first judge grade every exported pair of `missing`.
 
     Planted repeats of pairs that it grades are graded again. A BackendError names pairs that could not be had.
     """

@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 
 class AskedRow(NamedTuple):
-    """What was asked of either; `same` compares whole values, and is None where there is nothing to compare."""
+    """What was asked of either; `same` compares whole values, and is None if there is nothing to compare."""
 
     what: str
     before: JSON
@@ -92,7 +92,7 @@ class PairRow(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Both sides, what was asked of each, the reading of their figures, and one row a cell of either."""
+    """Both sides, what was asked of each, the reading of their figures, and one row per cell of either."""
 
     sides: tuple[SideShown, SideShown]
     asked: Sequence[AskedRow]
@@ -196,7 +196,7 @@ def differences(before: Scored | Results, now: Results, queries: QueriesKept) ->
 
 
 def asked(before: Scored | Results, now: Results, queries: QueriesKept) -> list[AskedRow]:
-    """What was asked of either, one row a thing; `same` compares whole values, digests where there are any."""
+    """What was asked of either, one row a thing; `same` compares whole values, digests if there are any."""
     told: dict[str, tuple[JSON, JSON, bool]] = {
         "Source": _values(before.source, now.source),
         "Baseline": _values(before.plan.baseline, now.plan.baseline),
@@ -241,7 +241,7 @@ def _digests(before: str | None, now: str | None) -> tuple[JSON, JSON, bool]:
 
 
 def _names(before: Side, now: Side) -> list[str]:
-    """What each side is called; the digests are added where both would be called the same."""
+    """What each side is called; the digests are added if both would be called the same."""
     names = [before.name, now.name]
     if before.results.source != now.results.source:
         names = [f"{side.results.source} {side.name}" for side in (before, now)]

@@ -18,7 +18,7 @@ _HEAD = 4_000
 
 
 def outside_records(path: Path, work: Path | None, *committed: Path, flag: str = "--output") -> None:
-    """Nothing where `path` lies in no `committed` folder and in no version, whatever its eval set, or below `work`.
+    """Raise InputError if `path` lies in a `committed` folder or in a version of any eval set, but not below `work`.
 
     Raises InputError, which asks for another `flag`, for such a place and for links in a circle.
     """

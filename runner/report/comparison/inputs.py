@@ -80,7 +80,7 @@ class Scored(Lenient):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One results.json by its digest, and the decision that rests on it, None where none does."""
+    """One results.json by its digest, and the decision that rests on it, None if none does."""
 
     results: Scored | Results
     sha256: str

@@ -89,7 +89,7 @@ class PairMark(NamedTuple):
 
 
 class PairMarks(NamedTuple):
-    """A row with a mark for each side that has it, and its movement where there is one."""
+    """A row with a mark for each side that has it, and its movement if there is one."""
 
     name: str
     record: str

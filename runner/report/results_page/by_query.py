@@ -38,7 +38,7 @@ def anchor(query_id: str) -> str:
 
 
 def contenders(results: Results) -> tuple[int, int] | None:
-    """Where the baseline and the cell that the verdict is about stand in the ranking; None where one is missing."""
+    """Where the baseline and the cell that the verdict is about stand in the ranking; None if one is missing."""
     told, rows = challenger(results), results.cells
     baseline = next((place for place, row in enumerate(rows) if row.role == "baseline"), None)
     if told is None or baseline is None:
@@ -67,7 +67,7 @@ class HeatRow(NamedTuple):
 class HeatMap(NamedTuple):
     """Rows by spread, widest first, then by id.
 
-    `challenger` is the number of the cell that the verdict is about, None where there is none; rows then have no gain.
+    `challenger` is the number of the cell that the verdict is about, None if there is none; rows then have no gain.
     `kinds` and `origins` are what a filter offers; `strata` says whether any query has one.
     """
 

@@ -14,7 +14,7 @@ MINUS = "\u2212"
 
 
 class Criterion(NamedTuple):
-    """One criterion of "confirmed" with its figure; `met` is None where that is open."""
+    """One criterion of "confirmed" with its figure; `met` is None if that is open."""
 
     what: str
     figure: str
@@ -24,9 +24,9 @@ class Criterion(NamedTuple):
 class Challenger(NamedTuple):
     """What the verdict says of its cell; gain and recall are a mean and both ends, `alone` those of one cell.
 
-    `criteria` are those of "confirmed", none where nothing is decided; `doubts` are what else keeps the cell from being
+    `criteria` are those of "confirmed", none if nothing is decided; `doubts` are what else keeps the cell from being
     confirmed. `could_be_chance` is None for a cell without an adjusted p; `p` is the adjusted one, or that of the cell
-    alone, or, where only skewed differences make it chance (`skewed`), the one that allows for them.
+    alone, or, if only skewed differences make it chance (`skewed`), the one that allows for them.
     """
 
     cell: str
@@ -67,7 +67,7 @@ def tested(results: Results) -> list[Tested]:
 def challenger(results: Results) -> Challenger | None:
     """The best confirmed cell, else the best candidate, else the best that may yet gain enough, else the best.
 
-    None where no cell stands beside the baseline.
+    None if no cell stands beside the baseline.
     """
     plan = results.plan
     row = cell_in_question(results.cells, plan.rule)
@@ -100,7 +100,7 @@ def guard_words(state: GuardState, loss: float) -> str:
 
 
 def price(guard: GuardResult, loss: float) -> str:
-    """What choosing a cell costs in Recall@10: nothing where its lower bound shows no loss, else as the guard says."""
+    """What choosing a cell costs in Recall@10: nothing if its lower bound shows no loss, else as the guard says."""
     return "none: it is shown not to fall" if round4(guard.low) >= 0 else guard_words(guard.state, loss)
 
 

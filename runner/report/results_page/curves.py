@@ -66,7 +66,7 @@ class CurvePanel(NamedTuple):
 class RecallPlot(NamedTuple):
     """Lines by cell in the order of the ranking, in per cent of a field whose ordinate runs from 0 to 1 upwards.
 
-    Both abscissas are logarithmic. `panels` has no entry for tokens where no cell has a reading list; `unread` are the
+    Both abscissas are logarithmic. `panels` has no entry for tokens if no cell has a reading list; `unread` are the
     cells without one. The ceiling is what the best possible ranking has, and holds for ranks alone.
     """
 

@@ -22,7 +22,7 @@ STANDINGS = {
     "below": ("ring", "below the baseline beyond chance"),
     "not told apart": ("ring", "not told apart from the baseline"),
 }
-"""The shape of a cell's mark, and what it is in words; the last three where nothing is decided."""
+"""The shape of a cell's mark, and what it is in words; the last three if nothing is decided."""
 
 
 class Mark(NamedTuple):
@@ -64,7 +64,7 @@ class ForestRow(NamedTuple):
 class Forest(NamedTuple):
     """Rows in the order of the ranking, with places in per cent of two strips' widths, and the axes of both.
 
-    `asked`, the gain that the rule asks for, is None where nothing is decided. `tested` says whether any cell has a
+    `asked`, the gain that the rule asks for, is None if nothing is decided. `tested` says whether any cell has a
     mark at all, `alone` whether some interval is that of one cell, `shapes` which marks there are.
     """
 
@@ -102,7 +102,7 @@ def forest(results: Results) -> Forest:
 
 
 def standing(row: CellResult, plan: Plan) -> str:
-    """What the rule says of a cell, or, where nothing is decided, its side of the baseline: a key of STANDINGS."""
+    """What the rule says of a cell, or, if nothing is decided, its side of the baseline: a key of STANDINGS."""
     if row.test is None:
         return "baseline"
     if row.role == "compared":

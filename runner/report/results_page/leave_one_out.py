@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A query without which a cell is something else, and what the cell gains then; Recall@10 only where it counts."""
+    """A query without which a cell is something else, and what the cell gains then; Recall@10 only if it counts."""
 
     query: str
     gain: str
@@ -137,7 +137,7 @@ def _parts(counts: Difference) -> list[Part]:
 
 
 def _row(number: int, one: Tested, paired: Paired, ids: Sequence[str], axis: Axis, rule: Rule | None) -> LeftOutRow:
-    """Where the means stand, and what leaving out one query turns; `rule` is None where nothing is decided."""
+    """Where the means stand, and what leaving out one query turns; `rule` is None if nothing is decided."""
     (gain, change), without = paired.means(), paired.without()
     gains, moves = [each for each, _ in without] or [gain], paired.moves()
     verdict = _says(gain, change, rule)
@@ -171,7 +171,7 @@ def _turn(query: str, without: tuple[float, float], one: Tested, rule: Rule | No
 
 
 def _says(gain: float, change: float, rule: Rule | None) -> str:
-    """What the mean differences make of a cell: a candidate or none, or a sign where there is no rule."""
+    """What the mean differences make of a cell: a candidate or none, or a sign if there is no rule."""
     if rule is not None:
         return "candidate" if meets_criterion_5(gain, change, rule) else "no candidate"
     return "above" if round4(gain) > 0 else "below" if round4(gain) < 0 else "level"

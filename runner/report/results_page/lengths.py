@@ -82,7 +82,7 @@ class LengthPlot(NamedTuple):
 
     `encoders` has a row for every encoder and chunker, in the encoder's own tokens, `chunkers` one for each chunker of
     cells without an encoder, and `health` one for every chunker, `degenerate` those of them that are. Cells whose
-    chunks are the same share a row. `heaviest` is the row that loses the largest share of its tokens, None where none
+    chunks are the same share a row. `heaviest` is the row that loses the largest share of its tokens, None if none
     loses MUCH; `imported` are the cells of which nothing is known.
     """
 

@@ -67,8 +67,8 @@ class ControlStrip(NamedTuple):
 class NullStrips(NamedTuple):
     """Strips of every cell against every null, in the order of the ranking, and of the controls.
 
-    Positions are per cent of the width, heights pixels. `controls` has no rows where there are no controls. `single`
-    says in words how many cells pass where each query has one right answer, "" where that was not measured.
+    Positions are per cent of the width, heights pixels. `controls` has no rows if there are no controls. `single`
+    says in words how many cells pass if each query has one right answer, "" where that was not measured.
     """
 
     ticks: Sequence[Tick]

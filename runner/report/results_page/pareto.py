@@ -28,7 +28,7 @@ CLOSER = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 
 class Cost(NamedTuple):
-    """What a cell costs in one unit, `value` None where that is not known, for the reason in `why`."""
+    """What a cell costs in one unit, `value` None if that is not known, for the reason in `why`."""
 
     value: float | None
     why: str = ""
@@ -78,8 +78,8 @@ class CostPanel(NamedTuple):
 class CostPlot(NamedTuple):
     """A panel for each kind of cost that was measured for some cell.
 
-    A cell is on the front where no other costs as little and scores as much, and one of both strictly better; nDCG@10
-    counts at the four places that the page shows. `spent` is all that was paid for, None where nothing is metered.
+    A cell is on the front if no other costs as little and scores as much, and one of both strictly better; nDCG@10
+    counts at the four places that the page shows. `spent` is all that was paid for, None if nothing is metered.
     """
 
     panels: Sequence[CostPanel]
@@ -126,7 +126,7 @@ def _embedding_cost(measured: Mapping[str, float], provenance: Provenance) -> Co
 
 
 def _panel(name: str, results: Results, costs: Sequence[Cost], text: Callable[[float], str]) -> CostPanel | None:
-    """One drawing, None where no cell costs anything that is known."""
+    """One drawing, None if no cell costs anything that is known."""
     values = [cost.value for cost in costs if cost.value is not None]
     if not any(values):
         return None
@@ -212,7 +212,7 @@ def _true(mark: CostMark) -> float:
 
 
 def _gap(one: CostMark, two: CostMark, apart: float, whiskers: float) -> float:
-    """Pixels across that keep two marks clear of each other; 0 where neither they nor their whiskers would touch."""
+    """Pixels across that keep two marks clear of each other; 0 if neither they nor their whiskers would touch."""
     if abs(one.y - two.y) / 100 * HEIGHT < apart:
         return apart
     return whiskers if one.top <= two.bottom and two.top <= one.bottom else 0.0

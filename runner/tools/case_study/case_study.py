@@ -72,9 +72,9 @@ class Subject:
 
 
 def study(subject: Subject) -> dict[str, JSON]:
-    """The collection's facts, the gate's settings, and a row a system, best reported nDCG@10 first, as plain values.
+    """The collection's facts, the gate's settings, and a row per system, best reported nDCG@10 first, as plain values.
 
-    Of a row, `reported` are the means that a table would show: the system's own report where it has one, else
+    Of a row, `reported` are the means that a table would show: the system's own report if it has one, else
     `scores`. `difference` is nDCG@10 less the baseline's. `zero` counts queries whose nDCG@10 is 0.
     """
     material = subject.material

@@ -219,7 +219,7 @@ _WIDEST = 38
 
 
 def study_lines(study: dict[str, JSON], signs: Signs) -> list[str]:
-    """A line a system by its reported nDCG@10, then what a table hides of each, then the count."""
+    """A line per system by its reported nDCG@10, then what a table hides of each, then the count."""
     facts, rows = study["collection"], study["systems"]
     return [
         f"{printable(facts['name'])}: {facts['documents']:,} documents, {facts['queries']:,} queries; * is broken",

@@ -21,7 +21,7 @@ from runner.score.comparison import mean
 from runner.score.score import DISCOUNTS, ideal_gains, score
 
 Whole = NDArray[np.float64]
-"""Vectors of whole numbers, one row a text; their products are exact in float64, whatever the order of summing."""
+"""Vectors of whole numbers, one row per text; their products are exact in float64, whatever the order of summing."""
 
 _DIM = 64
 _TOKEN_DIM = 256

@@ -84,7 +84,7 @@ def deaf_bm25_fails() -> str:
 
 
 def permuted_labels_fail() -> str:
-    """The verdict of the graded gate on BM25 where each query has the labels of another one."""
+    """The verdict of the graded gate on BM25 if each query has the labels of another one."""
     tiny = tiny_set()
     query_ids = list(tiny.qrels)
     moved = query_ids[_PLACES_MOVED:] + query_ids[:_PLACES_MOVED]

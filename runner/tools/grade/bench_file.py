@@ -19,7 +19,7 @@ _ROW = 'a row such as {"retrieved": ["A", "B", "C"], "gold": "A", "rel": 3}'
 
 @dataclass(frozen=True)
 class Bench:
-    """The rows of a bench as columns, one entry a query: ids best first, the right id, its grade, its stratum.
+    """The rows of a bench as columns, one entry per query: ids best first, the right id, its grade, its stratum.
 
     `strata` is None if no row names one.
     """
@@ -54,7 +54,7 @@ def read_bench(path: str | Path) -> Bench:
 
 
 def read_pool(path: str | Path) -> list[str]:
-    """The ids of a pool in the order of the file: a text file with one a line, or a JSON array.
+    """The ids of a pool in the order of the file: a text file with one per line, or a JSON array.
 
     A file whose first character is "[" is an array. Ids that occur twice are kept. Raises InputError on an empty
     pool, and on anything that is no id, with file and line or position.

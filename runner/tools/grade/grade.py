@@ -75,7 +75,7 @@ def grade_run(
     The run must be read to the measure's cutoff and to GATE_DEPTH. A query of the qrels without a ranking scores 0 and
     stays in the mean; one of the run without qrels is left out; `warnings` counts both. `verdict`, `gate_passes` and
     `reasons` are the graded gate's, which tests nDCG@10 with one chunk and length 1 a document, since TREC's files
-    know neither. `single_gold` is four_null_gate's result on the measure where each query's highest-graded document
+    know neither. `single_gold` is four_null_gate's result on the measure if each query's highest-graded document
     (of equals the first by id) is its only right one, None if there is nothing to test so. `pool` is every document
     that could have been retrieved, those of run and qrels where it is left out. ValueError if ids do not fit
     together or an argument is out of range.

@@ -42,7 +42,7 @@ _FIRST_PLACES = 35
 """Queries of the fifty whose answer the sample's engine puts first; on the others it guesses."""
 
 Predictor = Callable[[Bench, Sequence[str], np.random.Generator], list[list[str]]]
-"""Lists of at most DEPTH items, one a query, that a predictor returns on a bench and its pool."""
+"""Lists of at most DEPTH items, one per query, that a predictor returns on a bench and its pool."""
 
 
 def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:

@@ -22,7 +22,7 @@ from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, l
 def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
     """Each golden query's best `limit` documents or more in a run file; a query's name is its id in the run.
 
-    The file is a cell's run of ours or a TREC run. Where a run of ours lies in its version, the version's lock is
+    The file is a cell's run of ours or a TREC run. If a run of ours lies in its version, the version's lock is
     verified, the run must be whole and made for the version's queries, and the golden texts must be theirs; a query
     without a hit then has an empty ranking. Elsewhere a query without a line is an InputError: it may never have been
     asked.

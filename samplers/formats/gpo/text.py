@@ -2,7 +2,7 @@
 
 A reader parses a file, calls `gpo_inline.settle`, makes a `GpoText`, adds its own elements to `handlers`, calls
 `inside` on the body and takes the result from `finish`. An element without a handler is a line, or a row of blocks
-where it has no words of its own; inside a paragraph it runs on.
+if it has no words of its own; inside a paragraph it runs on.
 
 - P, FP: a line. STARS: the line "* * * * *" that print has there, counted as supplied.
 - HD: flat siblings, not containers. Each opens a part that lasts to the next HD of its SOURCE or of a larger one
@@ -160,7 +160,7 @@ class GpoText:
 
     @property
     def outermost_rank(self) -> int:
-        """The rank of the outermost open heading in the element being written; 0 where none is open."""
+        """The rank of the outermost open heading in the element being written; 0 if none is open."""
         return self._scope.headings[0][0] if self._scope.headings else 0
 
     def open_label(self, rank: int) -> str:

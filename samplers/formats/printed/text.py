@@ -62,7 +62,7 @@ class PrintedPage:
 def read_page(data: bytes, name: str) -> PrintedPage:
     """The text from `<pre>` to the last `</pre>`; DocumentError for a file that has none.
 
-    GPO's character names become characters where there is one (`<bullet>` is "•"), and vanish otherwise, as does what
+    GPO's character names become characters if there is one (`<bullet>` is "•"), and vanish otherwise, as does what
     an editor struck out (`<greek-l>, deg.`). Of the control characters that stand for a glyph two are known.
     """
     source, odd = decoded(data), decoded(data.translate(None, _PRINTABLE))
@@ -89,7 +89,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
 
 
 def decoded(data: bytes) -> str:
-    """The file as text: UTF-8 with bad bytes replaced, or Windows-1252 where no byte above 127 is part of valid UTF-8.
+    """The file as text: UTF-8 with bad bytes replaced, or Windows-1252 if no byte above 127 is part of valid UTF-8.
 
     None of 228 files measured has a bad byte; what is published as U+FFFD stays.
     """

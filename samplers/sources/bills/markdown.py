@@ -84,7 +84,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def _walk(text: str, facts: dict[str, str]) -> Walk:
-    """One version; without text where it has none but its form."""
+    """One version; without text if it has none but its form."""
     source = _SOURCE.search(text)
     stated = facts | {"citable": source[1] if source else ""}
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith(("- Date: ", "- Source: "))]

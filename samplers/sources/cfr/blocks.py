@@ -221,13 +221,13 @@ class BlockReader:
         return [line] if line else []
 
     def _row(self, cells: Iterable[etree._Element]) -> list[str]:
-        """One line with a tab between cells, or none where all are empty."""
+        """One line with a tab between cells, or none if all are empty."""
         row = "\t".join(self.line(cell) for cell in cells).strip()
         return [row] if row else []
 
 
 def _label(element: etree._Element, kind: str, first_line: str) -> str:
-    """The heading of a note or table, the number of a footnote, or "" where there is none."""
+    """The heading of a note or table, the number of a footnote, or "" if there is none."""
     if kind == "footnote":
         number = _NOTE_NUMBER.match(first_line)
         return f"Footnote {number[0]}" if number else "Footnote"

@@ -101,7 +101,7 @@ def _annual_title(root: etree._Element) -> str:
 
 
 def annual_year(root: etree._Element, name: str) -> str:
-    """The year of an annual edition; UNDATED where neither the file nor its name states one."""
+    """The year of an annual edition; UNDATED if neither the file nor its name states one."""
     printed = (
         line_of(e) for path in ("FDSYS/DATE", ".//TITLEPG/REVISED", ".//TITLEPG/DATE") for e in root.iterfind(path)
     )

@@ -103,7 +103,7 @@ def places(items: Sequence[Item]) -> list[Place]:
 def _regular(state: _State, designators: Sequence[Designator], introduced: bool) -> _State | None:
     """The state after a lone designator that can be one thing only, as four of five can; None for others.
 
-    It is the next of the one open list of its style, or the first of a list where no such list is open.
+    It is the next of the one open list of its style, or the first of a list if no such list is open.
     """
     readings = designators[0].readings
     if len(designators) > 1 or len(readings) > 1:
@@ -140,7 +140,7 @@ def _with_term(state: _State, designators: Sequence[Designator]) -> _State:
 def _readings(state: _State, item: Item, introduced: bool, follows_plain: bool) -> Iterator[_State]:
     """Every way to place a paragraph's designators that may still be the best.
 
-    The first continues a level or opens one, the others open one; where nothing fits well, the paragraph may have no
+    The first continues a level or opens one, the others open one; if nothing fits well, the paragraph may have no
     designator at all.
     """
     first, *others = item.lead.designators
@@ -207,7 +207,7 @@ def _placed(last: _State, items: Sequence[Item]) -> list[Place]:
 
     Text that only continues belongs to the innermost open level, with two exceptions. Where that level's list makes
     up one sentence ("(1) …; and (2) …."), no member has a second paragraph: the text belongs to what holds the list.
-    Where a list begins anew after it, it introduces that list and stands beside the old one.
+    If a list begins anew after it, it introduces that list and stands beside the old one.
     """
     chain: list[_State] = []
     while last.before is not None:
@@ -246,7 +246,7 @@ def _least_depths(chain: Sequence[_State]) -> list[tuple[int, bool]]:
 
 
 def _difference(state: _State) -> float:
-    """How far a paragraph's first designator is after the one that was open on its level; 1 where none was."""
+    """How far a paragraph's first designator is after the one that was open on its level; 1 if none was."""
     inside = state.levels[0] - 1
     before = state.before.open[inside : inside + 1] if state.before else ()
     if not before or before[0][0] != state.open[inside][0] or before[0][0] == TERM:

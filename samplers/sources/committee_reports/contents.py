@@ -28,7 +28,7 @@ _MAX_SAME = 60
 
 
 class Contents(NamedTuple):
-    """`start` and `end` are the contents' place in the text, equal where there are none."""
+    """`start` and `end` are the contents' place in the text, equal if there are none."""
 
     start: int
     end: int

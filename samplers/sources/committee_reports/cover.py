@@ -46,7 +46,7 @@ class Cover(NamedTuple):
 
 
 def read_cover(text: str) -> Cover | None:
-    """The facts at the beginning of a report, None where the text does not begin as one."""
+    """The facts at the beginning of a report, None if the text does not begin as one."""
     found = _NUMBER.match(text)
     if not found:
         return None

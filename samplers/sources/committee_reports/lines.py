@@ -136,7 +136,7 @@ def _figures(found: Sequence[Paragraph], index: int, held: Sequence[Table]) -> I
 
 
 def _figure(paragraph: Paragraph, held: Sequence[Table]) -> str | None:
-    """The figure, "" where only a leader stands in its place; None for anything else."""
+    """The figure, "" if only a leader stands in its place; None for anything else."""
     if paragraph.text[0] == _TABLE:
         return None if any(held[int(paragraph.text[1:])].rows) else ""
     return paragraph.text if paragraph.indent > WIDTH // 2 and _FIGURE.fullmatch(paragraph.text) else None
@@ -153,6 +153,6 @@ def _heads(text: str, following: Paragraph | None) -> bool:
 
 
 def _own_heading(text: str) -> str:
-    """The words before ".—" that name a paragraph, "" where there are none."""
+    """The words before ".—" that name a paragraph, "" if there are none."""
     found = _ITEM.match(text)
     return found[1] if found and not _SENTENCE.search(found[1]) and not _DAY.fullmatch(found[1]) else ""

@@ -31,7 +31,7 @@ _FIXED = re.compile(
 
 _LAW = re.compile(r"changes (?:in|to) existing law|paragraph 12,? (?:of )?rule xxvi|^comparative print", re.I)
 _ALSO_IN_LAW = re.compile(r"appendix\b", re.I)
-"""Heads a part of a law as well, so that it ends a reprinted one only where the contents list it."""
+"""Heads a part of a law as well, so that it ends a reprinted one only if the contents list it."""
 
 _COST = re.compile(r"cost estimate|estimated costs?\b|^congressional budget office", re.I)
 _COMPARISON = re.compile(r"COMPARATIVE STATEMENT OF")
@@ -56,7 +56,7 @@ class _Part:
 class Outline:
     """The text of a report with its sections.
 
-    Where the contents list a heading, they give its rank, and what they do not list stands below it. In a report
+    If the contents list a heading, they give its rank, and what they do not list stands below it. In a report
     without contents titles hold headings in capitals, and those hold the ones in small letters. An account holds its
     description and recommendation, and a heading without words the one after it. Unless `keeps_law`, existing law
     that is only reprinted is left out and counted.
@@ -88,7 +88,7 @@ class Outline:
         self._push(_Part(kind, _CAPITALS, "", self._length))
 
     def heading(self, text: str, listed: int) -> None:
-        """Add a centred heading; `listed` is its rank by the contents, 0 where they do not list it."""
+        """Add a centred heading; `listed` is its rank by the contents, 0 if they do not list it."""
         name = _NUMBER.sub("", text, count=1)
         is_own = bool(listed or _FIXED.match(name))
         if self._is_law and (not is_own or (not listed and _ALSO_IN_LAW.match(name))):
@@ -112,7 +112,7 @@ class Outline:
             self._head("heading", _MARGIN, text)
 
     def paragraph(self, text: str, label: str, is_close: bool) -> None:
-        """Add a paragraph, which opens an item where it has a label; `is_close` puts it right under the one before."""
+        """Add a paragraph, which opens an item if it has a label; `is_close` puts it right under the one before."""
         if self._is_law:
             self._reprint(text)
             return
@@ -127,7 +127,7 @@ class Outline:
             self._end_estimate()
 
     def table(self, title: str, rows: tuple[str, ...], listed: int) -> None:
-        """Add a table, one row a line; where the contents list it, its title is a heading as well."""
+        """Add a table, one row per line; where the contents list it, its title is a heading as well."""
         if listed or _COMPARISON.match(title):
             self._is_law = False
             rank = min(listed, _DEEPEST) or 1

@@ -156,7 +156,7 @@ def _is_row(text: str, rule: tuple[int, int], following: tuple[int, int]) -> boo
 
 
 def _title_start(text: str, position: int, start: int, end: int) -> int:
-    """Where the lines centred above a table's first rule begin; the rule itself where there are none."""
+    """Where the lines centred above a table's first rule begin; the rule itself if there are none."""
     width = end - start
     for _ in range(_TITLE_LINES):
         before = text.rfind("\n", position, max(start - 1, position)) + 1

@@ -60,7 +60,7 @@ class Facts(NamedTuple):
 
 
 def facts(text: str) -> Facts | None:
-    """The facts of the header that a page begins with, None where there is none."""
+    """The facts of the header that a page begins with, None if there is none."""
     found = _HEADER.match(text)
     if not found:
         return None

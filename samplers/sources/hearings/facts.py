@@ -44,7 +44,7 @@ class Facts:
 
     @property
     def doc_id(self) -> str:
-        """Govinfo's package id, or the file's own name where no jacket number is printed."""
+        """Govinfo's package id, or the file's own name if no jacket number is printed."""
         named = _NAMED.search(self.name)
         stated = f"CHRG-{self.congress}{self.chamber[:1]}hrg{self.jacket}"
         if not (self.congress and self.chamber and self.jacket):

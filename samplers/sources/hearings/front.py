@@ -19,7 +19,7 @@ CONTENTS_LENGTH = 160
 """Characters of the longest paragraph of the contents; a longer one is text, which a table may follow."""
 
 N_HEADINGS = 8
-"""Headings before the first words of a transcript (title, day, place) where no contents part them from the cover."""
+"""Headings before the first words of a transcript (title, day, place) if no contents part them from the cover."""
 
 N_HEADERS = 3
 """Paragraphs among which the page says what it is and who published it."""
@@ -90,7 +90,7 @@ def announced(found: Sequence[Paragraph], contents: int) -> set[str]:
 def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
     """The front matter of a hearing whose first turn opens paragraph `first_turn`, len(found) without one.
 
-    The contents repeat the headings of a transcript, and are left out; where nobody speaks they say what was filed.
+    The contents repeat the headings of a transcript, and are left out; if nobody speaks they say what was filed.
     """
     start = _start(found, contents, first_turn)
     end = contents if contents >= 0 else start

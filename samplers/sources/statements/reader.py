@@ -181,7 +181,7 @@ def _title(text: str) -> str:
 def _position(text: str) -> str:
     """Where the Administration stands: a threatened veto outweighs what it supports or opposes in the same statement.
 
-    Of several stances the first counts that is about the measure itself, and the first of all where none says so.
+    Of several stances the first counts that is about the measure itself, and the first of all if none says so.
     """
     if _VETO.search(text):
         return "veto"

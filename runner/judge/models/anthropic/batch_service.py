@@ -150,7 +150,7 @@ class Results:
     refused: int = 0
 
     def reply(self, name: str, key: str, model: str) -> Reply:
-        """The reply to one request; its problem where there is none to use. Its key is `key`."""
+        """The reply to one request; its problem if there is none to use. Its key is `key`."""
         if name in self.contradicted:
             return Reply(key, "", "", problem="the batch has two different results for it")
         result = self.by_id.get(name)
@@ -164,7 +164,7 @@ class Results:
         return Reply(key, "", "", raw=result, problem=_ENDS.get(str(kind), "the batch has a result of no known kind"))
 
     def usages(self, names: list[str]) -> list[Usage | None]:
-        """What was charged: a usage for each request that was answered, None where its cost is not known."""
+        """What was charged: a usage for each request that was answered, None if its cost is not known."""
         charged: list[Usage | None] = []
         for name in names:
             result = self.by_id.get(name)

@@ -218,7 +218,7 @@ class AnthropicBatches(ExitStack):
             self.meter.settle(hold, [None] * hold.n_asks)
 
     def _wait(self, batch_id: str) -> None:
-        """Return when the batch has ended; Gone where there is none. An interrupted wait says that it goes on."""
+        """Return when the batch has ended; Gone if there is none. An interrupted wait says that it goes on."""
         began = last_line = time.monotonic()
         wait = FIRST_WAIT
         try:

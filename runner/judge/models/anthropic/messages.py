@@ -56,7 +56,7 @@ class AnthropicMessages(ExitStack):
         return reply
 
     def _once(self, ask: Ask) -> JSON:
-        """One try; what it may have cost stays counted where nobody says what it did."""
+        """One try; what it may have cost stays counted if nobody says what it did."""
         hold = self.meter.reserve([ask])
         try:
             message = self._client.json(lambda: self._send(ask))

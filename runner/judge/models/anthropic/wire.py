@@ -132,7 +132,7 @@ def reply_of(key: str, asked: str, message: JSON) -> Reply:
 
 
 def usage_of(message: JSON) -> Usage | None:
-    """The tokens that a message says it cost, None where it does not say."""
+    """The tokens that a message says it cost, None if it does not say."""
     usage = message.get("usage") if isinstance(message, dict) else None
     if not isinstance(usage, dict):
         return None
