@@ -130,7 +130,7 @@ class _Job:
         return list(dict.fromkeys(ask.key for ask in asks))
 
     def _check_binding(self, name: str, rows: Sequence[BatchRow]) -> None:
-        """Raise InputError unless the rows belong to this version and prompt: answers would be paid for, then refused."""
+        """Raise InputError unless the rows belong to this version and prompt, before their answers are paid for."""
         now = (self.version.number_name, file_sha256(self.version.judge_path))
         if any((row.version, row.prompt_sha256) != now for row in rows):
             raise InputError(
