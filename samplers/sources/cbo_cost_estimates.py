@@ -5,17 +5,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 
 from runner.base.canonical import slug
 from runner.base.errors import DocumentError
-from runner.base.records import Document, Section, Span
+from runner.base.records import Document, Section
 from samplers.formats.headings import cut, is_title
 from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import PageText, Paragraph, read_pdf, read_typed
+from samplers.formats.stated import DATE, MEASURE_TYPE, bucket, congress_of, day_of
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 
 LETTERHEAD = "letterhead"
 FURNITURE = "page furniture"
@@ -46,12 +46,9 @@ HEADINGS = frozenset(
 )
 """The headings of first rank that CBO has used since the 1990s, in lower case without a colon at the end."""
 
-_TYPE = r"(?P<type>[HS]\. ?(?:(?:J|Con)\. ?)?Res\.?|H\. ?R\.|S\.)"
-_MEASURE = re.compile(rf"{_TYPE} ?(?P<number>[0-9]{{1,5}})\b,?\s*(?P<title>.*)")
+_MEASURE = re.compile(rf"(?P<type>{MEASURE_TYPE}) ?(?P<number>[0-9]{{1,5}})\b,?\s*(?P<title>.*)")
 _SENTENCE = re.compile(r" (?:would|is|are|was) ")
-_DATE = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}\b"
-)
+_DATE = re.compile(DATE)
 _REPORTED = re.compile(r"\bAs (?:ordered reported|reported|introduced|passed|posted|provided|cleared|amended)\b")
 _CHAMBER = re.compile(r"\b(House|Senate)\b")
 _PUBLICATION = re.compile(r"\bPublication(?: (?:No\.|Number))?:? ([0-9]{4,6})\b")
@@ -131,8 +128,7 @@ def _without_letterhead(text: str) -> str:
 
 
 def _without_leaders(text: str) -> str:
-    lines = (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))
-    return "\n".join(filter(None, lines))
+    return "\n".join(filter(None, (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))))
 
 
 def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:
@@ -182,8 +178,7 @@ def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[S
         above = paragraph.text
     for _, part in reversed(open_parts):
         writer.close(part)
-    text, parts = writer.finish()
-    return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts), writer.n_invisible
+    return *writer.finish(), writer.n_invisible
 
 
 def _write(writer: TextWriter, text: str) -> None:
@@ -210,22 +205,15 @@ def _facts(head: Sequence[Paragraph]) -> Facts:
         measure=f"{measure['type']} {measure['number']}" if measure else "",
         title=title.strip(" ,"),
         chamber=chamber[1].lower() if chamber else "",
-        day=_day(dates[0]) if dates else None,
+        day=day_of(dates[0]) if dates else None,
         publication=next(publications, ""),
     )
-
-
-def _day(text: str) -> date | None:
-    try:
-        return datetime.strptime(text, "%B %d, %Y").date()  # noqa: DTZ007  # a day, in no time zone
-    except ValueError:
-        return None
 
 
 def _document(facts: Facts, text: str, sections: tuple[Section, ...], name: str) -> Document:
     stem = name.rpartition("/")[2].rpartition(".")[0]
     doc_id = f"CBO-{facts.publication or slug(stem) or 'unnamed'}"
-    congress = str((facts.day.year - 1789 - ((facts.day.month, facts.day.day) < (1, 3))) // 2 + 1) if facts.day else ""
+    congress = str(congress_of(facts.day)) if facts.day else ""
     measure = re.sub(r"[^a-z0-9]", "", facts.measure.lower())
     on = " ".join(filter(None, (facts.measure or stem, f"({facts.day})" if facts.day else "")))
     title = unicodedata.normalize("NFC", f"CBO cost estimate: {', '.join(filter(None, (on, facts.title)))}")
@@ -233,7 +221,7 @@ def _document(facts: Facts, text: str, sections: tuple[Section, ...], name: str)
         doc_id=doc_id,
         text=text,
         title=cut(title, ends=""),
-        stratum="/".join((congress or "unknown", facts.chamber or "unknown", length_bucket(len(text)))),
+        stratum="/".join((congress or "unknown", facts.chamber or "unknown", bucket(len(text)))),
         family=f"CBO-{congress}-{measure}" if congress and measure else doc_id,
         url=f"https://www.cbo.gov/publication/{facts.publication}" if facts.publication else "",
         sections=sections,

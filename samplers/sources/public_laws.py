@@ -19,6 +19,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place, n_visible
 from samplers.formats.uslm.facts import facts
@@ -40,7 +41,6 @@ from samplers.formats.uslm.units import (
 from samplers.formats.uslm.walk import Walk, walked
 from samplers.formats.uslm.walker import Walker, exceptions
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 
 _DROPS = {**DROPPED, "action": "day of approval"}
 _MOVED = frozenset(("sidenote",))
@@ -183,7 +183,7 @@ def _law(root: etree._Element, name: str) -> Law:
 
 def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
     kind = "public" if law.kind == "publ" else "private"
-    stratum = f"{law.congress}/{kind}/{length_bucket(sum(len(each.walk.text) for each in found))}"
+    stratum = f"{law.congress}/{kind}/{bucket(sum(len(each.walk.text) for each in found))}"
     numbers = Counter(_number(each) for each in found)
     given: Counter[str] = Counter()
     for each in found:

@@ -6,9 +6,11 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH
+from samplers.formats.stated import bucket
 from samplers.registry import source_format
 from samplers.source_format import FileContent
-from samplers.sources.bills.reader import TITLE_LENGTH, length_bucket, read_bill
+from samplers.sources.bills.reader import read_bill
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
@@ -138,7 +140,7 @@ def test_a_long_title_is_cut_between_words() -> None:
 def test_length_buckets_have_exclusive_upper_ends() -> None:
     sizes = (1, 3_999, 4_000, 19_999, 20_000, 99_999, 100_000)
     buckets = ["short", "short", "medium", "medium", "long", "long", "very-long"]
-    assert [length_bucket(size) for size in sizes] == buckets
+    assert [bucket(size) for size in sizes] == buckets
 
 
 def markdown(name: str) -> FileContent:

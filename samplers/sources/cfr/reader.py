@@ -12,6 +12,7 @@ from runner.base.records import Document, Section, Span
 from samplers.formats.gpo.inline import settle
 from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name, parse, plain_text
+from samplers.formats.stated import bucket
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
 from samplers.sources.cfr.blocks import Block, BlockReader, label_of, marked_beginnings, visible
@@ -76,7 +77,7 @@ def _document(
         doc_id=f"{family}@{facts.date}",
         text=text,
         title=_title(name, part, unit.headings, heading, facts.title),
-        stratum="/".join((f"title-{facts.title}", unit.kind, _length_bucket(len(text)))),
+        stratum="/".join((f"title-{facts.title}", unit.kind, bucket(len(text), LENGTH_BUCKETS))),
         family=family,
         url=facts.section_url(part, number) if is_section else facts.appendix_url(unit.part, name),
         sections=sections,
@@ -118,10 +119,6 @@ def _title(name: str, part: str, headings: Sequence[str], heading: str, title: s
     return cut(f"{name} ({where})" + (f": {heading.rstrip('.')}" if heading else ""))
 
 
-def _length_bucket(n_chars: int) -> str:
-    return next((bucket for limit, bucket in LENGTH_BUCKETS if n_chars < limit), "very-long")
-
-
 def _status(line: str, texts: Sequence[str]) -> str:
     left = _RESERVED.sub("", " ".join(texts)[: 10 * SHORT]).strip()
     if not left and (texts or _RESERVED.search(line)):
@@ -143,7 +140,7 @@ def _read_uslm(data: bytes, name: str, root: etree._Element) -> FileContent:
         doc_id=f"{family}@{facts.date}",
         text=walked.text,
         title=_title(f"§ {number}", part, (), heading, title),
-        stratum="/".join((f"title-{title}", "section", _length_bucket(len(walked.text)))),
+        stratum="/".join((f"title-{title}", "section", bucket(len(walked.text), LENGTH_BUCKETS))),
         family=family,
         url=facts.section_url(part, number),
         sections=_nested(walked),

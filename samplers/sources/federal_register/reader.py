@@ -10,8 +10,8 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 from samplers.sources.federal_register.facts import Facts, facts, title_of
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
 
@@ -102,7 +102,7 @@ class _Reading:
             doc_id=doc_id,
             text=text,
             title=title_of(known),
-            stratum="/".join((known.stratum, known.year or "unknown", length_bucket(len(text)))),
+            stratum="/".join((known.stratum, known.year or "unknown", bucket(len(text)))),
             family=family,
             url=f"https://www.federalregister.gov/d/{known.number}" if known.number else "",
             sections=sections,
