@@ -32,12 +32,8 @@ HEADINGS = frozenset(
         *("at a glance", "summary", "bill summary", "legislation summary", "background", "federal costs"),
         *("estimated federal cost", "estimated cost to the federal government", "estimated budgetary effects"),
         *("basis of estimate", "uncertainty", "pay-as-you-go considerations", "statutory pay-as-you-go considerations"),
-        *("increase in long-term net direct spending and deficits", "increase in long-term deficits"),
-        *(
-            "increase in long-term direct spending and deficits",
-            "mandates",
-            "intergovernmental and private-sector impact",
-        ),
+        *("increase in long-term net direct spending and deficits", "increase in long-term deficits", "mandates"),
+        *("increase in long-term direct spending and deficits", "intergovernmental and private-sector impact"),
         *("intergovernmental and private-sector mandates", "estimated impact on state, local, and tribal governments"),
         *("estimated impact on the private sector", "effects on the federal budget", "additional information"),
         *("previous cbo estimate", "previous cbo estimates", "related cbo estimate", "related cbo estimates"),
@@ -103,12 +99,8 @@ def _body(pages: PageText, left_out: Counter[str]) -> Iterator[Paragraph]:
     """The paragraphs without letterhead, references to CBO's explanations, dot leaders and ruled lines."""
     for paragraph in pages.paragraphs:
         text = paragraph.text
-        for reason, kept in (
-            (FURNITURE, _without_furniture),
-            (LETTERHEAD, _without_letterhead),
-            (LEADERS, _without_leaders),
-        ):
-            shorter = kept(text)
+        for reason, without in _LEFT_OUT.items():
+            shorter = without(text)
             if dropped := visible(text) - visible(shorter):
                 left_out[reason] += dropped
             text = shorter
@@ -131,6 +123,9 @@ def _without_leaders(text: str) -> str:
     return "\n".join(filter(None, (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))))
 
 
+_LEFT_OUT = {FURNITURE: _without_furniture, LETTERHEAD: _without_letterhead, LEADERS: _without_leaders}
+
+
 def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:
     """The rank of a heading, 0 for other paragraphs.
 
@@ -143,15 +138,9 @@ def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:
     if text.lower() in HEADINGS:
         return 1
     is_title_block = _MEASURE.match(text) or _DATE.match(text) or _REPORTED.match(text)
+    is_text = text[-1] in ".,;?!" or text.startswith(("*", "•", "(", "Dear ", "Honorable "))
     below = paragraphs[place + 1].text if place + 1 < len(paragraphs) else ""
-    if (
-        is_title_block
-        or text[-1] in ".,;?!"
-        or text[0] in "*•("
-        or text.startswith(("Dear ", "Honorable "))
-        or "\t" in below
-        or not below
-    ):
+    if is_title_block or is_text or "\t" in below or not below:
         return 0
     if text.isupper() and len(text) > 4:
         return 1

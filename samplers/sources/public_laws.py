@@ -107,7 +107,8 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         if is_document:
             tally.count(walk)
             value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
-            found.append(_Unit(unit, walk, _part_of(unit, walker), value, _n_body(unit, walker, walk.text)))
+            part = walker.parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("law", 0)
+            found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
         else:
             tally.leave_out(walk, "official title and headings of larger parts")
         forget(unit)
@@ -152,7 +153,6 @@ def _write_sidenotes(walker: Walker, sidenotes: Sequence[etree._Element], level:
 
 
 def _n_body(unit: Unit, walker: Walker, text: str) -> int:
-    """Characters of a document without its number, its heading and its sidenotes."""
     end = next((part.start for part in walker.parts if part.kind == "sidenotes"), len(text))
     if unit.own is not None:
         lead = resolve(walker.pieces[: walker.titles[0][1]]).text
@@ -161,12 +161,6 @@ def _n_body(unit: Unit, walker: Walker, text: str) -> int:
     else:
         lead = " ".join(walker.parts[0].num.split())
     return len(text[len(lead) : end].strip())
-
-
-def _part_of(unit: Unit, walker: Walker) -> Part:
-    if unit.own is None:
-        return walker.parts[0]
-    return unit.path[-1] if unit.path else Part("law", 0)
 
 
 def _law(root: etree._Element, name: str) -> Law:

@@ -126,7 +126,6 @@ class _Body:
         self.pieces += (f"{num} {heading}", ending + SPACE + LEAD)
 
     def end(self) -> None:
-        """Close what is open."""
         self._close(0)
 
     def _begin(self, part: Part, separator: str) -> None:

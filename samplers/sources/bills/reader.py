@@ -31,33 +31,25 @@ TYPES: Mapping[str, str] = {
 }
 """Types of measures as govinfo writes them in a file name and as people cite them."""
 
-VERSIONS: Mapping[str, tuple[str, str]] = {
-    "ih": ("introduced", "introduced in House"),
-    "is": ("introduced", "introduced in Senate"),
-    "rh": ("reported", "reported in House"),
-    "rs": ("reported", "reported in Senate"),
-    "cdh": ("reported", "committee discharged House"),
-    "cds": ("reported", "committee discharged Senate"),
-    "pch": ("reported", "placed on calendar House"),
-    "pcs": ("reported", "placed on calendar Senate"),
-    "ris": ("reported", "referral instructions Senate"),
-    "rih": ("reported", "referral instructions House"),
-    "lth": ("reported", "laid on table House"),
-    "lts": ("reported", "laid on table Senate"),
-    "eh": ("passed", "engrossed in House"),
-    "es": ("passed", "engrossed in Senate"),
-    "eah": ("passed", "engrossed amendment House"),
-    "eas": ("passed", "engrossed amendment Senate"),
-    "cph": ("passed", "considered and passed House"),
-    "cps": ("passed", "considered and passed Senate"),
-    "ath": ("passed", "agreed to House"),
-    "ats": ("passed", "agreed to Senate"),
-    "rdh": ("received", "received in House"),
-    "rds": ("received", "received in Senate"),
-    "rfh": ("received", "referred in House"),
-    "rfs": ("received", "referred in Senate"),
-    "enr": ("enrolled", "enrolled"),
+_STAGES: Mapping[str, tuple[str, str]] = {
+    "i": ("introduced", "introduced in"),
+    "r": ("reported", "reported in"),
+    "cd": ("reported", "committee discharged"),
+    "pc": ("reported", "placed on calendar"),
+    "ri": ("reported", "referral instructions"),
+    "lt": ("reported", "laid on table"),
+    "e": ("passed", "engrossed in"),
+    "ea": ("passed", "engrossed amendment"),
+    "cp": ("passed", "considered and passed"),
+    "at": ("passed", "agreed to"),
+    "rd": ("received", "received in"),
+    "rf": ("received", "referred in"),
 }
+VERSIONS: Mapping[str, tuple[str, str]] = {
+    f"{code}{chamber[0].lower()}": (stage, f"{name} {chamber}")
+    for code, (stage, name) in _STAGES.items()
+    for chamber in ("House", "Senate")
+} | {"enr": ("enrolled", "enrolled")}
 """Version codes of govinfo: the stage that a stratum names, and the version's name. Other codes are stage "other"."""
 
 FIRST_CONGRESS_ONLINE = 103

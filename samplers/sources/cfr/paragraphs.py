@@ -40,7 +40,6 @@ _NOT_FIRST = 5
 _BEAM = 6
 _SLACK = 3
 
-
 _Levels = tuple[tuple[str, float], ...]
 """The style of each open level, outermost first, with the place that was last in it."""
 

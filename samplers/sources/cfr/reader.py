@@ -26,7 +26,6 @@ LENGTH_BUCKETS = ((1_000, "short"), (4_000, "medium"), (16_000, "long"))
 SHORT = 100
 """Characters of text besides the heading and the source credit below which no query should be written."""
 
-
 _CREDITS = frozenset(("authority", "source", "citation"))
 _SUBPART = re.compile(r"subpart\s+[\w.]*\w", re.I)
 _SIGN = re.compile(r"^\s*(?:§+|Secs?\.)\s*")

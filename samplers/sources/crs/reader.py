@@ -76,7 +76,6 @@ class _Writing:
                 self.block(block, below)
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
-        """The text and its sections."""
         self.close_table()
         self.close_to(0)
         return self.writer.finish()
@@ -130,10 +129,8 @@ class _Writing:
 
     def words(self, block: Block, below: Block | None) -> None:
         if block.kind == "paragraph":
-            is_subtitle = (
-                not self.has_rows and below is not None and below.kind == "row" and len(block.text) <= SUBTITLE
-            )
-            if not (is_subtitle or is_note(block)):
+            is_above_rows = not self.has_rows and below is not None and below.kind == "row"
+            if not ((is_above_rows and len(block.text) <= SUBTITLE) or is_note(block)):
                 self.close_table()
             self.writer.separate("\n" if self.table else "\n\n")
         elif block.kind == "row":
@@ -160,7 +157,6 @@ class _Writing:
         self.has_rows = False
 
     def close_to(self, rank: float) -> None:
-        """Close the sections of that rank and below."""
         while self.open_parts and self.open_parts[-1][0] >= rank:
             self.writer.close(self.open_parts.pop()[1])
 

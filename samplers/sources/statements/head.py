@@ -9,17 +9,10 @@ from typing import NamedTuple
 from samplers.formats.stated import DATE, MEASURE_TYPE, day_of
 
 _MEASURES: Mapping[str, str] = {
-    "hr": "hr",
-    "s": "s",
-    "hres": "hres",
-    "sres": "sres",
-    "hjres": "hjres",
+    **{kind: kind for kind in ("hr", "s", "hres", "sres", "hjres", "sjres", "hconres", "sconres")},
     "hjr": "hjres",
-    "sjres": "sjres",
     "sjr": "sjres",
-    "hconres": "hconres",
     "hcr": "hconres",
-    "sconres": "sconres",
     "scr": "sconres",
 }
 """Types of measures as statements (without stops and spaces) and file names write them -> as govinfo does."""

@@ -25,7 +25,6 @@ ERROR_PAGE = "error page in place of a statement"
 PAGE_BYTES = 1_000_000
 """Of a web page, unpacked, that are looked at; the archive's error pages have 29 kB."""
 
-
 ADMINISTRATIONS = (
     (date(2025, 1, 20), "trump-2"),
     (date(2021, 1, 20), "biden"),
