@@ -163,19 +163,15 @@ def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[S
             part = writer.open("heading", len(open_parts) + 1)
             part.heading = " ".join(paragraph.text.rstrip(": ").split())
             open_parts.append((rank, part))
-        _write(writer, paragraph.text)
+        for n_line, line in enumerate(paragraph.text.split("\n")):
+            writer.separate("\n" if n_line else "")
+            for n_cell, cell in enumerate(line.split("\t")):
+                writer.separate("\t" if n_cell else "")
+                writer.write(cell)
         above = paragraph.text
     for _, part in reversed(open_parts):
         writer.close(part)
     return *writer.finish(), writer.n_invisible
-
-
-def _write(writer: TextWriter, text: str) -> None:
-    for n_line, line in enumerate(text.split("\n")):
-        writer.separate("\n" if n_line else "")
-        for n_cell, cell in enumerate(line.split("\t")):
-            writer.separate("\t" if n_cell else "")
-            writer.write(cell)
 
 
 def _facts(head: Sequence[Paragraph]) -> Facts:

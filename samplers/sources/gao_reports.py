@@ -74,7 +74,7 @@ def _refuse(name: str) -> None:
 
 
 def _text(record: dict[str, Any], field: str, name: str) -> str:
-    """A field's text without white space at its ends, "" where it is missing or null."""
+    """A field's text without white space at its ends, "" if it is missing or null."""
     value = record.get(field)
     if value is None:
         return ""

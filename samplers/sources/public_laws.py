@@ -164,7 +164,7 @@ def _n_body(unit: Unit, walker: Walker, text: str) -> int:
 
 
 def _law(root: etree._Element, name: str) -> Law:
-    """What the file says of itself; its name counts where it says nothing."""
+    """What the file says of itself; its name counts if it says nothing."""
     known = facts(root)
     stated = (*known.get("citable", ()), *known.get("title", ()))
     found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)

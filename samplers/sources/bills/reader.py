@@ -111,9 +111,9 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
 
 
 def _read_markdown(data: bytes, name: str) -> FileContent:
-    versions, left_out = read_versions(data, name)
-    documents = [in_policy_area(_document(version.walk, name), version.policy_area) for version in versions]
-    return FileContent(tuple(documents), left_out, supplied=sum(version.walk.supplied for version in versions))
+    versions, area, left_out = read_versions(data, name)
+    documents = [in_policy_area(_document(version, name), area) for version in versions]
+    return FileContent(tuple(documents), left_out, supplied=sum(version.supplied for version in versions))
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)

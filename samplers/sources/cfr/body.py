@@ -66,7 +66,7 @@ class _Writer:
             self.open.pop().end = self.length
 
     def write(self, text: str, separator: str) -> int:
-        """Append a block; where it starts."""
+        """Append a block and return where it starts."""
         self.pieces += (separator, text)
         start = self.length + len(separator)
         self.length = start + len(text)

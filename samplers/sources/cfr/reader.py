@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lxml import etree
@@ -21,7 +21,6 @@ from samplers.sources.cfr.facts import Edition, annual_year, edition, order
 from samplers.sources.cfr.units import ROOTS, Unit, units
 
 LENGTH_BUCKETS = ((1_000, "short"), (4_000, "medium"), (16_000, "long"))
-"""Characters of text below which a document is short, medium or long; from the last on it is very-long."""
 
 SHORT = 100
 """Characters of text besides the heading and the source credit below which no query should be written."""
@@ -42,21 +41,15 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     if root.tag not in ROOTS:
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     beginnings = marked_beginnings(root)
-    left_out = settle(root, name)
-    reader = BlockReader(beginnings)
+    left_out, reader = settle(root, name), BlockReader(beginnings)
     facts = edition(root, name)
     used: Counter[str] = Counter()
-    documents = tuple(_documents(units(root, reader), reader, facts, used))
-    left_out += reader.left_out
-    return FileContent(documents, left_out)
-
-
-def _documents(found: Iterator[Unit], reader: BlockReader, facts: Edition, used: Counter[str]) -> Iterator[Document]:
-    for unit in found:
-        lines = reader.title(unit.element)
-        blocks = reader.blocks(unit.element)
+    documents = []
+    for unit in units(root, reader):
+        lines, blocks = reader.title(unit.element), reader.blocks(unit.element)
         if lines or blocks:
-            yield _document(unit, lines, blocks, facts, used)
+            documents.append(_document(unit, lines, blocks, facts, used))
+    return FileContent(tuple(documents), left_out + reader.left_out)
 
 
 def _document(

@@ -54,19 +54,16 @@ def read_cover(text: str) -> Cover | None:
     stop = _SMALL_RULE.search(head, end)
     title = " ".join(head[end : stop.start()].split()) if stop else ""
     committee, accompanies = _COMMITTEE.search(head), _ACCOMPANIES.search(head)
+    part = found["part"] or ""
     kind = "erpt" if found["executive"] else f"{found['chamber'][0].lower()}rpt"
     return Cover(
         chamber=found["chamber"].lower(),
         kind=kind,
         congress=found["congress"],
         number=found["number"],
-        part=_part(found["part"] or ""),
+        part=str(_ROMAN.index(part)) if part in _ROMAN[1:] else part,
         title=title,
         committee=" ".join(committee[1].split()) if committee else "",
         accompanies=" ".join(accompanies[1].split()) if accompanies else "",
         end=end,
     )
-
-
-def _part(printed: str) -> str:
-    return str(_ROMAN.index(printed)) if printed in _ROMAN[1:] else printed

@@ -18,7 +18,6 @@ from samplers.sources.committee_reports.outline import Outline
 EXISTING_LAW = "existing-law"
 
 LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
-"""Characters of text below which a report is short, medium or long; from the last on it is very-long."""
 
 SHORT = 600
 """Characters below which no query should be written from a report."""

@@ -24,7 +24,6 @@ SHORT = 600
 """Characters below which a page is a procedural notice that no query should be written from."""
 
 LENGTH_BUCKETS = ((2_000, "short"), (10_000, "medium"), (50_000, "long"))
-"""Characters of text below which a page is short, medium or long; from the last on it is very-long."""
 
 _LINES = r"(?:(?:\[[^\]\n]{1,80}\]|From the Congressional Record [^\n]{0,120}|\[From [^\n]{0,80}\])\n){0,6}"
 _HEADER = re.compile(

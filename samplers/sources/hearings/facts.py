@@ -54,7 +54,7 @@ class Facts:
 
     @property
     def url(self) -> str:
-        """The official page; "" where the id is not govinfo's."""
+        """The official page; "" if the id is not govinfo's."""
         return f"https://www.govinfo.gov/app/details/{self.doc_id}" if _NAMED.fullmatch(self.doc_id) else ""
 
     def title(self, text: str) -> str:

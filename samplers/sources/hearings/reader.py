@@ -69,7 +69,13 @@ FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
 
 
 def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Mapping[int, str]) -> Document:
-    outline = [*_front_parts(before), *parts(found, before.start, turns)]
+    outline = [
+        Part(0, before.start, 1, "front matter", ""),
+        Part(0, before.roster, 2, "cover", ""),
+        Part(before.roster, before.contents, 2, "roster", "Members and staff"),
+        Part(before.contents, before.start, 2, "contents", "Contents"),
+        *parts(found, before.start, turns),
+    ]
     text, sections = _composed(found, before.left_out.keys(), outline)
     if not text:
         raise DocumentError(facts.name, "a hearing without text")
@@ -84,15 +90,6 @@ def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Ma
         sections=sections,
         status="" if turns else "no speech",
     )
-
-
-def _front_parts(before: Front) -> list[Part]:
-    return [
-        Part(0, before.start, 1, "front matter", ""),
-        Part(0, before.roster, 2, "cover", ""),
-        Part(before.roster, before.contents, 2, "roster", "Members and staff"),
-        Part(before.contents, before.start, 2, "contents", "Contents"),
-    ]
 
 
 def _composed(

@@ -173,7 +173,7 @@ def _position(text: str) -> str:
 
 
 def _enrich(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[Document]:
-    """The documents with the official address from the archive's index, and status "rescinded" where it says so."""
+    """The documents with the official address from the archive's index, and status "rescinded" if it says so."""
     entries: dict[Key, Entry] = {}
     for name in sorted(files):
         entries = {**read_index(files[name], name), **entries}
