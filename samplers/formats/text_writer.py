@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from runner.base.records import Section, Span
+
 _STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}
 _CLOSED = frozenset(".:;,?!—–-")
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
@@ -115,10 +117,11 @@ class TextWriter:
         """A mark for `since`."""
         return len(self._pieces)
 
-    def finish(self) -> tuple[str, list[Part]]:
-        """The text in NFC and the parts that hold any of it, in text order."""
+    def finish(self) -> tuple[str, tuple[Section, ...]]:
+        """The text in NFC and the parts that hold any of it as sections, in text order."""
         parts = [part for part in self.parts if part.start >= 0]
-        return in_nfc("".join(self._pieces), parts), parts
+        text = in_nfc("".join(self._pieces), parts)
+        return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts)
 
     def _flush(self) -> None:
         if self.length:

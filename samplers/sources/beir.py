@@ -6,7 +6,7 @@ aside and counted, and what contradicts itself is an error that names file and l
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -119,7 +119,8 @@ def _documents(path: Path, title_fits: Callable[[str], bool]) -> tuple[dict[str,
     documents: dict[str, Document] = {}
     empty: dict[str, str] = {}
     n_duplicates = 0
-    for number, where, row in _rows(path):
+    for number, row in read_jsonl(path):
+        where = f"{display(path)}:{number}"
         doc_id = _id(row, where)
         title, text = (" ".join(_text(row, "title", where).split()), _text(row, "text", where).strip())
         if doc_id in empty if title or text else doc_id in documents:
@@ -141,7 +142,8 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]]) -> tuple[dict[str, st
     """The texts of judged queries by id, and how many others there are."""
     queries: dict[str, str] = {}
     n_unjudged = 0
-    for _, where, row in _rows(path):
+    for number, row in read_jsonl(path):
+        where = f"{display(path)}:{number}"
         query_id = _id(row, where)
         if query_id not in qrels:
             n_unjudged += 1
@@ -194,11 +196,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _rows(path: Path) -> Iterator[tuple[int, str, dict[str, JSON]]]:
-    for number, row in read_jsonl(path):
-        yield number, f"{display(path)}:{number}", row
 
 
 def _id(row: dict[str, JSON], where: str) -> str:

@@ -5,17 +5,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 
 from runner.base.canonical import slug
 from runner.base.errors import DocumentError
-from runner.base.records import Document, Section, Span
+from runner.base.records import Document, Section
 from samplers.formats.headings import cut, is_title
 from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import PageText, Paragraph, read_pdf, read_typed
+from samplers.formats.stated import DATE, MEASURE_TYPE, bucket, congress_of, day_of
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 
 LETTERHEAD = "letterhead"
 FURNITURE = "page furniture"
@@ -32,12 +32,8 @@ HEADINGS = frozenset(
         *("at a glance", "summary", "bill summary", "legislation summary", "background", "federal costs"),
         *("estimated federal cost", "estimated cost to the federal government", "estimated budgetary effects"),
         *("basis of estimate", "uncertainty", "pay-as-you-go considerations", "statutory pay-as-you-go considerations"),
-        *("increase in long-term net direct spending and deficits", "increase in long-term deficits"),
-        *(
-            "increase in long-term direct spending and deficits",
-            "mandates",
-            "intergovernmental and private-sector impact",
-        ),
+        *("increase in long-term net direct spending and deficits", "increase in long-term deficits", "mandates"),
+        *("increase in long-term direct spending and deficits", "intergovernmental and private-sector impact"),
         *("intergovernmental and private-sector mandates", "estimated impact on state, local, and tribal governments"),
         *("estimated impact on the private sector", "effects on the federal budget", "additional information"),
         *("previous cbo estimate", "previous cbo estimates", "related cbo estimate", "related cbo estimates"),
@@ -46,12 +42,9 @@ HEADINGS = frozenset(
 )
 """The headings of first rank that CBO has used since the 1990s, in lower case without a colon at the end."""
 
-_TYPE = r"(?P<type>[HS]\. ?(?:(?:J|Con)\. ?)?Res\.?|H\. ?R\.|S\.)"
-_MEASURE = re.compile(rf"{_TYPE} ?(?P<number>[0-9]{{1,5}})\b,?\s*(?P<title>.*)")
+_MEASURE = re.compile(rf"(?P<type>{MEASURE_TYPE}) ?(?P<number>[0-9]{{1,5}})\b,?\s*(?P<title>.*)")
 _SENTENCE = re.compile(r" (?:would|is|are|was) ")
-_DATE = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}\b"
-)
+_DATE = re.compile(DATE)
 _REPORTED = re.compile(r"\bAs (?:ordered reported|reported|introduced|passed|posted|provided|cleared|amended)\b")
 _CHAMBER = re.compile(r"\b(House|Senate)\b")
 _PUBLICATION = re.compile(r"\bPublication(?: (?:No\.|Number))?:? ([0-9]{4,6})\b")
@@ -106,12 +99,8 @@ def _body(pages: PageText, left_out: Counter[str]) -> Iterator[Paragraph]:
     """The paragraphs without letterhead, references to CBO's explanations, dot leaders and ruled lines."""
     for paragraph in pages.paragraphs:
         text = paragraph.text
-        for reason, kept in (
-            (FURNITURE, _without_furniture),
-            (LETTERHEAD, _without_letterhead),
-            (LEADERS, _without_leaders),
-        ):
-            shorter = kept(text)
+        for reason, without in _LEFT_OUT.items():
+            shorter = without(text)
             if dropped := visible(text) - visible(shorter):
                 left_out[reason] += dropped
             text = shorter
@@ -131,8 +120,10 @@ def _without_letterhead(text: str) -> str:
 
 
 def _without_leaders(text: str) -> str:
-    lines = (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))
-    return "\n".join(filter(None, lines))
+    return "\n".join(filter(None, (_LEADERS.sub("\t", line).strip() for line in text.split("\n"))))
+
+
+_LEFT_OUT = {FURNITURE: _without_furniture, LETTERHEAD: _without_letterhead, LEADERS: _without_leaders}
 
 
 def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:
@@ -147,15 +138,9 @@ def _rank(paragraphs: Sequence[Paragraph], place: int) -> int:
     if text.lower() in HEADINGS:
         return 1
     is_title_block = _MEASURE.match(text) or _DATE.match(text) or _REPORTED.match(text)
+    is_text = text[-1] in ".,;?!" or text.startswith(("*", "•", "(", "Dear ", "Honorable "))
     below = paragraphs[place + 1].text if place + 1 < len(paragraphs) else ""
-    if (
-        is_title_block
-        or text[-1] in ".,;?!"
-        or text[0] in "*•("
-        or text.startswith(("Dear ", "Honorable "))
-        or "\t" in below
-        or not below
-    ):
+    if is_title_block or is_text or "\t" in below or not below:
         return 0
     if text.isupper() and len(text) > 4:
         return 1
@@ -178,20 +163,15 @@ def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[S
             part = writer.open("heading", len(open_parts) + 1)
             part.heading = " ".join(paragraph.text.rstrip(": ").split())
             open_parts.append((rank, part))
-        _write(writer, paragraph.text)
+        for n_line, line in enumerate(paragraph.text.split("\n")):
+            writer.separate("\n" if n_line else "")
+            for n_cell, cell in enumerate(line.split("\t")):
+                writer.separate("\t" if n_cell else "")
+                writer.write(cell)
         above = paragraph.text
     for _, part in reversed(open_parts):
         writer.close(part)
-    text, parts = writer.finish()
-    return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts), writer.n_invisible
-
-
-def _write(writer: TextWriter, text: str) -> None:
-    for n_line, line in enumerate(text.split("\n")):
-        writer.separate("\n" if n_line else "")
-        for n_cell, cell in enumerate(line.split("\t")):
-            writer.separate("\t" if n_cell else "")
-            writer.write(cell)
+    return *writer.finish(), writer.n_invisible
 
 
 def _facts(head: Sequence[Paragraph]) -> Facts:
@@ -210,22 +190,15 @@ def _facts(head: Sequence[Paragraph]) -> Facts:
         measure=f"{measure['type']} {measure['number']}" if measure else "",
         title=title.strip(" ,"),
         chamber=chamber[1].lower() if chamber else "",
-        day=_day(dates[0]) if dates else None,
+        day=day_of(dates[0]) if dates else None,
         publication=next(publications, ""),
     )
-
-
-def _day(text: str) -> date | None:
-    try:
-        return datetime.strptime(text, "%B %d, %Y").date()  # noqa: DTZ007  # a day, in no time zone
-    except ValueError:
-        return None
 
 
 def _document(facts: Facts, text: str, sections: tuple[Section, ...], name: str) -> Document:
     stem = name.rpartition("/")[2].rpartition(".")[0]
     doc_id = f"CBO-{facts.publication or slug(stem) or 'unnamed'}"
-    congress = str((facts.day.year - 1789 - ((facts.day.month, facts.day.day) < (1, 3))) // 2 + 1) if facts.day else ""
+    congress = str(congress_of(facts.day)) if facts.day else ""
     measure = re.sub(r"[^a-z0-9]", "", facts.measure.lower())
     on = " ".join(filter(None, (facts.measure or stem, f"({facts.day})" if facts.day else "")))
     title = unicodedata.normalize("NFC", f"CBO cost estimate: {', '.join(filter(None, (on, facts.title)))}")
@@ -233,7 +206,7 @@ def _document(facts: Facts, text: str, sections: tuple[Section, ...], name: str)
         doc_id=doc_id,
         text=text,
         title=cut(title, ends=""),
-        stratum="/".join((congress or "unknown", facts.chamber or "unknown", length_bucket(len(text)))),
+        stratum="/".join((congress or "unknown", facts.chamber or "unknown", bucket(len(text)))),
         family=f"CBO-{congress}-{measure}" if congress and measure else doc_id,
         url=f"https://www.cbo.gov/publication/{facts.publication}" if facts.publication else "",
         sections=sections,

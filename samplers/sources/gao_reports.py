@@ -19,7 +19,6 @@ MAX_BYTES = 1_000_000
 SHORT = 400
 """Characters below which a summary is too short to ask about."""
 
-
 TOPICS = frozenset(
     (
         *("Agriculture and Food", "Auditing and Financial Management", "Budget and Spending", "Business Regulation"),
@@ -47,7 +46,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     for paragraph in _text(record, "summary", name).split("\n"):
         writer.separate("\n")
         writer.write(paragraph)
-    text, _parts = writer.finish()
+    text = writer.finish()[0]
     if not text:
         raise DocumentError(name, "the record has no summary")
     left_out = {OTHER_FIELDS: _visible(_ESCAPE.sub(_unescaped, source)) - _visible(text)}
@@ -75,7 +74,7 @@ def _refuse(name: str) -> None:
 
 
 def _text(record: dict[str, Any], field: str, name: str) -> str:
-    """A field's text without white space at its ends, "" where it is missing or null."""
+    """A field's text without white space at its ends, "" if it is missing or null."""
     value = record.get(field)
     if value is None:
         return ""
@@ -103,11 +102,8 @@ def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Docu
     head = unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)
     year = re.match(r"(?:19|20)[0-9]{2}(?=-)", _text(record, "published", name) or _text(record, "released", name))
     topics = record.get("topics")
-    broad = (
-        sorted(topic for topic in topics if isinstance(topic, str) and topic in TOPICS)
-        if isinstance(topics, list)
-        else []
-    )
+    named = topics if isinstance(topics, list) else []
+    broad = sorted(topic for topic in named if isinstance(topic, str) and topic in TOPICS)
     url = _text(record, "url", name)
     is_official = re.fullmatch(r"https://www\.gao\.gov/products/[\w-]+", url)
     return Document(

@@ -19,6 +19,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place, n_visible
 from samplers.formats.uslm.facts import facts
@@ -40,7 +41,6 @@ from samplers.formats.uslm.units import (
 from samplers.formats.uslm.walk import Walk, walked
 from samplers.formats.uslm.walker import Walker, exceptions
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 
 _DROPS = {**DROPPED, "action": "day of approval"}
 _MOVED = frozenset(("sidenote",))
@@ -107,7 +107,8 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         if is_document:
             tally.count(walk)
             value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
-            found.append(_Unit(unit, walk, _part_of(unit, walker), value, _n_body(unit, walker, walk.text)))
+            part = walker.parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("law", 0)
+            found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
         else:
             tally.leave_out(walk, "official title and headings of larger parts")
         forget(unit)
@@ -152,7 +153,6 @@ def _write_sidenotes(walker: Walker, sidenotes: Sequence[etree._Element], level:
 
 
 def _n_body(unit: Unit, walker: Walker, text: str) -> int:
-    """Characters of a document without its number, its heading and its sidenotes."""
     end = next((part.start for part in walker.parts if part.kind == "sidenotes"), len(text))
     if unit.own is not None:
         lead = resolve(walker.pieces[: walker.titles[0][1]]).text
@@ -163,14 +163,8 @@ def _n_body(unit: Unit, walker: Walker, text: str) -> int:
     return len(text[len(lead) : end].strip())
 
 
-def _part_of(unit: Unit, walker: Walker) -> Part:
-    if unit.own is None:
-        return walker.parts[0]
-    return unit.path[-1] if unit.path else Part("law", 0)
-
-
 def _law(root: etree._Element, name: str) -> Law:
-    """What the file says of itself; its name counts where it says nothing."""
+    """What the file says of itself; its name counts if it says nothing."""
     known = facts(root)
     stated = (*known.get("citable", ()), *known.get("title", ()))
     found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
@@ -183,7 +177,7 @@ def _law(root: etree._Element, name: str) -> Law:
 
 def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
     kind = "public" if law.kind == "publ" else "private"
-    stratum = f"{law.congress}/{kind}/{length_bucket(sum(len(each.walk.text) for each in found))}"
+    stratum = f"{law.congress}/{kind}/{bucket(sum(len(each.walk.text) for each in found))}"
     numbers = Counter(_number(each) for each in found)
     given: Counter[str] = Counter()
     for each in found:

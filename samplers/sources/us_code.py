@@ -18,6 +18,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.editions import Edition, age, edition
 from samplers.formats.uslm.elements import n_visible
@@ -117,13 +118,14 @@ def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_editi
     part = parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("", 0)
     body = _body(walk.text, parts) if unit.own is None else walk.text
     status = _status(unit.element, part.heading)
-    length = next((bucket for limit, bucket in LENGTH_BUCKETS if len(body) < limit), "long")
     sections = [replace(s, label="") if s.kind in SECTIONS else s for s in grouped(walk.sections, walk.text)]
     return Document(
         doc_id=f"{key}@{its_edition.release}" if its_edition.release else key,
         text=walk.text,
         title=titled(_cited(part.num, its_edition.title), part.heading or first_words(walk.text, part.num)),
-        stratum="/".join((its_edition.title, its_edition.is_positive_law, status or length)),
+        stratum="/".join(
+            (its_edition.title, its_edition.is_positive_law, status or bucket(len(body), LENGTH_BUCKETS, "long"))
+        ),
         family=key,
         url=_url(key),
         sections=(*outer_sections(unit.path, len(walk.text)), *sections),

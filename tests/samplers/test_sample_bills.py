@@ -6,9 +6,11 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH
+from samplers.formats.stated import bucket
 from samplers.registry import source_format
 from samplers.source_format import FileContent
-from samplers.sources.bills.reader import TITLE_LENGTH, length_bucket, read_bill
+from samplers.sources.bills.reader import read_bill
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
@@ -24,60 +26,12 @@ def bill(text: str, title: str = "", form: str = "", stage: str = "") -> bytes:
     return f'<bill bill-stage="{stage}">{meta}<legis-body><text>{text}</text></legis-body></bill>'.encode()
 
 
-@pytest.mark.parametrize(
-    ("name", "doc_id", "family", "stratum", "title"),
-    [
-        (
-            "BILLS-117hr9001ih.xml",
-            "BILLS-117hr9001ih",
-            "117-hr-9001",
-            "117/house/introduced/short",
-            "H.R. 9001 (117th, introduced in House): Village Pond Restoration Act",
-        ),
-        (
-            "BILLS-118s9002rs.xml",
-            "BILLS-118s9002rs",
-            "118-s-9002",
-            "118/senate/reported/short",
-            "S. 9002 (118th, reported in Senate): Lighthouse Appropriations Act, 2025",
-        ),
-        (
-            "BILLS-112hr9003enr.xml",
-            "BILLS-112hr9003enr",
-            "112-hr-9003",
-            "112/house/enrolled/short",
-            "H.R. 9003 (112th, enrolled): To name a ferry",
-        ),
-        (
-            "BILLS-116hr9004rfs.xml",
-            "BILLS-116hr9004rfs",
-            "116-hr-9004",
-            "116/house/received/short",
-            "H.R. 9004 (116th, referred in Senate): Orchard Care Act",
-        ),
-        (
-            "BILLS-116sconres9005ats.xml",
-            "BILLS-116sconres9005ats",
-            "116-sconres-9005",
-            "116/senate/passed/short",
-            "S.Con.Res. 9005 (116th, agreed to Senate): Honouring beekeepers",
-        ),
-        (
-            "BILLS-116hr9006eas.xml",
-            "BILLS-116hr9006eas",
-            "116-hr-9006",
-            "116/house/passed/short",
-            "H.R. 9006 (116th, engrossed amendment Senate): AMENDMENTS to 116 HR 9006",
-        ),
-    ],
-)
-def test_a_bill_is_identified_by_what_it_says_of_itself(
-    name: str, doc_id: str, family: str, stratum: str, title: str
-) -> None:
-    document = read(name, as_name="download.xml")
-    assert (document.doc_id, document.family) == (doc_id, family)
-    assert (document.stratum, document.title) == (stratum, title)
-    assert document.url == f"https://www.govinfo.gov/app/details/{doc_id}"
+@pytest.mark.parametrize("path", BILLS, ids=[path.name for path in BILLS])
+def test_a_bill_is_identified_by_what_it_says_of_itself(path: Path) -> None:
+    document = read(path.name, as_name="download.xml")
+    assert document == read(path.name)
+    assert document.doc_id == path.stem
+    assert document.url == f"https://www.govinfo.gov/app/details/{path.stem}"
 
 
 def test_the_document_wins_over_a_file_name_that_says_otherwise() -> None:
@@ -138,19 +92,11 @@ def test_a_long_title_is_cut_between_words() -> None:
 def test_length_buckets_have_exclusive_upper_ends() -> None:
     sizes = (1, 3_999, 4_000, 19_999, 20_000, 99_999, 100_000)
     buckets = ["short", "short", "medium", "medium", "long", "long", "very-long"]
-    assert [length_bucket(size) for size in sizes] == buckets
+    assert [bucket(size) for size in sizes] == buckets
 
 
 def markdown(name: str) -> FileContent:
     return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
-
-
-def test_every_version_in_derived_markdown_is_a_document_of_one_family() -> None:
-    introduced, engrossed = markdown("119hr9007.md").documents
-    assert (introduced.doc_id, engrossed.doc_id) == ("BILLS-119hr9007ih", "BILLS-119hr9007eh")
-    assert introduced.family == engrossed.family == "119-hr-9007"
-    assert introduced.title == "H.R. 9007 (119th, introduced in House): Towpath Repair Act of 2025"
-    assert introduced.stratum == "119/house/introduced/short/Transportation and Public Works"
 
 
 def test_what_others_wrote_about_a_bill_is_no_text_of_it() -> None:
@@ -162,27 +108,6 @@ def test_what_others_wrote_about_a_bill_is_no_text_of_it() -> None:
     assert set(content.left_out) == {"metadata", "form", "markup"}
 
 
-def test_levels_of_markdown_follow_their_designators() -> None:
-    sections = markdown("119hr9007.md").documents[0].sections
-    found = [(section.kind, section.label.partition(" ")[0]) for section in sections if section.kind != "section"]
-    assert found == [
-        ("subsection", "(a)"),
-        ("paragraph", "(1)"),
-        ("paragraph", "(2)"),
-        ("subparagraph", "(A)"),
-        ("clause", "(i)"),
-        ("clause", "(ii)"),
-        ("subclause", "(I)"),
-        ("subclause", "(II)"),
-        ("item", "(aa)"),
-        ("item", "(bb)"),
-        ("subparagraph", "(B)"),
-        ("subsection", "(b)"),
-        ("subsection", "(h)"),
-        ("subsection", "(i)"),
-    ]
-
-
 def test_what_a_resolution_resolves_is_a_section() -> None:
     introduced, engrossed = markdown("119hconres9009.md").documents
     (resolved, fiddlers) = introduced.sections
@@ -190,12 +115,6 @@ def test_what_a_resolution_resolves_is_a_section() -> None:
     assert resolved.label == "That, pursuant to the Barn Act of 1902, …"
     assert introduced.text[resolved.span.start : resolved.span.end].endswith("spurs.")
     assert [each.label for each in engrossed.sections] == ["Sec. 1. Dancers"]
-
-
-def test_a_version_without_source_is_known_by_heading_title_and_congress() -> None:
-    (document,) = markdown("119sres9008.md").documents
-    assert document.doc_id == "BILLS-119sres9008is"
-    assert document.stratum == "119/senate/introduced/short/Agriculture and Food"
 
 
 @pytest.mark.parametrize(

@@ -137,17 +137,6 @@ def test_the_lines_of_a_heading_are_one_label() -> None:
     assert fixture("PgE301-2").title.endswith("FIRE COMPANIES OF NORTH AND SOUTH HOLM")
 
 
-def test_the_digest_has_its_headings_as_sections() -> None:
-    labels = [part.label for part in fixture("PgD270").sections]
-    assert labels == ["", "HIGHLIGHTS", "Senate", "Committee Meetings", "COVERED BRIDGES", "BUSINESS MEETING"]
-    assert fixture("PgD270").stratum == "digest/2019/short"
-
-
-def test_a_list_keeps_its_lines_and_is_no_heading() -> None:
-    read = fixture("PgS1898-2")
-    assert read.text.endswith("To be captain\n\nDORA LIND, 0000\nPETER P. PIER, 0000\nANN ROPE, 0000")
-
-
 def test_a_short_notice_is_marked_as_such() -> None:
     assert fixture("PgH2600").status == "short"
     assert len(fixture("PgH2601-3").text) > SHORT

@@ -1,4 +1,3 @@
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -33,10 +32,6 @@ def product(body: str, number: str = "R99000") -> Document:
 
 def sections(document: Document, kind: str = "heading") -> list[tuple[int, str]]:
     return [(section.level, section.label) for section in document.sections if section.kind == kind]
-
-
-def visible(text: str) -> int:
-    return len(re.sub(r"\s", "", text))
 
 
 @pytest.mark.parametrize(
@@ -83,18 +78,6 @@ def test_marks_go_and_words_are_neither_glued_nor_split(marked: str, words: str)
 def test_monotonous_marks_are_read(filler: str) -> None:
     assert len(plain(filler * 100_000)) <= len(filler) * 100_000
     assert len(list(blocks([filler * 100_000]))) == 1
-
-
-def test_a_product_is_identified_by_its_metadata() -> None:
-    document = fixture("R99001")
-    assert (document.doc_id, document.family) == ("R99001v4", "R99001")
-    assert document.title == "CRS Report R99001: Lighthouse Grants: Background and Issues for Congress"
-    assert document.stratum == "reports/maritime-affairs/short"
-    assert document.url == "https://www.congress.gov/crs-product/R99001"
-
-
-def test_a_product_without_a_version_takes_it_from_its_pdf() -> None:
-    assert fixture("98-905").doc_id == "98-905v7"
 
 
 def test_the_file_name_fills_what_the_page_leaves_open() -> None:

@@ -56,14 +56,6 @@ def test_the_first_section_is_the_whole_document(path):
         assert first.kind == document.stratum.split("/")[1]
 
 
-def test_lists_of_contents_make_no_documents():
-    documents = fixture("CFR-2019-title91-vol2-part3001.xml")
-    assert list(documents) == [
-        *(f"cfr:91-3001.{n}@2019" for n in (1, 2, 11, 12)),
-        "cfr:91-appendix-a-to-part-3001@2019",
-    ]
-
-
 def test_a_title_names_part_subpart_and_subject():
     document = fixture("CFR-2019-title91-vol2-part3001.xml")["cfr:91-3001.11@2019"]
     assert document.title == "§ 3001.11 (91 CFR Part 3001, Subpart B): Lights"
@@ -109,17 +101,6 @@ def test_a_note_before_the_next_member_of_a_list_stays_inside_its_paragraph():
     document = section("<P>(a) A:</P><P>(1) B.</P><NOTE><P>C.</P></NOTE><P>(2) D.</P>")
     assert [(part.level, part.kind) for part in document.sections] == [
         *((1, "section"), (2, "paragraph"), (3, "paragraph"), (3, "note"), (3, "paragraph"))
-    ]
-
-
-def test_headings_nest_by_their_rank_in_an_appendix():
-    document = fixture("CFR-2019-title91-vol2-part3002.xml")["cfr:91-supplement-i-to-part-3002@2019"]
-    headings = [(part.level, part.kind, part.label) for part in document.sections if part.kind.startswith("hd")]
-    assert headings == [
-        (2, "hd1", "Introduction"),
-        (2, "hd1", "Section 3002.1—Definitions"),
-        (3, "hd6", "1(a) Barge"),
-        (3, "hd2", "Paragraph 1(b)"),
     ]
 
 

@@ -62,35 +62,6 @@ def spoken(*paragraphs: str) -> list[str]:
     return [label for label, _ in of_kind(document, "turn")]
 
 
-@pytest.mark.parametrize(
-    ("name", "stratum", "title"),
-    [
-        (
-            "110hhrg90001",
-            "110/house/short/few-turns",
-            "Hearing (110th Congress, House Harbors and Lights): Lamps and Ferries: ",
-        ),
-        (
-            "111shrg90002",
-            "111/senate/short/few-turns",
-            "Hearing (111th Congress, Senate Water, Wells, and Pumps): A Review",
-        ),
-        ("111shrg90004", "111/senate/short/no-turns", "Hearing (111th Congress, Senate): Impeachment "),
-        (
-            "113jhrg90006",
-            "113/joint/short/few-turns",
-            "Hearing (113th Congress, Joint Roads): Roads & Rivers: an Outside View",
-        ),
-    ],
-)
-def test_facts_come_from_the_cover(name: str, stratum: str, title: str) -> None:
-    document = fixture(name)
-    assert document.doc_id == document.family == f"CHRG-{name}"
-    assert document.url == f"https://www.govinfo.gov/app/details/CHRG-{name}"
-    assert document.stratum == stratum
-    assert document.title.startswith(title)
-
-
 def test_the_file_name_is_a_fallback_only() -> None:
     data = (FIXTURES / "CHRG-110hhrg90001.htm").read_bytes()
     assert read(data, "some/folder/CHRG-111shrg1.htm").documents[0].doc_id == "CHRG-110hhrg90001"
@@ -108,28 +79,6 @@ def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
         == "The Keeper's Lamps and a NOAA Plan: U.S. Navy"
     )
     assert recased("Of Lamps", text) == "Of Lamps"
-
-
-def test_turns_statements_and_material_follow_one_another() -> None:
-    document = fixture("110hhrg90001")
-    shown = [(one.level, one.kind) for one in document.sections]
-    assert shown == [
-        (1, "front matter"), (2, "cover"), (2, "roster"),
-        (1, "oral"), (2, "opening"), (2, "turn"), (2, "turn"), (2, "prepared statement"), (2, "turn"), (2, "turn"),
-        (3, "heading"), (2, "turn"), (2, "turn"), (2, "turn"), (2, "closing"),
-        (1, "material"), (2, "material"), (2, "material"),
-    ]  # fmt: skip
-    assert [label for label, _ in of_kind(document, "turn")] == [
-        *(
-            "Chairman Tidewell",
-            "Mr. Pike",
-            "Chairman Tidewell",
-            "Mr. Brook",
-            "Mr. McGrew",
-            "Mr. Brook",
-            "Chairman Tidewell",
-        ),
-    ]
 
 
 def test_a_statement_heading_belongs_to_the_turn_below_it() -> None:

@@ -87,19 +87,6 @@ def test_a_section_without_heading_is_titled_with_its_first_words() -> None:
     )
 
 
-def test_accounts_of_an_appropriations_act_are_a_document_of_their_title() -> None:
-    assert ids("PLAW-119publ903") == [
-        "PLAW-119publ903-s0",
-        "PLAW-119publ903-tI",
-        "PLAW-119publ903-s101",
-        "PLAW-119publ903-s102",
-        "PLAW-119publ903-s0~2",
-    ]
-    accounts = document("PLAW-119publ903-tI")
-    assert "Salaries and Expenses\nFor pay of tide readers, $100: Provided, That not more than" in accounts.text
-    assert "Gauges" in [each.label for each in accounts.sections]
-
-
 def test_a_part_of_which_only_number_heading_and_sidenote_are_left_is_no_document() -> None:
     assert "PLAW-119publ906-dA" not in ids("PLAW-119publ906")
 

@@ -30,21 +30,6 @@ def statement(*lines: str, name: str = "SAP-HR9001.pdf") -> Document:
     return read(pdf([column(["STATEMENT OF ADMINISTRATION POLICY", "", *lines])]), name).documents[0]
 
 
-@pytest.mark.parametrize(
-    ("part", "doc_id", "family", "stratum"),
-    [
-        ("_hr9001", "SAP-118-2024-05-06-hr9001", "SAP-118-2024-05-06-hr9001", "biden/veto"),
-        ("_hr1004", "SAP-115-2017-02-28-hr1004", "SAP-115-2017-02-28-hr998", "trump-1/supports"),
-        ("_sjr12", "SAP-116-2019-06-12-sjres12", "SAP-116-2019-06-12-sjres12", "trump-1/opposes"),
-        ("_hr6119sa", "SAP-117-2023-01-02-hr6119", "SAP-117-2023-01-02-hr6119", "biden/other"),
-        ("_s77", "SAP-112-2011-07-25-s77", "SAP-112-2011-07-25-s77", "obama/supports"),
-    ],
-)
-def test_a_statement_is_identified_by_date_and_measure(part: str, doc_id: str, family: str, stratum: str) -> None:
-    document = fixture(part)
-    assert (document.doc_id, document.family, document.stratum) == (doc_id, family, stratum)
-
-
 def test_the_statement_wins_over_a_file_name_that_says_otherwise() -> None:
     lines = ("June 3, 2024", "", "H.R. 9001 – Lamp Act", "", "The Administration supports H.R. 9001.")
     assert statement(*lines, name="44-Obama-111-2009-01-01_s5.pdf").doc_id == "SAP-118-2024-06-03-hr9001"
@@ -55,31 +40,11 @@ def test_a_statement_that_names_neither_date_nor_measure_is_named_after_its_file
     assert (document.doc_id, document.family, document.stratum) == ("SAP-my-file", "SAP-my-file", "unknown/other")
 
 
-def test_the_title_cites_the_measure_of_the_id_on_one_line() -> None:
-    assert fixture("_hr1004").title.endswith("(2017-02-28): H.R. 1004 – Pier Integrity Act of 2017")
-    assert fixture("_hr9001").title == (
-        "Statement of Administration Policy (2024-05-06): H.R. 9001 — Harbors, Lighthouses, and Related Agencies "
-        "Appropriations Act, 2025"
-    )
-
-
 def test_letterhead_form_and_end_mark_are_no_text() -> None:
     for part in ("_hr9001", "_hr1004", "_sjr12", "_s77"):
         text = fixture(part).text
         for words in ("EXECUTIVE OFFICE", "BUDGET", "ASHINGTON", "STATEMENT OF ADMIN", "* *"):
             assert words not in text, (part, words)
-
-
-def test_headings_hold_the_paragraphs_below_them() -> None:
-    document = fixture("_hr9001")
-    found = [(section.level, section.kind, section.label) for section in document.sections]
-    assert found[:2] == [(1, "head", ""), (1, "paragraph", "")]
-    assert [label for _, kind, label in found if kind == "heading"] == [
-        "Department of Harbors",
-        "Department of Tides (DT)",
-        "Constitutional Concerns",
-    ]
-    assert {level for level, kind, _ in found[6:] if kind == "paragraph"} == {2}
 
 
 @pytest.mark.parametrize(

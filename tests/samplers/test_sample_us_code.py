@@ -131,37 +131,12 @@ def test_footnotes_leave_the_sentence_whole() -> None:
     assert read_one(odd).text.endswith("pay; or")
 
 
-def test_notes_under_a_heading_of_notes_are_its_children() -> None:
-    found = document("usc96-uslm2.xml", "usc:96-11-2@2023-06-29")
-    assert [(each.level, each.label) for each in found.sections if each.kind == "note"] == [
-        (13, "Editorial Notes"),
-        (14, "Amendments"),
-        (13, "Statutory Notes and Related Subsidiaries"),
-        (14, "Effective Date"),
-        (14, "Short Title"),
-    ]
-
-
 def test_without_notes_the_text_is_the_statute_and_the_notes_are_counted() -> None:
     full, bare = content("usc95.xml"), content("usc95.xml", WITHOUT_NOTES)
     assert [each.doc_id for each in full.documents] == [each.doc_id for each in bare.documents]
     assert bare.documents[0].text.endswith("Feb. 2, 1967.)")
     assert bare.left_out["notes"] > 150
     assert not any(each.kind == "notes" for each in bare.documents[0].sections)
-
-
-def test_dead_sections_are_known_by_attribute_or_by_the_words_of_their_heading() -> None:
-    statuses = {each.doc_id: each.status for each in content("usc94.xml").documents}
-    assert statuses == {
-        "usc:94-1,2@118-3": "repealed",
-        "usc:94-3to5@118-3": "omitted",
-        "usc:94-6@118-3": "transferred",
-        "usc:94-7@118-3": "transferred",
-        "usc:94-8@118-3": "",
-        "usc:94-78dd-1@118-3": "short",
-        "usc:94-104@118-3": "",
-        "usc:94-104~2@118-3": "",
-    }
 
 
 @pytest.mark.parametrize(
@@ -194,15 +169,6 @@ def test_contents_and_what_larger_parts_say_of_themselves_are_counted() -> None:
     assert left_out["headings of larger parts"] == len("Title95—FERRIESANDLANDINGSCHAPTER1—FERRIES")
     assert left_out["notes of larger parts"] > 60
     assert left_out["attestation"] == len("A.Wherry.")
-
-
-def test_an_appendix_has_rules_plans_and_sections_and_two_of_one_number_stay_apart() -> None:
-    assert [(each.doc_id, each.title) for each in content("usc98a.xml").documents] == [
-        ("usc:98a-courtRules-Tide-rule6@118-3", "98 U.S.C. App. Rule 6 – Computing Tides"),
-        ("usc:98a-courtRules-Tide-rule6~2@118-3", "98 U.S.C. App. Rule 6 – Supplemental Tides"),
-        ("usc:98a-rp-1950-3@118-3", "98 U.S.C. App. REORGANIZATION PLAN NO. 3 OF 1950 – HARBOR BOARD"),
-        ("usc:98a-rp-1950-3-s1@118-3", "98 U.S.C. App. 1 – Transfer of functions"),
-    ]
 
 
 def test_a_slice_without_meta_takes_its_release_point_from_its_name() -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from runner.base.records import Section, Span
+from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, n_visible, text_of
 from samplers.formats.text_writer import Part, TextWriter
 
@@ -179,10 +179,9 @@ class GpoText:
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         """The text in NFC and its sections; what typesetting had put between letters is in `left_out` then."""
         self._write_footnotes(0)
-        text, parts = self.writer.finish()
         if self.writer.n_invisible:
             self.left_out["soft hyphens and zero-width characters"] = self.writer.n_invisible
-        return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts)
+        return self.writer.finish()
 
     def words(self, element: etree._Element, level: int) -> None:
         """Write an element's text and what stands in it."""

@@ -9,7 +9,6 @@ that begins with its official title. Inside, "#### 2. Findings" is a section and
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
 from samplers.formats.text_writer import Part, visible
@@ -39,16 +38,8 @@ _KINDS = {
 _CONTROL = dict.fromkeys((n for n in range(32) if chr(n) not in "\t\n"), "\ufffd")
 
 
-@dataclass(frozen=True)
-class Version:
-    """One version of a bill, and the bill's policy area or ""."""
-
-    walk: Walk
-    policy_area: str
-
-
-def read_versions(data: bytes, name: str) -> tuple[list[Version], dict[str, int]]:
-    """The versions of the bill in a file, and by reason the characters that are in none of them."""
+def read_versions(data: bytes, name: str) -> tuple[list[Walk], str, dict[str, int]]:
+    """The versions of the bill in a file, its policy area or "", and by reason the characters in no version."""
     text = _decoded(data, name)
     begin = _FULL_TEXT.search(text)
     if not begin:
@@ -65,14 +56,15 @@ def read_versions(data: bytes, name: str) -> tuple[list[Version], dict[str, int]
         _walk(body[heading.end() : stop], facts | {"stage": heading["stage"].strip()})
         for heading, stop in zip(headings, ends, strict=True)
     ]
-    versions = [Version(walk, known.get("Policy area", "").strip()) for walk in walks if walk.text]
+    versions = [walk for walk in walks if walk.text]
     if not versions:
         raise DocumentError(name, "no version of the bill under its heading")
     left_out = Counter[str]()
     for version in versions:
-        left_out.update(version.walk.dropped)
-    n_read = sum(visible(version.walk.text) - version.walk.supplied for version in versions) + left_out.total()
-    return versions, {**left_out, "metadata": left_out["metadata"] + visible(text) - n_read}
+        left_out.update(version.dropped)
+    n_read = sum(visible(version.text) - version.supplied for version in versions) + left_out.total()
+    area = known.get("Policy area", "").strip()
+    return versions, area, {**left_out, "metadata": left_out["metadata"] + visible(text) - n_read}
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -126,7 +118,6 @@ class _Body:
         self.pieces += (f"{num} {heading}", ending + SPACE + LEAD)
 
     def end(self) -> None:
-        """Close what is open."""
         self._close(0)
 
     def _begin(self, part: Part, separator: str) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner.base.records import Document
+from samplers.formats.headings import TITLE_LENGTH
+from samplers.formats.stated import bucket, ordinal
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.bills.markdown import read_versions
@@ -29,40 +31,26 @@ TYPES: Mapping[str, str] = {
 }
 """Types of measures as govinfo writes them in a file name and as people cite them."""
 
-VERSIONS: Mapping[str, tuple[str, str]] = {
-    "ih": ("introduced", "introduced in House"),
-    "is": ("introduced", "introduced in Senate"),
-    "rh": ("reported", "reported in House"),
-    "rs": ("reported", "reported in Senate"),
-    "cdh": ("reported", "committee discharged House"),
-    "cds": ("reported", "committee discharged Senate"),
-    "pch": ("reported", "placed on calendar House"),
-    "pcs": ("reported", "placed on calendar Senate"),
-    "ris": ("reported", "referral instructions Senate"),
-    "rih": ("reported", "referral instructions House"),
-    "lth": ("reported", "laid on table House"),
-    "lts": ("reported", "laid on table Senate"),
-    "eh": ("passed", "engrossed in House"),
-    "es": ("passed", "engrossed in Senate"),
-    "eah": ("passed", "engrossed amendment House"),
-    "eas": ("passed", "engrossed amendment Senate"),
-    "cph": ("passed", "considered and passed House"),
-    "cps": ("passed", "considered and passed Senate"),
-    "ath": ("passed", "agreed to House"),
-    "ats": ("passed", "agreed to Senate"),
-    "rdh": ("received", "received in House"),
-    "rds": ("received", "received in Senate"),
-    "rfh": ("received", "referred in House"),
-    "rfs": ("received", "referred in Senate"),
-    "enr": ("enrolled", "enrolled"),
+_STAGES: Mapping[str, tuple[str, str]] = {
+    "i": ("introduced", "introduced in"),
+    "r": ("reported", "reported in"),
+    "cd": ("reported", "committee discharged"),
+    "pc": ("reported", "placed on calendar"),
+    "ri": ("reported", "referral instructions"),
+    "lt": ("reported", "laid on table"),
+    "e": ("passed", "engrossed in"),
+    "ea": ("passed", "engrossed amendment"),
+    "cp": ("passed", "considered and passed"),
+    "at": ("passed", "agreed to"),
+    "rd": ("received", "received in"),
+    "rf": ("received", "referred in"),
 }
+VERSIONS: Mapping[str, tuple[str, str]] = {
+    f"{code}{chamber[0].lower()}": (stage, f"{name} {chamber}")
+    for code, (stage, name) in _STAGES.items()
+    for chamber in ("House", "Senate")
+} | {"enr": ("enrolled", "enrolled")}
 """Version codes of govinfo: the stage that a stratum names, and the version's name. Other codes are stage "other"."""
-
-LENGTH_BUCKETS = ((4_000, "short"), (20_000, "medium"), (100_000, "long"))
-"""Characters of text below which a document is short, medium or long; from the last on it is very-long."""
-
-TITLE_LENGTH = 200
-"""Characters of a title, which every chunk carries as context: resolutions have official titles of 1,500."""
 
 FIRST_CONGRESS_ONLINE = 103
 """Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
@@ -105,7 +93,7 @@ class Measure(NamedTuple):
 
 
 def read_bill(data: bytes, name: str) -> Document:
-    """The document in one bill file; DocumentError where it cannot be read.
+    """The document in one bill file; DocumentError if it cannot be read.
 
     `doc_id` is what the document says of itself: the citable key, then the form, then the catalogue title, which may
     name an earlier Congress. `name` fills what is left open and wins nowhere. A name that is the id and a suffix
@@ -123,61 +111,50 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
 
 
 def _read_markdown(data: bytes, name: str) -> FileContent:
-    versions, left_out = read_versions(data, name)
-    documents = [in_policy_area(_document(version.walk, name), version.policy_area) for version in versions]
-    return FileContent(tuple(documents), left_out, supplied=sum(version.walk.supplied for version in versions))
+    versions, area, left_out = read_versions(data, name)
+    documents = [in_policy_area(_document(version, name), area) for version in versions]
+    return FileContent(tuple(documents), left_out, supplied=sum(version.supplied for version in versions))
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)
 
 
 def _document(walked: Walk, name: str) -> Document:
-    stem = (
-        re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md"))
-        or "unnamed"
-    )
+    stem = name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md")
+    stem = re.sub(r"\s+", "-", stem) or "unnamed"
     measure = _measure(walked.facts, stem)
-    key = measure.key
-    doc_id = stem if not key or stem.startswith(f"{key}-") else key
-    stage, version = VERSIONS.get(measure.version, ("other", _stated_stage(walked)))
+    doc_id = stem if not measure.key or stem.startswith(f"{measure.key}-") else measure.key
+    stage, version = VERSIONS.get(measure.version, ("other", "".join(walked.facts.get("stage", ())[:1]).lower()))
     chamber = {"h": "house", "s": "senate"}.get(measure.type[:1], "unknown")
     return Document(
         doc_id=doc_id,
         text=walked.text,
         title=_title(walked, measure, version, doc_id),
-        stratum="/".join((measure.congress or "unknown", chamber, stage, length_bucket(len(walked.text)))),
-        family="-".join(measure[:3]) if key else doc_id,
+        stratum="/".join((measure.congress or "unknown", chamber, stage, bucket(len(walked.text)))),
+        family="-".join(measure[:3]) if measure.key else doc_id,
         url=_url(measure),
         sections=walked.sections,
     )
 
 
-def length_bucket(n_chars: int) -> str:
-    """The stratum's word for a text of that many characters, by LENGTH_BUCKETS."""
-    return next((bucket for limit, bucket in LENGTH_BUCKETS if n_chars < limit), "very-long")
-
-
 def _measure(facts: Mapping[str, tuple[str, ...]], stem: str) -> Measure:
     """Each part from the first source that states it; the name counts only if it is the same bill's."""
+    keys = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
+    titles = map(_DC_TITLE.match, facts.get("title", ()))
     stated = Measure()
-    for source in (*_from_keys(facts), *_from_form(facts), *_from_title(facts)):
-        stated = Measure(*(known or new for known, new in zip(stated, source, strict=True)))
-    match = _KEY.match(stem)
-    named = Measure(*(match[part] or "" for part in Measure._fields)) if match else Measure()
-    named = Measure(*(part.lower() for part in named))
-    if all(known in ("", new) for known, new in zip(stated[:3], named[:3], strict=True)):
-        stated = Measure(*(known or new for known, new in zip(stated, named, strict=True)))
-    return stated
+    for source in (*map(_matched, keys), *_from_form(facts), *map(_matched, titles)):
+        stated = _filled(stated, source)
+    named = _matched(_KEY.match(stem))
+    is_same = all(known in ("", new) for known, new in zip(stated[:3], named[:3], strict=True))
+    return _filled(stated, named) if is_same else stated
 
 
-def _from_keys(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
-    matches = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
-    return [Measure(*((match[part] or "").lower() for part in Measure._fields)) for match in matches if match]
+def _matched(match: re.Match[str] | None) -> Measure:
+    return Measure(*((match[part] or "").lower() for part in Measure._fields)) if match else Measure()
 
 
-def _from_title(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
-    matches = (_DC_TITLE.match(title) for title in facts.get("title", ()))
-    return [Measure(*((match[part] or "").lower() for part in Measure._fields)) for match in matches if match]
+def _filled(stated: Measure, others: Measure) -> Measure:
+    return Measure(*(known or new for known, new in zip(stated, others, strict=True)))
 
 
 def _from_form(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
@@ -209,10 +186,6 @@ def _version(stage: str) -> str:
     return next((code for code, (_, name) in VERSIONS.items() if words in (code, name.lower())), "")
 
 
-def _stated_stage(walked: Walk) -> str:
-    return next(iter(walked.facts.get("stage", ())), "").lower()
-
-
 def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     """The number as people cite it, then the short title or else the official one: what chunks carry as context."""
     facts = walked.facts
@@ -222,17 +195,9 @@ def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     if len(named) > TITLE_LENGTH:
         named = named[:TITLE_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
     cited = f"{TYPES[measure.type]} {measure.number}" if measure.key else doc_id
-    which = ", ".join(filter(None, (_ordinal(measure.congress), version)))
+    which = ", ".join(filter(None, (ordinal(measure.congress), version)))
     head = f"{cited} ({which})" if which else cited
     return unicodedata.normalize("NFC", f"{head}: {named}" if named else head)
-
-
-def _ordinal(congress: str) -> str:
-    if not congress:
-        return ""
-    n = int(congress)
-    ending = "th" if 10 < n % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
 
 
 def _url(measure: Measure) -> str:

@@ -31,7 +31,7 @@ def enriched(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[
 
 
 def in_policy_area(document: Document, area: str) -> Document:
-    """The document with the policy area behind its stratum; as it was for "" or where it has one."""
+    """The document with the policy area behind its stratum; as it was for "" or if it has one."""
     if not area or document.stratum.count("/") >= N_PARTS:
         return document
     return replace(document, stratum=f"{document.stratum}/{area.replace('/', ' ')}")

@@ -188,7 +188,6 @@ class BlockReader:
             found.append(Block("paragraph", text, lead(marked or text, full_stops)))
 
     def _plain(self, raw: str | None, found: list[Block]) -> None:
-        """Text that stands between elements."""
         if raw and not raw.isspace() and (text := self.clean(raw)):
             found.append(Block("", text))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from runner.base.records import Section, Span
 from samplers.formats.headings import cut
@@ -14,16 +13,8 @@ _GOES_ON = (";", ",", "; and", "; or", ", and", ", or")
 _OF_THE_WHOLE = frozenset(("authority", "source", "citation", "note", "ednote", "effdnot", "appro", "crossref"))
 """Kinds that speak of the whole document, unless the paragraph around them goes on after them."""
 
-
 LABEL_LENGTH = 200
 """Characters of a label; whole paragraphs are set as headings now and then."""
-
-
-class Body(NamedTuple):
-    """A document's text and sections; the first section is the whole document."""
-
-    text: str
-    sections: tuple[Section, ...]
 
 
 @dataclass(slots=True)
@@ -39,8 +30,11 @@ class _Open:
     level: int = 0
 
 
-def body(kind: str, label: str, title: str, blocks: Sequence[Block]) -> Body:
-    """The document: its title on the first line, then its blocks, top levels set apart by blank lines."""
+def body(kind: str, label: str, title: str, blocks: Sequence[Block]) -> tuple[str, tuple[Section, ...]]:
+    """A document's text and sections, of which the first is the whole document.
+
+    The title is the first line; blank lines set the blocks of the top levels apart.
+    """
     writer = _Writer(kind, label, title)
     start = 0
     for index, block in enumerate(blocks):
@@ -72,7 +66,7 @@ class _Writer:
             self.open.pop().end = self.length
 
     def write(self, text: str, separator: str) -> int:
-        """Append a block; where it starts."""
+        """Append a block and return where it starts."""
         self.pieces += (separator, text)
         start = self.length + len(separator)
         self.length = start + len(text)
@@ -122,13 +116,11 @@ class _Writer:
                 self.begin("paragraph", f"{designator.label} {_label(heading)}".strip(), start + at, level)
                 position = at + len(mark) + len(heading)
 
-    def finish(self) -> Body:
+    def finish(self) -> tuple[str, tuple[Section, ...]]:
         while self.open:
             self.open.pop().end = self.length
-        return Body(
-            "".join(self.pieces),
-            tuple(Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections),
-        )
+        sections = tuple(Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections)
+        return "".join(self.pieces), sections
 
 
 def _label(words: str) -> str:

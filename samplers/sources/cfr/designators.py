@@ -81,7 +81,7 @@ def lead(marked: str, full_stops: bool) -> Lead:
 
 
 def _next(marked: str, position: int, full_stops: bool) -> tuple[Designator, int] | None:
-    """The designator at a position and where it ends; None where there is none."""
+    """The designator at a position and where it ends; None if there is none."""
     if not full_stops and "(" not in marked[position : position + 4]:
         return None
     found = _IN_PARENTHESES.match(marked, position)

@@ -57,7 +57,7 @@ class Edition(NamedTuple):
 
 
 def edition(root: etree._Element, name: str) -> Edition:
-    """What the file says of itself; `name` fills what it leaves open. DocumentError where neither states the title."""
+    """What the file says of itself; `name` fills what it leaves open. DocumentError if neither states the title."""
     is_ecfr = str(root.tag).startswith(("DIV", "ECFR", "DLPS"))
     stated = _ecfr_title(root) if is_ecfr else _annual_title(root)
     named = _TITLE.findall(name)

@@ -40,7 +40,6 @@ _NOT_FIRST = 5
 _BEAM = 6
 _SLACK = 3
 
-
 _Levels = tuple[tuple[str, float], ...]
 """The style of each open level, outermost first, with the place that was last in it."""
 
@@ -158,7 +157,7 @@ def _nested(state: _State, levels: _Levels, cost: int, designators: Sequence[Des
     """The state after a paragraph whose further designators each open a level inside the last."""
     reached = [len(levels)]
     for designator in designators:
-        levels, more = min(_opened(levels, designator), key=_cost)
+        levels, more = min(_opened(levels, designator), key=lambda choice: choice[1])
         reached.append(len(levels))
         cost += more
     return _State(levels, state.cost + cost, tuple(reached), state)
@@ -187,10 +186,6 @@ def _opened(levels: _Levels, designator: Designator) -> list[tuple[_Levels, int]
             cost = _NESTED_IN_ITSELF if any(style == open_style for open_style, _ in levels) else _UNUSUAL
         opened.append(((*levels, (style, last)), cost + (0 if place == 1 else _NOT_FIRST)))
     return opened
-
-
-def _cost(choice: tuple[_Levels, int]) -> int:
-    return choice[1]
 
 
 def _step(difference: float, is_new_list: bool) -> int:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lxml import etree
@@ -12,6 +12,7 @@ from runner.base.records import Document, Section, Span
 from samplers.formats.gpo.inline import settle
 from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name, parse, plain_text
+from samplers.formats.stated import bucket
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
 from samplers.sources.cfr.blocks import Block, BlockReader, label_of, marked_beginnings, visible
@@ -20,11 +21,9 @@ from samplers.sources.cfr.facts import Edition, annual_year, edition, order
 from samplers.sources.cfr.units import ROOTS, Unit, units
 
 LENGTH_BUCKETS = ((1_000, "short"), (4_000, "medium"), (16_000, "long"))
-"""Characters of text below which a document is short, medium or long; from the last on it is very-long."""
 
 SHORT = 100
 """Characters of text besides the heading and the source credit below which no query should be written."""
-
 
 _CREDITS = frozenset(("authority", "source", "citation"))
 _SUBPART = re.compile(r"subpart\s+[\w.]*\w", re.I)
@@ -42,21 +41,15 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     if root.tag not in ROOTS:
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     beginnings = marked_beginnings(root)
-    left_out = settle(root, name)
-    reader = BlockReader(beginnings)
+    left_out, reader = settle(root, name), BlockReader(beginnings)
     facts = edition(root, name)
     used: Counter[str] = Counter()
-    documents = tuple(_documents(units(root, reader), reader, facts, used))
-    left_out += reader.left_out
-    return FileContent(documents, left_out)
-
-
-def _documents(found: Iterator[Unit], reader: BlockReader, facts: Edition, used: Counter[str]) -> Iterator[Document]:
-    for unit in found:
-        lines = reader.title(unit.element)
-        blocks = reader.blocks(unit.element)
+    documents = []
+    for unit in units(root, reader):
+        lines, blocks = reader.title(unit.element), reader.blocks(unit.element)
         if lines or blocks:
-            yield _document(unit, lines, blocks, facts, used)
+            documents.append(_document(unit, lines, blocks, facts, used))
+    return FileContent(tuple(documents), left_out + reader.left_out)
 
 
 def _document(
@@ -76,7 +69,7 @@ def _document(
         doc_id=f"{family}@{facts.date}",
         text=text,
         title=_title(name, part, unit.headings, heading, facts.title),
-        stratum="/".join((f"title-{facts.title}", unit.kind, _length_bucket(len(text)))),
+        stratum="/".join((f"title-{facts.title}", unit.kind, bucket(len(text), LENGTH_BUCKETS))),
         family=family,
         url=facts.section_url(part, number) if is_section else facts.appendix_url(unit.part, name),
         sections=sections,
@@ -118,10 +111,6 @@ def _title(name: str, part: str, headings: Sequence[str], heading: str, title: s
     return cut(f"{name} ({where})" + (f": {heading.rstrip('.')}" if heading else ""))
 
 
-def _length_bucket(n_chars: int) -> str:
-    return next((bucket for limit, bucket in LENGTH_BUCKETS if n_chars < limit), "very-long")
-
-
 def _status(line: str, texts: Sequence[str]) -> str:
     left = _RESERVED.sub("", " ".join(texts)[: 10 * SHORT]).strip()
     if not left and (texts or _RESERVED.search(line)):
@@ -143,7 +132,7 @@ def _read_uslm(data: bytes, name: str, root: etree._Element) -> FileContent:
         doc_id=f"{family}@{facts.date}",
         text=walked.text,
         title=_title(f"§ {number}", part, (), heading, title),
-        stratum="/".join((f"title-{title}", "section", _length_bucket(len(walked.text)))),
+        stratum="/".join((f"title-{title}", "section", bucket(len(walked.text), LENGTH_BUCKETS))),
         family=family,
         url=facts.section_url(part, number),
         sections=_nested(walked),

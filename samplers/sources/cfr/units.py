@@ -62,7 +62,6 @@ class _Around(NamedTuple):
     group: str = ""
 
     def entered(self, element: etree._Element) -> "_Around":
-        """The same inside one more element."""
         level = _LEVELS.get(str(element.tag))
         if level is None:
             return self

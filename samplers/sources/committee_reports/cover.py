@@ -7,7 +7,6 @@ _NUMBER = re.compile(
     r"\n*\[(?P<chamber>House|Senate) (?P<executive>Executive )?Report (?P<congress>\d{1,3})-(?P<number>\d{1,4})"
     r"(?:,? Part (?P<part>\d{1,2}|[IVX]{1,5}))?\]\n"
 )
-_CALENDAR = re.compile(r"^ *((?:[A-Z][a-z]{1,12} ){0,2}Calendar No\. \d{1,5})$", re.M)
 _FIRST_RULE = re.compile(r"^={40,}$", re.M)
 _SMALL_RULE = re.compile(r"^ {4,}_{4,}$", re.M)
 _ACCOMPANIES = re.compile(r"\[To accompany ([^\]]{1,120})\]")
@@ -30,7 +29,6 @@ class Cover(NamedTuple):
     title: str
     committee: str
     accompanies: str
-    calendar: str
     end: int
 
     @property
@@ -55,21 +53,17 @@ def read_cover(text: str) -> Cover | None:
     end = rule.end() if rule else found.end()
     stop = _SMALL_RULE.search(head, end)
     title = " ".join(head[end : stop.start()].split()) if stop else ""
-    committee, accompanies, calendar = (pattern.search(head) for pattern in (_COMMITTEE, _ACCOMPANIES, _CALENDAR))
+    committee, accompanies = _COMMITTEE.search(head), _ACCOMPANIES.search(head)
+    part = found["part"] or ""
     kind = "erpt" if found["executive"] else f"{found['chamber'][0].lower()}rpt"
     return Cover(
         chamber=found["chamber"].lower(),
         kind=kind,
         congress=found["congress"],
         number=found["number"],
-        part=_part(found["part"] or ""),
+        part=str(_ROMAN.index(part)) if part in _ROMAN[1:] else part,
         title=title,
         committee=" ".join(committee[1].split()) if committee else "",
         accompanies=" ".join(accompanies[1].split()) if accompanies else "",
-        calendar=calendar[1] if calendar else "",
         end=end,
     )
-
-
-def _part(printed: str) -> str:
-    return str(_ROMAN.index(printed)) if printed in _ROMAN[1:] else printed

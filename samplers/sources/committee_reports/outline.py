@@ -127,7 +127,7 @@ class Outline:
             self._end_estimate()
 
     def table(self, title: str, rows: tuple[str, ...], listed: int) -> None:
-        """Add a table, one row per line; where the contents list it, its title is a heading as well."""
+        """Add a table, one row per line; if the contents list it, its title is a heading as well."""
         if listed or _COMPARISON.match(title):
             self._is_law = False
             rank = min(listed, _DEEPEST) or 1

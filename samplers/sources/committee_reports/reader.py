@@ -7,6 +7,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.committee_reports.contents import find_contents, listed_ranks
@@ -17,7 +18,6 @@ from samplers.sources.committee_reports.outline import Outline
 EXISTING_LAW = "existing-law"
 
 LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
-"""Characters of text below which a report is short, medium or long; from the last on it is very-long."""
 
 SHORT = 600
 """Characters below which no query should be written from a report."""
@@ -70,12 +70,13 @@ def _document(outline: Outline, cover: Cover, name: str) -> Document:
         raise DocumentError(name, "no text after the cover")
     stem = re.sub(r"\s+", "-", name.rpartition("/")[2].rpartition(".")[0])
     doc_id = stem if stem.startswith(f"{cover.package}-") else cover.package
-    bucket = next((bucket for limit, bucket in LENGTH_BUCKETS if len(text) < limit), "very-long")
     return Document(
         doc_id=doc_id,
         text=text,
         title=_title(cover),
-        stratum="/".join((cover.chamber, _committee(cover) or "unknown", _kind(cover), bucket)),
+        stratum="/".join(
+            (cover.chamber, _committee(cover) or "unknown", _kind(cover), bucket(len(text), LENGTH_BUCKETS))
+        ),
         family=doc_id,
         url=f"https://www.govinfo.gov/app/details/{doc_id}",
         sections=outline.sections(),

@@ -112,7 +112,7 @@ class Tables:
         """The heads of columns: what spans several of them first, then one row with a cell for each."""
         found: list[list[re.Match[str]]] = []
         for line in lines:
-            bare = _HEAD_RULE.sub(_spaces, line)
+            bare = _HEAD_RULE.sub(lambda rule: " " * len(rule[0]), line)
             if bare != line:
                 self.n_rules += visible(line) - visible(bare)
                 yield from map(_head_row, found)
@@ -221,7 +221,3 @@ def _head_row(cells: Sequence[re.Match[str]]) -> str:
 def _columns_under(cell: re.Match[str], base: Sequence[re.Match[str]]) -> list[int]:
     """The columns with which a cell of the heads shares a place."""
     return [index for index, column in enumerate(base) if column.start() < cell.end() and cell.start() < column.end()]
-
-
-def _spaces(match: re.Match[str]) -> str:
-    return " " * (match.end() - match.start())

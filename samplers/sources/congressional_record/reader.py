@@ -9,6 +9,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
+from samplers.formats.stated import bucket, day_of
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.congressional_record.lines import Line, lines_of
@@ -23,8 +24,6 @@ SHORT = 600
 """Characters below which a page is a procedural notice that no query should be written from."""
 
 LENGTH_BUCKETS = ((2_000, "short"), (10_000, "medium"), (50_000, "long"))
-"""Characters of text below which a page is short, medium or long; from the last on it is very-long."""
-
 
 _LINES = r"(?:(?:\[[^\]\n]{1,80}\]|From the Congressional Record [^\n]{0,120}|\[From [^\n]{0,80}\])\n){0,6}"
 _HEADER = re.compile(
@@ -36,10 +35,6 @@ _HEADER = re.compile(
 _SECTION = re.compile(r"\[(House|Senate|Extensions of Remarks|Daily Digest)\]")
 _PAGES = re.compile(r"\[Pages? ([A-Z]{0,2}\d{1,6})")
 _STEM = re.compile(r"CREC-(?P<date>\d{4}-\d\d-\d\d)-pt\d{1,2}-Pg[\w.-]{1,40}")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _DATE = re.compile(r"(?:[A-Z][a-z]{5,8}, )?[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
 
 
@@ -54,9 +49,7 @@ class Facts(NamedTuple):
     @property
     def date(self) -> str:
         """Year, month and day with hyphens, "" for a day that is none."""
-        month, _, rest = self.day.partition(" ")
-        day, _, year = rest.partition(", ")
-        return f"{year}-{_MONTHS.index(month) + 1:02}-{day:0>2}" if month in _MONTHS else ""
+        return str(day_of(self.day) or "")
 
 
 def facts(text: str) -> Facts | None:
@@ -97,12 +90,11 @@ def _document(lines: Sequence[Line], stated: Facts, name: str) -> tuple[Document
     doc_id, date = _identity(stated, name)
     length = len(written.text)
     section = "digest" if stated.section == DIGEST else SECTIONS.get(stated.section, "unknown")
-    bucket = next((bucket for limit, bucket in LENGTH_BUCKETS if length < limit), "very-long")
     document = Document(
         doc_id=doc_id,
         text=written.text,
         title=_title(stated, lines[title].text if title >= 0 else ""),
-        stratum="/".join((section, date[:4] or "unknown", bucket)),
+        stratum="/".join((section, date[:4] or "unknown", bucket(length, LENGTH_BUCKETS))),
         family=doc_id,
         url=f"https://www.govinfo.gov/app/details/CREC-{date}/{doc_id}" if date and _STEM.fullmatch(doc_id) else "",
         sections=written.sections,

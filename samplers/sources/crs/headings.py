@@ -45,12 +45,7 @@ def is_heading(block: Block, below: Block | None, entries: Collection[str]) -> b
         return True
     if below is None or below.kind in ("row", "rule") or len(text) > LONGEST or not text:
         return False
-    if (
-        _NO_HEADING.match(text)
-        or _BEFORE_MORE.search(text)
-        or _SENTENCE_END.search(text)
-        or _SENTENCES.search(text)
-        or " = " in text
-    ):
+    is_text = _BEFORE_MORE.search(text) or _SENTENCE_END.search(text) or _SENTENCES.search(text)
+    if is_text or _NO_HEADING.match(text) or " = " in text:
         return False
     return text.endswith("?") or is_title(text) or (len(text.split()) <= 4 and below.kind == "paragraph")

@@ -66,7 +66,7 @@ def read_page(text: str, stem: str) -> Page | None:
     versions = (facts.get("version", ""), *(found["version"] for found in _PDF.finditer(text[:20_000])))
     in_name = named["version"] or "" if named and named["number"] == number else ""
     start = _body_start(lines, number, n_facts)
-    left_out = Counter({FURNITURE: _visible(lines[:start])})
+    left_out = Counter({FURNITURE: n_visible(lines[:start])})
     body, entries = _body(lines[start:], left_out)
     return Page(
         number=number,
@@ -104,7 +104,7 @@ def _body_start(lines: list[str], number: str, after_facts: int) -> int:
 
 def _body(lines: list[str], left_out: Counter[str]) -> tuple[list[str], tuple[str, ...]]:
     end = next((place for place, line in enumerate(lines) if _DISCLAIMER.fullmatch(line)), len(lines))
-    left_out[FURNITURE] += _visible(lines[end:])
+    left_out[FURNITURE] += n_visible(lines[end:])
     body: list[str] = []
     entries: list[str] = []
     in_list = ""
@@ -113,15 +113,15 @@ def _body(lines: list[str], left_out: Counter[str]) -> tuple[list[str], tuple[st
         in_chart = _CHART.search(line) is not None or (in_chart and _AFTER_CHART.fullmatch(line) is not None)
         if found := _LISTS.fullmatch(line):
             in_list = found[1]
-            left_out[CONTENTS] += _visible([line])
+            left_out[CONTENTS] += n_visible([line])
         elif in_list and line.startswith("- ["):
             if in_list not in ("Figures", "Tables"):
                 entries.append(" ".join(plain(line[2:]).split()))
-            left_out[CONTENTS] += _visible([line])
+            left_out[CONTENTS] += n_visible([line])
         elif in_chart or _CHART_NOTE.match(line):
-            left_out[CHARTS] += _visible([line])
+            left_out[CHARTS] += n_visible([line])
         elif _LINKS.match(line) or _AUTHORS.fullmatch(line):
-            left_out[FURNITURE] += _visible([line])
+            left_out[FURNITURE] += n_visible([line])
         else:
             in_list = "" if line.strip() else in_list
             body.append(line)
@@ -133,16 +133,14 @@ def _unbroken(lines: list[str], entries: frozenset[str]) -> list[str]:
     result: list[str] = []
     for line in lines:
         above = result[-1] if result and line.strip() else ""
-        if (
-            above.strip()
-            and len(above) + len(line) < 300
-            and " ".join(f"{plain(above)} {plain(line)}".split()) in entries
-        ):
+        is_near = above.strip() and len(above) + len(line) < 300
+        if is_near and " ".join(f"{plain(above)} {plain(line)}".split()) in entries:
             result[-1] = f"{above.strip()} {line.strip()}"
         else:
             result.append(line)
     return result
 
 
-def _visible(lines: list[str]) -> int:
+def n_visible(lines: list[str]) -> int:
+    """Characters of all lines that are not white space."""
     return sum(map(visible, lines))

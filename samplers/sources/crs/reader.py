@@ -3,19 +3,18 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
 from itertools import chain, pairwise
 
 from runner.base.canonical import slug
 from runner.base.errors import DocumentError
-from runner.base.records import Document, Section, Span
+from runner.base.records import Document, Section
 from samplers.formats.headings import cut
 from samplers.formats.markdown_text import Block, blocks
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 from samplers.sources.crs.headings import is_caption, is_heading, is_note
-from samplers.sources.crs.page import Page, read_page
+from samplers.sources.crs.page import Page, n_visible, read_page
 
 MARKUP = "marks, link targets and images"
 MAX_BYTES = 10_000_000
@@ -28,8 +27,7 @@ RANKS = 6
 """Headings of markdown have ranks 1 to 6; a line that is a heading by its place alone ranks below them."""
 
 _SERIES = {"Reports": "Report"}
-"""What CRS calls a product where it cites one, if not as the page's field "Product Type" does."""
-
+"""What CRS calls a product when citing one, if not as the page's field "Product Type" does."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters of control but for tab and line feed: a saved page has no use for them."""
@@ -46,7 +44,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     written, sections = writing.finish()
     if not written:
         raise DocumentError(name, "the page has no text below its metadata")
-    marks = _visible(page.lines) - _visible(written.split("\n"))
+    marks = n_visible(page.lines) - visible(written)
     left_out = page.left_out + Counter({MARKUP: marks, "control characters": sum(not c.isspace() for c in control)})
     return FileContent((_document(page, written, sections),), left_out)
 
@@ -60,10 +58,6 @@ def _decoded(data: bytes, name: str) -> str:
         return unicodedata.normalize("NFC", data.decode("utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise DocumentError(name, f"not UTF-8 (byte {error.start + 1})") from error
-
-
-def _visible(lines: Sequence[str]) -> int:
-    return sum(map(visible, lines))
 
 
 class _Writing:
@@ -82,11 +76,9 @@ class _Writing:
                 self.block(block, below)
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
-        """The text and its sections."""
         self.close_table()
         self.close_to(0)
-        text, parts = self.writer.finish()
-        return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts)
+        return self.writer.finish()
 
     def block(self, block: Block, below: Block | None) -> None:
         if block.kind == "rule":
@@ -137,10 +129,8 @@ class _Writing:
 
     def words(self, block: Block, below: Block | None) -> None:
         if block.kind == "paragraph":
-            is_subtitle = (
-                not self.has_rows and below is not None and below.kind == "row" and len(block.text) <= SUBTITLE
-            )
-            if not (is_subtitle or is_note(block)):
+            is_above_rows = not self.has_rows and below is not None and below.kind == "row"
+            if not ((is_above_rows and len(block.text) <= SUBTITLE) or is_note(block)):
                 self.close_table()
             self.writer.separate("\n" if self.table else "\n\n")
         elif block.kind == "row":
@@ -167,28 +157,22 @@ class _Writing:
         self.has_rows = False
 
     def close_to(self, rank: float) -> None:
-        """Close the sections of that rank and below."""
         while self.open_parts and self.open_parts[-1][0] >= rank:
             self.writer.close(self.open_parts.pop()[1])
 
 
 def _document(page: Page, text: str, sections: tuple[Section, ...]) -> Document:
-    kind = _SERIES.get(page.kind, page.kind)
-    topic = page.topics[0] if page.topics else "unknown"
-    parts = (page.kind or "unknown", topic, length_bucket(len(text)))
+    cited = " ".join(filter(None, ("CRS", _SERIES.get(page.kind, page.kind), page.number)))
+    parts = (page.kind or "unknown", *(page.topics[:1] or ("unknown",)), bucket(len(text)))
     return Document(
         doc_id=f"{page.number}v{page.version}" if page.version else page.number,
         text=text,
-        title=_title(f"{' '.join(filter(None, ('CRS', kind, page.number)))}: {page.title or 'untitled'}"),
+        title=cut(unicodedata.normalize("NFC", " ".join(f"{cited}: {page.title or 'untitled'}".split()))),
         stratum="/".join(slug(part) for part in parts),
         family=page.number,
         url=f"https://www.congress.gov/crs-product/{page.number}",
         sections=sections,
     )
-
-
-def _title(text: str) -> str:
-    return cut(unicodedata.normalize("NFC", " ".join(text.split())))
 
 
 def _version(document: Document) -> tuple[object, ...]:

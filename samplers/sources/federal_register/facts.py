@@ -60,7 +60,7 @@ def facts(document: etree._Element, year: str) -> Facts:
         number=number,
         year=year or _year_of(number, filing),
         agency="" if is_presidential else _agency(document),
-        subject=_first(document, "HD" if is_presidential else "SUBJECT"),
+        subject=next(_lines(document.iter("HD" if is_presidential else "SUBJECT")), ""),
         is_correction=_is_correction(document, number),
     )
 
@@ -105,10 +105,6 @@ def _order_line(document: etree._Element) -> str:
     """How a presidential document is numbered and dated, such as "Proclamation 9423 of April 12, 2016"; "" if not."""
     lines = (line_of(child) for kind in document for child in kind if child.tag not in ("FP", "P", "HD"))
     return next((line for line in lines if len(line) < TITLE_LENGTH and _ORDER_LINE.match(line)), "")
-
-
-def _first(document: etree._Element, tag: str) -> str:
-    return next(_lines(document.iter(tag)), "")
 
 
 def _lines(elements: Iterable[etree._Element]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.reader import length_bucket
 from samplers.sources.federal_register.facts import Facts, facts, title_of
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
 
@@ -33,8 +33,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     """
     root = parse(data, name)
     if root.tag not in ROOTS:
-        reason = f"the root element is <{local_name(root)[:30]}>, which this source does not have"
-        raise DocumentError(name, reason)
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     left_out = _strip_instructions(root)
     left_out.update(settle(root, name))
     _mark_contents(root)
@@ -50,8 +49,6 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
 
 
 class _Reading:
-    """A file's documents as they are found."""
-
     def __init__(self, root: etree._Element, name: str, options: frozenset[str], left_out: Counter[str]) -> None:
         self.stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
         self.name = name
@@ -64,7 +61,6 @@ class _Reading:
         self.supplied = 0
 
     def add(self, element: etree._Element) -> None:
-        """Read one document's element."""
         if element.tag == "NOTICE" and not self.with_notices:
             self._skip(element, "notices")
             return
@@ -84,7 +80,6 @@ class _Reading:
         self._keep(facts(element, self.year), written, sections)
 
     def content(self) -> FileContent:
-        """What was found."""
         left_out = {reason: count for reason, count in sorted(self.left_out.items()) if count}
         return FileContent(tuple(self.documents.values()), left_out, dict(self.skipped), self.supplied)
 
@@ -102,7 +97,7 @@ class _Reading:
             doc_id=doc_id,
             text=text,
             title=title_of(known),
-            stratum="/".join((known.stratum, known.year or "unknown", length_bucket(len(text)))),
+            stratum="/".join((known.stratum, known.year or "unknown", bucket(len(text)))),
             family=family,
             url=f"https://www.federalregister.gov/d/{known.number}" if known.number else "",
             sections=sections,
@@ -116,10 +111,8 @@ class _Reading:
 
 def _strip_instructions(root: etree._Element) -> Counter[str]:
     """What eRegs put into some files for its own parser, taken out."""
-    found = list(root.iter("EREGS_INSTRUCTIONS"))
-    count = Counter({"eRegs instructions": sum(map(n_visible, found))})
-    if found:
-        etree.strip_elements(root, "EREGS_INSTRUCTIONS", with_tail=False)
+    count = Counter({"eRegs instructions": sum(map(n_visible, root.iter("EREGS_INSTRUCTIONS")))})
+    etree.strip_elements(root, "EREGS_INSTRUCTIONS", with_tail=False)
     return count
 
 
@@ -176,7 +169,6 @@ def _year_of_issue(root: etree._Element) -> str:
 
 
 def _outermost(root: etree._Element) -> Iterator[etree._Element]:
-    """The documents' elements in file order."""
     return (e for e in root.iter(*DOCUMENTS) if next(e.iterancestors(*DOCUMENTS), None) is None)
 
 

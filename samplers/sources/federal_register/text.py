@@ -213,7 +213,6 @@ class FederalRegisterText(GpoText):
 
 
 def _name(heading: etree._Element) -> str:
-    """A heading without its colon."""
     return line_of(heading).rstrip(": ")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
 from samplers.formats.headings import cut
+from samplers.formats.stated import ordinal
 
 ABBREVIATION = 5
 """Letters of the longest word that may be an abbreviation."""
@@ -53,14 +54,14 @@ class Facts:
 
     @property
     def url(self) -> str:
-        """The official page; "" where the id is not govinfo's."""
+        """The official page; "" if the id is not govinfo's."""
         return f"https://www.govinfo.gov/app/details/{self.doc_id}" if _NAMED.fullmatch(self.doc_id) else ""
 
     def title(self, text: str) -> str:
         """What every chunk carries: congress, chamber and committee, then the title in the words of `text`."""
         chamber, committee = self.chamber.capitalize(), recased(self.committee, text)
         where = committee if committee.startswith(chamber) else " ".join(filter(None, (chamber, committee)))
-        held = ", ".join(filter(None, (f"{_ordinal(self.congress)} Congress" if self.congress else "", where)))
+        held = ", ".join(filter(None, (f"{ordinal(self.congress)} Congress" if self.congress else "", where)))
         head = f"Hearing ({held})" if held else "Hearing"
         return cut(unicodedata.normalize("NFC", f"{head}: {recased(self.headline, text)}" if self.headline else head))
 
@@ -77,14 +78,12 @@ def facts_of(title: str, opening: str, name: str, cover: Sequence[str]) -> Facts
     chamber = header["chamber"].lower() if header else _CHAMBERS[named["chamber"].lower()] if named else ""
     congress = header["congress"] if header else named["congress"] if named else ""
     lines = _BEFORE.split(" ".join(cover), maxsplit=1)[-1]
-    committees = [match["on"] for match in _COMMITTEE.finditer(lines)] or [
-        match["on"] for match in _JOINT_COMMITTEE.finditer(lines)
-    ]
+    committee = _COMMITTEE.search(lines) or _JOINT_COMMITTEE.search(lines)
     return Facts(
         name=name,
         congress=congress.lstrip("0"),
         chamber=chamber,
-        committee=re.sub(r",(?=\w)", ", ", committees[0].strip(" ,.")) if committees else "",
+        committee=re.sub(r",(?=\w)", ", ", committee["on"].strip(" ,.")) if committee else "",
         jacket=jacket[1] + jacket[2] if jacket else "",
         headline=title.strip(" -"),
     )
@@ -116,9 +115,3 @@ def _has(text: str, word: str) -> bool:
             return True
         at = text.find(word, at + 1)
     return False
-
-
-def _ordinal(congress: str) -> str:
-    n = int(congress)
-    ending = "th" if 10 < n % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"

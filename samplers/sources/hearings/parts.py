@@ -45,7 +45,6 @@ _QUESTIONS_ITEM = re.compile(
 _OTHER_ITEM = re.compile(r"(?:LETTERS?|EXHIBIT|ATTACHMENT|ARTICLE|MEMORANDUM|PRESS RELEASE|RESOLUTION)\b", re.I)
 _CHAIR = re.compile(r"(?:Mr|Madam|Ms)\. (?:Vice )?Chair")
 
-
 _SAID = frozenset(("opening", "turn", "closing"))
 _OUTSIDE = frozenset(("opening", "questions for the record"))
 """Parts inside which a heading inserts nothing: the contents may go on in the one, the other has headings."""

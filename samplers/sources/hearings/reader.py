@@ -9,6 +9,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
+from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.hearings.facts import COVER_LENGTH, Facts, facts_of
 from samplers.sources.hearings.front import RUNNING, Front, announced, contents_at, front
@@ -68,34 +69,27 @@ FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
 
 
 def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Mapping[int, str]) -> Document:
-    outline = [*_front_parts(before), *parts(found, before.start, turns)]
+    outline = [
+        Part(0, before.start, 1, "front matter", ""),
+        Part(0, before.roster, 2, "cover", ""),
+        Part(before.roster, before.contents, 2, "roster", "Members and staff"),
+        Part(before.contents, before.start, 2, "contents", "Contents"),
+        *parts(found, before.start, turns),
+    ]
     text, sections = _composed(found, before.left_out.keys(), outline)
     if not text:
         raise DocumentError(facts.name, "a hearing without text")
+    length, n_turns = bucket(len(text), LENGTH_BUCKETS, "long"), bucket(len(turns), TURN_BUCKETS, "many-turns")
     return Document(
         doc_id=facts.doc_id,
         text=text,
         title=facts.title(text),
-        stratum="/".join(
-            (
-                *(facts.congress or "unknown", facts.chamber or "unknown"),
-                *(_bucket(len(text), LENGTH_BUCKETS, "long"), _bucket(len(turns), TURN_BUCKETS, "many-turns")),
-            )
-        ),
+        stratum=f"{facts.congress or 'unknown'}/{facts.chamber or 'unknown'}/{length}/{n_turns}",
         family=facts.doc_id,
         url=facts.url,
         sections=sections,
         status="" if turns else "no speech",
     )
-
-
-def _front_parts(before: Front) -> list[Part]:
-    return [
-        Part(0, before.start, 1, "front matter", ""),
-        Part(0, before.roster, 2, "cover", ""),
-        Part(before.roster, before.contents, 2, "roster", "Members and staff"),
-        Part(before.contents, before.start, 2, "contents", "Contents"),
-    ]
 
 
 def _composed(
@@ -123,10 +117,6 @@ def _composed(
 def _rule(match: re.Match[str]) -> str:
     rule = match[0].strip()
     return f"\n\n{PARTING}\n" if rule[0] == "_" and len(rule) <= SHORT_RULE else "\n"
-
-
-def _bucket(n: int, limits: Sequence[tuple[int, str]], last: str) -> str:
-    return next((bucket for limit, bucket in limits if n < limit), last)
 
 
 def _visible(text: str) -> int:

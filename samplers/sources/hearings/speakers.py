@@ -78,18 +78,11 @@ def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
     known = names | {_last(matches[key]["name"]) for key in sure if matches[key]["name"]}
     for key in matches.keys() - sure:
         label = labels[key]
-        if (
-            _last(matches[key]["name"]) not in known
-            and counts[label] < MIN_REPEATS
-            and not _is_mentioned(label, openings)
-        ):
+        is_known = _last(matches[key]["name"]) in known or counts[label] >= MIN_REPEATS
+        if not is_known and not any(text.find(label, 1) > 0 for text in openings.values()):
             del labels[key]
     labels |= _untitled({key: text for key, text in near.items() if key not in labels}, names, known)
     return labels
-
-
-def _is_mentioned(label: str, openings: Mapping[int, str]) -> bool:
-    return any(text.find(label, 1) > 0 for text in openings.values())
 
 
 def _untitled(openings: Mapping[int, str], names: Set[str], known: Set[str]) -> dict[int, str]:

@@ -2,35 +2,27 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from itertools import chain
 from typing import NamedTuple
 
+from samplers.formats.stated import DATE, MEASURE_TYPE, day_of
+
 _MEASURES: Mapping[str, str] = {
-    "hr": "hr",
-    "s": "s",
-    "hres": "hres",
-    "sres": "sres",
-    "hjres": "hjres",
+    **{kind: kind for kind in ("hr", "s", "hres", "sres", "hjres", "sjres", "hconres", "sconres")},
     "hjr": "hjres",
-    "sjres": "sjres",
     "sjr": "sjres",
-    "hconres": "hconres",
     "hcr": "hconres",
-    "sconres": "sconres",
     "scr": "sconres",
 }
 """Types of measures as statements (without stops and spaces) and file names write them -> as govinfo does."""
 
-_TYPE = r"(?:[HS]\. ?(?:(?:J|Con)\. ?)?Res\.?|H\. ?R\.|S\.)"
-_MEASURE = re.compile(rf"\b(?P<type>{_TYPE}) ?(?P<number>[0-9]{{1,5}})\b")
-_HEADING = re.compile(rf"(?:[A-Z][\w ]{{0,60}} to )?{_TYPE} ?\d{{1,5}} ?[-–—]")
+_MEASURE = re.compile(rf"\b(?P<type>{MEASURE_TYPE}) ?(?P<number>[0-9]{{1,5}})\b")
+_HEADING = re.compile(rf"(?:[A-Z][\w ]{{0,60}} to )?(?:{MEASURE_TYPE}) ?\d{{1,5}} ?[-–—]")
 NAME = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<type>[a-z]{1,7}?)(?P<number>[0-9]{1,5})")
 """The date and measure in the name of a file of the archive."""
 
-_DATE = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}\b"
-)
+_DATE = re.compile(DATE)
 _SPONSOR = re.compile(r"\((?:Reps?|Sens?|Del|Delegate|Representatives?|Senators?)\b")
 _NEXT_LINE = re.compile(rf" (?={_SPONSOR.pattern})|(?<=\)) (?={_HEADING.pattern})")
 
@@ -58,7 +50,7 @@ def head_length(paragraphs: Sequence[str]) -> int:
 
 def read_head(paragraphs: Sequence[str]) -> Head:
     """The facts in the paragraphs of a head."""
-    days = (day_of(found[0], "%B %d, %Y") for found in map(_DATE.search, paragraphs) if found)
+    days = (day_of(found[0]) for found in map(_DATE.search, paragraphs) if found)
     measures: dict[str, str] = {}
     for line in head_lines(paragraphs):
         if _HEADING.match(line) and (found := _MEASURE.search(line)) and (measure := measure_of(found)):
@@ -76,14 +68,6 @@ def head_lines(paragraphs: Sequence[str]) -> list[str]:
         else:
             joined.append(line)
     return joined
-
-
-def day_of(text: str, form: str) -> date | None:
-    """A date in a form of strptime; None for what is none."""
-    try:
-        return datetime.strptime(text, form).date()  # noqa: DTZ007  # a day, in no time zone
-    except ValueError:
-        return None
 
 
 def measure_of(found: re.Match[str]) -> str:

@@ -9,13 +9,14 @@ from dataclasses import replace
 from datetime import date
 
 from runner.base.errors import DocumentError
-from runner.base.records import Document, Section, Span
+from runner.base.records import Document, Section
 from samplers.formats.headings import cut, is_title
 from samplers.formats.pdf.lines import MAX_BYTES
 from samplers.formats.pdf.text import Paragraph, read_pdf
+from samplers.formats.stated import congress_of, day_of
 from samplers.formats.text_writer import TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.statements.head import NAME, Head, day_of, head_length, head_lines, measure_of, read_head
+from samplers.sources.statements.head import NAME, Head, head_length, head_lines, measure_of, read_head
 from samplers.sources.statements.index import Entry, Key, read_index
 
 LETTERHEAD = "letterhead"
@@ -23,7 +24,6 @@ INVISIBLE = "soft hyphens and zero-width characters"
 ERROR_PAGE = "error page in place of a statement"
 PAGE_BYTES = 1_000_000
 """Of a web page, unpacked, that are looked at; the archive's error pages have 29 kB."""
-
 
 ADMINISTRATIONS = (
     (date(2025, 1, 20), "trump-2"),
@@ -83,9 +83,8 @@ def _no_statement(data: bytes, name: str) -> FileContent:
         return FileContent((), {ERROR_PAGE: visible(page.decode(errors="replace"))}, {ERROR_PAGE: 1})
     if title:
         raise DocumentError(name, f"a web page, not a PDF: {' '.join(title[1].decode(errors='replace').split())}")
-    raise DocumentError(
-        name, "data packed with gzip, not a PDF" if is_packed else "no PDF" if data else "the file is empty"
-    )
+    reason = "data packed with gzip, not a PDF" if is_packed else "no PDF" if data else "the file is empty"
+    raise DocumentError(name, reason)
 
 
 def _without_letterhead(paragraphs: Sequence[Paragraph], left_out: Counter[str]) -> Iterator[Paragraph]:
@@ -128,21 +127,15 @@ def _written(paragraphs: Sequence[Paragraph], n_head: int) -> tuple[str, tuple[S
             writer.close(part)
     if heading:
         writer.close(heading)
-    text, parts = writer.finish()
-    return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts), writer.n_invisible
+    return *writer.finish(), writer.n_invisible
 
 
 def _is_heading(paragraphs: Sequence[Paragraph], place: int) -> bool:
     """Whether a paragraph is set as a title, without an end, above a longer one."""
     text = paragraphs[place].text
     below = paragraphs[place + 1].text if place + 1 < len(paragraphs) else ""
-    return (
-        len(text) <= 120
-        and text[-1] not in ".!?:;,”"
-        and "\t" not in text
-        and len(below) > len(text)
-        and is_title(text)
-    )
+    is_apart = len(text) <= 120 and len(text) < len(below) and "\t" not in text
+    return is_apart and text[-1] not in ".!?:;,”" and is_title(text)
 
 
 def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -> Document:
@@ -152,30 +145,19 @@ def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -
     named_measure = measure_of(named) if named else ""
     first = next(iter(head.measures), "")
     measure = named_measure if named_measure in head.measures or not first else first
-    prefix = f"SAP-{_congress(day)}-{day.isoformat()}" if day else ""
+    subject = head.measures.get(measure) or measure or stem
+    prefix = f"SAP-{congress_of(day)}-{day.isoformat()}" if day else ""
     administration = next((who for since, who in ADMINISTRATIONS if day and day >= since), "unknown")
     doc_id = f"{prefix}-{measure}" if day and measure else f"SAP-{stem}"
     return Document(
         doc_id=doc_id,
         text=text,
-        title=_title(
-            f"Statement of Administration Policy ({day or 'undated'}): {head.measures.get(measure) or measure or stem}"
-        ),
+        title=cut(unicodedata.normalize("NFC", f"Statement of Administration Policy ({day or 'undated'}): {subject}")),
         stratum=f"{administration}/{_position(text)}",
         family=f"{prefix}-{first}" if day and first else doc_id,
         url="",
         sections=sections,
     )
-
-
-def _congress(day: date) -> int:
-    """The Congress in session; the new one begins on 3 January of odd years."""
-    years = day.year - 1789 - ((day.month, day.day) < (1, 3))
-    return years // 2 + 1
-
-
-def _title(text: str) -> str:
-    return cut(unicodedata.normalize("NFC", text))
 
 
 def _position(text: str) -> str:
@@ -185,15 +167,13 @@ def _position(text: str) -> str:
     """
     if _VETO.search(text):
         return "veto"
-    stances = [
-        (not _OF_MEASURE.match(text, found.end()), place, found["verb"])
-        for place, found in enumerate(_STANCE.finditer(text))
-    ]
-    return min(stances)[2] if stances else "other"
+    stances = list(_STANCE.finditer(text))
+    first = next((found for found in stances if _OF_MEASURE.match(text, found.end())), next(iter(stances), None))
+    return first["verb"] if first else "other"
 
 
 def _enrich(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[Document]:
-    """The documents with the official address from the archive's index, and status "rescinded" where it says so."""
+    """The documents with the official address from the archive's index, and status "rescinded" if it says so."""
     entries: dict[Key, Entry] = {}
     for name in sorted(files):
         entries = {**read_index(files[name], name), **entries}

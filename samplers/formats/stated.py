@@ -1,0 +1,39 @@
+"""What documents of several sources state alike: days, Congresses, types of measures, and the lengths of a stratum."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+MEASURE_TYPE = r"[HS]\. ?(?:(?:J|Con)\. ?)?Res\.?|H\. ?R\.|S\."
+"""Types of measures as letters to Congress print them."""
+
+DATE = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}\b"
+
+LENGTH_BUCKETS = ((4_000, "short"), (20_000, "medium"), (100_000, "long"))
+"""Characters of text below which a document is short, medium or long; from the last on it is very-long."""
+
+
+def bucket(n: int, limits: Sequence[tuple[int, str]] = LENGTH_BUCKETS, last: str = "very-long") -> str:
+    """The word of the first limit that `n` is below."""
+    return next((word for limit, word in limits if n < limit), last)
+
+
+def day_of(text: str, form: str = "%B %d, %Y") -> date | None:
+    """A date in a form of strptime; None if it is none."""
+    try:
+        return datetime.strptime(text, form).date()  # noqa: DTZ007  # a day, in no time zone
+    except ValueError:
+        return None
+
+
+def congress_of(day: date) -> int:
+    """The Congress in session; the new one begins on 3 January of odd years."""
+    return (day.year - 1789 - ((day.month, day.day) < (1, 3))) // 2 + 1
+
+
+def ordinal(number: str) -> str:
+    """A number of digits as in "103rd"; "" for ""."""
+    if not number:
+        return ""
+    n = int(number)
+    ending = "th" if 10 < n % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
