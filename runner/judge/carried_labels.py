@@ -37,10 +37,9 @@ NOTHING = Carried("", 0, 0, {})
 
 
 def carry_labels(version: Version) -> Carried:
-    """What was carried into labels.jsonl of a version that has none yet; NOTHING where it has, or came from no other.
+    """What was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
 
-    Called once the version is preregistered: a label before that is refused. Labels keep their order, judges, rounds,
-    batches and evidence digests. An IntegrityError where the earlier version is not what this one was opened from.
+    Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
     before = earlier(version)
     if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
@@ -79,7 +78,7 @@ class _Reasons:
         self.prompt = file_sha256(now.judge_path)
 
     def of(self, label: Label) -> str:
-        """The first reason that applies, "" where the label holds."""
+        """The first reason that applies, "" if the label holds."""
         if label.prompt_sha256 != self.prompt:
             return "whose judge prompt changed"
         for what, (before, now), name in (

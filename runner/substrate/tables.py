@@ -1,8 +1,7 @@
 """The substrate's schema as this tool assumes it, and what a database must declare to be one.
 
-The tables' names, the vector columns and the job queue's key are the substrate's own documentation; the columns of the
-chunk table, the key of the version and all else stated here is an assumption that `open_substrate` holds every
-database to before anything is read.
+The tables' names, the vector columns and the job queue's key are documented for the substrate. All else stated here is
+an assumption that `open_substrate` holds every database to before anything is read.
 """
 
 import re

@@ -159,10 +159,7 @@ def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids:
 
 
 def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: int) -> FindingResult:
-    """Whether a sample of SAMPLE chunks drawn by `seed` has the vectors that `embed` makes of context and text.
-
-    An InputError if `embed` has another dimension than the substrate.
-    """
+    """Whether SAMPLE chunks drawn by `seed` have the vectors that `embed` makes; InputError for another dimension."""
     generator = np.random.default_rng(np.random.PCG64(seed))
     sample = np.sort(generator.choice(vector_ids, min(SAMPLE, len(vector_ids)), replace=False)).tolist()
     bindings = (json_array(sample),)

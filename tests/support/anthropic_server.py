@@ -37,6 +37,15 @@ def asks(count, text="harbor dues"):
     return [ask(number, text) for number in range(count)]
 
 
+def answered(model, given):
+    return {reply.key: reply for reply in model.replies(given)}
+
+
+def only(model):
+    (reply,) = model.replies([ask()])
+    return reply
+
+
 COLD = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-6")
 KNOWN_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking", "temperature"}
 UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}

@@ -20,7 +20,7 @@ ROW_CHARS = 600
 
 
 def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[str]:
-    """A line per judge: its pairs, and about what they cost where it is shown as much as it may be and asked once."""
+    """A line per judge: its pairs, and about what they cost if each is shown as much as may be and asked once."""
     judges = named_judges(version, plan)
     n_pairs, n_pooled, of_what = _pairs(version, plan)
     lines = [_line(judges.first, n_pairs, of_what, version, options)]
@@ -45,7 +45,7 @@ def _usd_a_pair(version: Version, price: Price) -> float:
 
 
 def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
-    """How many pairs are not judged and how many there are, at most where the cells have not been run yet."""
+    """How many pairs are not judged, of how many, and in words what is counted: at most, until the cells are run."""
     if not version.queries_path.exists() or not version.corpus_path.exists():
         most = MIN_QUERIES * plan.pool_depth * len(plan.cells)
         return most, most, f"the most for {MIN_QUERIES} queries"

@@ -31,10 +31,10 @@ _STOPS = {
 
 
 class OpenAIChat(ExitStack):
-    """The model of a server; `url` is its base, which may end in /v1 or in /chat/completions.
+    """The model of a server; `url` may end in /v1 or in /chat/completions. Raises as LanguageModel says.
 
-    What a request may cost at most is set aside in `meter` before it is sent, once for all its tries. The first
-    answer's model is the session's: a reply of another one has a problem. Raises as LanguageModel says.
+    The most that a request may cost is set aside in `meter` once for all its tries. The first answer's model is the
+    session's: a reply of another one has a problem.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class OpenAIChat(ExitStack):
         self._answering = ""
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
+        """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
         return replies_in_flight(asks, self._reply, self._parallel, self._endpoint)
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
@@ -105,7 +105,7 @@ def request_body(model: str, ask: Ask) -> bytes:
 
 
 def reply_of(key: str, answer: JSON) -> Reply:
-    """The reply in an answer; its problem where it is not what was asked for."""
+    """The reply in an answer; its problem if it is not what was asked for."""
     if not isinstance(answer, dict):
         return Reply(key, "", "", problem="the answer is no JSON object")
     named, choices = answer.get("model"), answer.get("choices")

@@ -44,8 +44,9 @@ class _TooMuch(Exception):
 
 
 class AnthropicClient:
-    """One pool of connections, for any number of threads. Redirects are not followed; of the environment, the key and
-    the proxies count, and no profile or file of the SDK's does; headers in it are refused.
+    """One pool of connections, for any number of threads; it follows no redirect.
+
+    Of the environment, the key and the proxies count; headers in it are refused.
     """
 
     def __init__(self, url: str | None, timeout: float, patience: Patience) -> None:
@@ -81,14 +82,11 @@ class AnthropicClient:
         self.sdk.close()
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event) -> _Result:
-        """What `once` returns, tried again for a Busy; which is raised in the end."""
+        """What `once` returns, tried again for a Busy, which is raised in the end."""
         return patiently(lambda _: once(), self._patience, stopped)
 
     def body(self, call: Callable[[], "httpx2.Response"]) -> str:
-        """The text of a successful answer, without the key.
-
-        Unusable for this request alone; a BackendError if no further one would fare better.
-        """
+        """A successful answer's text without the key; Unusable, or a BackendError if no other request fares better."""
         import anthropic
 
         try:
@@ -143,7 +141,7 @@ class AnthropicClient:
 
 
 def tell_of_end(model: str) -> None:
-    """A line where the SDK knows the day on which the model ends; its own warning of that is shown no more."""
+    """Say when the model ends, if the SDK knows; its own warning is hidden."""
     from anthropic.resources.messages import DEPRECATED_MODELS
 
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
