@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -147,8 +147,8 @@ def _model(known: Decided, substrate: Substrate) -> ModelFacts:
 
 
 def _milliseconds(values: Sequence[float]) -> dict[str, float]:
-    found = asdict(percentiles(values))
-    return {f"{name}_ms": round(1000 * value, 3) for name, value in found.items()} | {"calls": len(values)}
+    found = percentiles(values)
+    return {f"p{share}_ms": round(1000 * value, 3) for share, value in found.items()} | {"calls": len(values)}
 
 
 @contextmanager

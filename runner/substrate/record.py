@@ -76,9 +76,8 @@ def arm_results(record: Record, runs: Mapping[str, Run], beside: Mapping[str, st
 def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -> Quantisation:
     """What the binary index loses against exact search over the same vectors; `runs` are over all of them."""
     comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
-    shares = {10: recall.at_10, 100: recall.at_100}
     return Quantisation(
-        recall=[_recall(comparison.query_ids, depth, shares[depth]) for depth in INDEX_RECALL_FLOORS],
+        recall=[_recall(comparison.query_ids, depth, recall[depth]) for depth in INDEX_RECALL_FLOORS],
         difference=differences_of(comparison, ("ndcg@10",))[BINARY]["ndcg@10"],
         test=test_of(comparison, BINARY),
     )

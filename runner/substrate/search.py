@@ -26,6 +26,7 @@ OVERSAMPLE = 4
 FIRST_NEAREST = 4 * RUN_DEPTH
 """Chunks that exact search begins with: sqlite-vec is slow in choosing many, and few documents have four among them."""
 
+RECALL_DEPTHS = (10, RUN_DEPTH)
 REPEATS = 2
 
 
@@ -43,21 +44,8 @@ class Search:
     oversample: int = OVERSAMPLE
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """Seconds that half, 95 % and 99 % of the calls stay within."""
-
-    p50: float
-    p95: float
-    p99: float
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRecall:
-    """Each query's share of exact search's first 10 and first 100 chunks that bq + rescore finds, in query order."""
-
-    at_10: tuple[float, ...]
-    at_100: tuple[float, ...]
+IndexRecall = Mapping[int, tuple[float, ...]]
+"""By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
 
 
 def search_runs(substrate: Substrate, search: Search) -> dict[str, Run]:
@@ -82,7 +70,7 @@ def index_recall(substrate: Substrate, search: Search) -> IndexRecall:
     """
     arms = _Arms.of(substrate, search)
     shares = [arms.recall(vector) for _, _, vector in arms.queries]
-    return IndexRecall(tuple(share[0] for share in shares), tuple(share[1] for share in shares))
+    return {depth: tuple(share[place] for share in shares) for place, depth in enumerate(RECALL_DEPTHS)}
 
 
 def latencies(substrate: Substrate, search: Search, *, repeats: int = REPEATS) -> dict[str, tuple[float, ...]]:
@@ -103,11 +91,11 @@ def latencies(substrate: Substrate, search: Search, *, repeats: int = REPEATS) -
     return {arm: tuple(spent) for arm, spent in seconds.items()}
 
 
-def percentiles(seconds: Sequence[float]) -> Percentiles:
-    """p50, p95 and p99, interpolated linearly; a ValueError without a value."""
+def percentiles(seconds: Sequence[float]) -> dict[int, float]:
+    """What 50, 95 and 99 % of the calls stay within, interpolated linearly; a ValueError without a call."""
     if not len(seconds):
         raise ValueError("no call was timed")
-    return Percentiles(*(float(value) for value in np.percentile(seconds, (50, 95, 99))))
+    return {share: float(np.percentile(seconds, share)) for share in (50, 95, 99)}
 
 
 def match_expression(text: str) -> str:
@@ -170,7 +158,7 @@ class _Arms:
         exact = self.indexes.nearest(vector, RUN_DEPTH).scores
         found = np.array(self.indexes.rescored(vector, self.candidates).scores, np.int64)
         shares = []
-        for depth in (10, RUN_DEPTH):
+        for depth in RECALL_DEPTHS:
             wanted = exact[:depth]
             shares.append(min(1.0, float((found >= wanted[-1]).sum()) / len(wanted)) if wanted else 1.0)
         return shares[0], shares[1]

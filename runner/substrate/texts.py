@@ -101,7 +101,7 @@ def _gaps(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
     yield text[reached:]
 
 
-def _without_space(texts: Iterator[str] | Sequence[str]) -> int:
+def _without_space(texts: Iterable[str]) -> int:
     return sum(len(part) for text in texts for part in text.split())
 
 

@@ -8,7 +8,7 @@ from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
 from runner.judge.models.api import model_price
-from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN, Price
+from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN
 from runner.judge.models.requests import Usage
 from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
@@ -34,14 +34,10 @@ def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[s
 def _line(judge: JudgeSpec, n_pairs: int, of_what: str, version: Version, options: JudgeOptions) -> str:
     price = options.price or model_price(judge, options.url)
     price = price.in_batches() if options.how == "batches" else price
-    usd = n_pairs * _usd_a_pair(version, price)
-    return f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
-
-
-def _usd_a_pair(version: Version, price: Price) -> float:
     prompt = version.judge_path.stat().st_size if version.judge_path.exists() else 0
     tokens = round((prompt + ROW_CHARS + EVIDENCE_CHARS) / LIKELY_BYTES)
-    return price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
+    usd = n_pairs * price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
+    return f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
 
 
 def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:

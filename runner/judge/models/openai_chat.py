@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
@@ -75,12 +76,12 @@ class OpenAIChat(ExitStack):
             raise
         self.meter.settle(hold, [usage_of(answer)])
         reply = reply_of(ask.key, answer)
-        return reply if self._agreed(reply.model) else _another_model(reply)
-
-    def _agreed(self, model: str) -> bool:
         with self._lock:
-            self._answering = self._answering or model
-            return model == self._answering
+            self._answering = self._answering or reply.model
+        if reply.model == self._answering:
+            return reply
+        other = f"{reply.model or 'a model without a name'} answered, another one did before"
+        return replace(reply, text="", problem=reply.problem or other)
 
 
 def endpoint(url: str) -> str:
@@ -141,8 +142,3 @@ def _problem(choice: dict[str, JSON], message: dict[str, JSON]) -> str:
         return _STOPS.get(str(stop), "the answer ends for no known reason")
     text = message.get("content")
     return "" if isinstance(text, str) and text.strip() else "the answer has no text"
-
-
-def _another_model(reply: Reply) -> Reply:
-    problem = f"{reply.model or 'a model without a name'} answered, another one did before"
-    return Reply(reply.key, "", reply.model, reply.usage, reply.raw, reply.problem or problem)

@@ -59,7 +59,11 @@ class AnthropicClient:
             raise InputError(
                 f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
             )
-        _refuse_headers()
+        if os.environ.get(HEADERS_VARIABLE, "").strip():  # the SDK would send them with every request
+            raise InputError(
+                f"The environment has {HEADERS_VARIABLE}, which may hold a key or change what is asked. Unset it for "
+                f"this command: env -u {HEADERS_VARIABLE} ..."
+            )
         self._timeout = timeout
         self._patience = patience
         limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
@@ -147,15 +151,6 @@ def tell_of_end(model: str) -> None:
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     if day := DEPRECATED_MODELS.get(model):
         say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
-
-
-def _refuse_headers() -> None:
-    """Raise an InputError if the environment has headers, which the SDK would send with every request."""
-    if os.environ.get(HEADERS_VARIABLE, "").strip():
-        raise InputError(
-            f"The environment has {HEADERS_VARIABLE}, which would go out with every request of the judge and may hold "
-            f"a key or change what is asked. Unset it for this command: env -u {HEADERS_VARIABLE} ..."
-        )
 
 
 def _advice(status: int, said: str) -> str:
