@@ -114,15 +114,13 @@ def main() -> None:
                 f"{N_QUERIES} queries, all arms, these three: {time.perf_counter() - started:.1f} s, "
                 f"{time.process_time() - cpu:.1f} s of CPU; peak memory + {peak_mb() - before} MB"
             )
-    print(
-        f"faults found: {[finding.name for finding in checks.faults]}; index recall at 10 {np.mean(recall.at_10):.3f}"
-    )
+    print(f"faults found: {[finding.name for finding in checks.faults]}; index recall at 10 {np.mean(recall[10]):.3f}")
     vectors = unit_rows(N_DOCUMENTS * CHUNKS_EACH, DIM, seed=VECTORS_SEED)
     peer = best_of(3, lambda: bare(queries, vectors)) / N_QUERIES
     print(f"numpy product + argpartition: {peer:.4f} s a query")
     for arm, calls in seconds.items():
         p = percentiles(calls)
-        print(f"{arm}: p50 {p.p50:.3f} s, p95 {p.p95:.3f} s, p99 {p.p99:.3f} s, ratio {p.p50 / peer:.0f}")
+        print(f"{arm}: p50 {p[50]:.3f} s, p95 {p[95]:.3f} s, p99 {p[99]:.3f} s, ratio {p[50] / peer:.0f}")
 
 
 if __name__ == "__main__":

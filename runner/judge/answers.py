@@ -48,10 +48,7 @@ def import_rows(version: Version, answers: Iterable[Given]) -> Imported:
 
 
 class Importer:
-    """Appends answers to a version's labels.jsonl; what they are held to is read once, however many files follow.
-
-    `unbatched` takes pairs of no batch too, as judged on whole documents.
-    """
+    """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents."""
 
     def __init__(self, version: Version, *, unbatched: bool = False) -> None:
         self._path = version.labels_path
@@ -61,10 +58,9 @@ class Importer:
     def take_file(self, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
         """Append a file of answers, all of them or none.
 
-        An answer that is there already with the same grade is left out; one with another grade, or one that does not
-        fit what was exported, is an InputError that names file and line. A file named after a batch
-        (batch-0007.jsonl, batch-0007.answers.jsonl) answers that batch, as does one whose pairs stand together in no
-        other.
+        An answer that is known with the same grade is left out; one with another grade, or that does not fit what was
+        exported, is an InputError that names file and line. The file answers the batch that it is named after
+        (batch-0007.answers.jsonl), else the only one that holds all its pairs.
         """
         rows = [
             Given(f"{path}:{number}", checked(Answer, fields, f"{path}:{number}"), judged_on)
@@ -76,10 +72,9 @@ class Importer:
         return self.take(rows, judge=judge, model=model, batch=named[1] if named else "")
 
     def take(self, answers: Iterable[Given], *, judge: str = "", model: str = "", batch: str = "") -> Imported:
-        """Append answers, all of them or none.
+        """Append answers, all of them or none, in the order of the batches' rows.
 
-        Labels are appended in the order of the batches' rows, so that the file is the same in whatever order they are
-        answered. `judge`, `model` and `batch` are meant where an answer does not say.
+        `judge`, `model` and `batch` are meant if an answer does not say.
         """
         answers, check = list(answers), self._check
         check.batch = batch or check.only_batch(given.answer for given in answers if not given.answer.batch)
@@ -122,7 +117,7 @@ class _AnswerCheck:
         self.prompt = file_sha256(version.judge_path)
         self.name = version.number_name
         self.batch = ""
-        """Which batch is meant where an answer does not say."""
+        """Which batch is meant if an answer does not say."""
         self.unbatched = unbatched
         self._first_judge: dict[Pair, str] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
@@ -228,7 +223,7 @@ class _AnswerCheck:
                 )
 
     def _row(self, answer: Answer, where: str) -> BatchRow | None:
-        """The exported row that is answered; None for a pair of no batch, where such are taken."""
+        """The exported row that is answered; None for a pair of no batch, if such are taken."""
         rows = self._exported.get((answer.query_id, answer.doc_id), [])
         wanted = answer.batch or self.batch
         meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)
@@ -256,7 +251,7 @@ class _AnswerCheck:
         return self._batches[row.batch][row.pair]
 
     def _check_binding(self, answer: Answer, row: BatchRow, where: str) -> None:
-        """What the answer repeats of its batch, and what the batch says of its version, must be what is true now."""
+        """Raise InputError unless what answer and batch say of version, prompt and evidence is true now."""
         if row.version != self.name or row.prompt_sha256 != self.prompt:
             raise InputError(
                 f"{where}: {row.batch} was exported for {row.version} with another judge prompt or version than "

@@ -1,6 +1,7 @@
 """Labels of an earlier version that hold for the next one too."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
@@ -37,10 +38,9 @@ NOTHING = Carried("", 0, 0, {})
 
 
 def carry_labels(version: Version) -> Carried:
-    """What was carried into labels.jsonl of a version that has none yet; NOTHING where it has, or came from no other.
+    """What was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
 
-    Called once the version is preregistered: a label before that is refused. Labels keep their order, judges, rounds,
-    batches and evidence digests. An IntegrityError where the earlier version is not what this one was opened from.
+    Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
     before = earlier(version)
     if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
@@ -49,12 +49,10 @@ def carry_labels(version: Version) -> Carried:
     labels = load_labels(before.labels_path)
     if not labels:
         return NOTHING
-    why_not = _Reasons(before, version)
-    told = [(label, why_not.of(label)) for label in labels]
-    kept = [label for label, reason in told if not reason]
-    if kept:
+    reasons = _reasons(labels, before, version)
+    if kept := [label for label, reason in zip(labels, reasons, strict=True) if not reason]:
         append_labels(version.labels_path, kept)
-    left = Counter(reason for _, reason in told if reason)
+    left = Counter(filter(None, reasons))
     return Carried(before.number_name, len(labels), len(kept), dict(left.most_common()))
 
 
@@ -70,27 +68,25 @@ def check_earlier(version: Version, before: Version) -> None:
         )
 
 
-class _Reasons:
-    """Why a label of one version does not hold for another."""
+def _reasons(labels: Iterable[Label], before: Version, now: Version) -> list[str]:
+    """Why each label of one version does not hold for another: the first reason that applies, "" if it holds."""
+    then_queries, queries, then_documents, documents = texts(before), texts(now), digests(before), digests(now)
+    prompt = file_sha256(now.judge_path)
 
-    def __init__(self, before: Version, now: Version) -> None:
-        self.queries = [texts(version) for version in (before, now)]
-        self.documents = [digests(version) for version in (before, now)]
-        self.prompt = file_sha256(now.judge_path)
-
-    def of(self, label: Label) -> str:
-        """The first reason that applies, "" where the label holds."""
-        if label.prompt_sha256 != self.prompt:
+    def reason(label: Label) -> str:
+        if label.prompt_sha256 != prompt:
             return "whose judge prompt changed"
-        for what, (before, now), name in (
-            ("query", self.queries, label.query_id),
-            ("document", self.documents, label.doc_id),
+        for what, name, then, current in (
+            ("query", label.query_id, then_queries, queries),
+            ("document", label.doc_id, then_documents, documents),
         ):
-            if name not in now:
+            if name not in current:
                 return f"whose {what} is gone"
-            if before.get(name) != now[name]:
+            if then.get(name) != current[name]:
                 return f"whose {what} changed"
         return ""
+
+    return [reason(label) for label in labels]
 
 
 def texts(version: Version) -> dict[str, str]:

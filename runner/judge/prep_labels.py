@@ -1,4 +1,4 @@
-"""The pool, and the way of its pairs to a judge: what is shown of a document, in batches that name no system."""
+"""Batches of the pool's pairs for a judge: what is shown of each document, and no word of which system found it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -30,10 +30,9 @@ def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tup
 
 
 def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-    """What a judge reads of a document: all of it where that fits, else its shortest spans, merged, in text order.
+    """What a judge reads of a document: all of it if that fits, else its shortest spans, merged, in text order.
 
-    The shortest first, because a cell over whole documents points at everything, and the beginning of a long bill
-    says little about its middle. One span that is too long by itself is cut.
+    Shortest first, because a cell over whole documents points at everything. A single span that is too long is cut.
     """
     if len(document.text) <= EVIDENCE_CHARS:
         return (Span(0, len(document.text)),)
@@ -65,10 +64,10 @@ def export_batches(
     *,
     above: int = 0,
 ) -> list[Path]:
-    """Batch files that together hold every missing pair; pairs of batches written earlier are not written again.
+    """Batch files that together hold every missing pair, those written earlier included; new numbers exceed `above`.
 
-    Order is by a digest of the pair: it tells a judge nothing about rank or system. Every batch but the first one
-    holds REPEATS pairs of earlier batches among its own. Numbers begin after `above`.
+    Order is by a digest of the pair, which tells nothing about rank or system. Every batch but the first holds REPEATS
+    pairs of earlier ones.
     """
     folder = version.judging
     waiting: dict[Pair, Path] = {}
@@ -96,8 +95,8 @@ def export_batches(
 def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
     """The rows in batches' order, each full batch but the first of all with REPEATS rows of batches before it.
 
-    A pair is repeated once at most; where in its batch it stands follows from digests, like everything else.
-    `n_before` rows were exported earlier: an export that was killed goes on as if it had not been.
+    A pair is repeated once at most. `n_before` rows were exported earlier; a killed export goes on as if it had not
+    been.
     """
     rows: list[BatchRow] = []
     left = list(fresh)
@@ -121,7 +120,7 @@ def _pair(row: BatchRow) -> Pair:
 
 
 def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
-    """What a person is told who has to judge: how much, where, by what, in what form, and how it comes back."""
+    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
     said = {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}

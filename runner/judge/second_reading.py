@@ -28,10 +28,9 @@ class SecondReadings:
 
 
 def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
-    """That share of the pairs of every grade, each pair of a grade with the same chance, sorted.
+    """That share of the pairs of every grade, by a digest of the pair, sorted; rounded so that their sum is the share.
 
-    The chance is a digest of the pair: a larger share holds a smaller one, and labels that are added later change
-    little of it. Rounded so that shares of all grades together are the share of all.
+    A larger share holds a smaller one, and labels added later change little of it.
     """
     of_grade: dict[int, list[Pair]] = defaultdict(list)
     for pair in sorted(grades, key=lambda pair: digest(["second reading", *pair])):
@@ -45,10 +44,9 @@ def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
 
 
 def export_doubles(version: Version, labels: Sequence[Label], share: float) -> SecondReadings:
-    """Batches of second readings for that share of the judged pairs; pairs that were exported before stay with theirs.
+    """Batches of second readings for that share of the judged pairs whose batch is here, with those exported before.
 
-    A judge gets the row that the first one got, so only pairs are chosen whose batch is here. InputError where nothing
-    is judged, or no batch is here.
+    InputError if nothing is judged, or no batch is here.
     """
     judges = judges_of(labels)
     grades = {pair: label.grade for pair, label in scored(labels).items()}
@@ -84,10 +82,7 @@ def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
 
 
 def unread_twice(version: Version, plan: Plan) -> str:
-    """What a person is told where the plan names a second judge, a model graded, and its share is not read again yet.
-
-    "" if nothing is outstanding: grades of people alone need no second judge, nor does a plan that names none.
-    """
+    """What a person is told while the second judge's share of a model's grades is not read again, else ""."""
     labels = version_labels(version)
     second = plan.judges.second if plan.judges else None
     if second is None or not any(label.model for label in scored(labels).values()):

@@ -1,4 +1,4 @@
-"""`queries add`: queries that were looked at become the version's, as long as nothing is frozen."""
+"""`queries add`: puts reviewed queries into the version's file, as long as nothing is frozen."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,10 +13,9 @@ from runner.queries.wording import alike_in_words
 
 
 def add_queries(version: Version, path: Path) -> str:
-    """What was added and how many queries there are now: all that the version has not, with ids of their own, or none.
+    """What was added, all or none, and how many queries there are now; the version's own texts are passed over.
 
-    Queries that it has word for word are passed over, so that a file may be added again. An InputError once the
-    version's queries are frozen, and for others that say what the version or the file says already.
+    An InputError once the version's queries are frozen, and for queries that say what another one says.
     """
     refuse_frozen(version)
     own = version.queries_path
@@ -64,7 +63,7 @@ def _not_among(earlier: list[QueryRow], given: list[QueryRow]) -> list[QueryRow]
 
 
 def _refuse_repeats(path: Path, earlier: list[QueryRow], fresh: list[QueryRow]) -> None:
-    """Errors that the new file brings; what was wrong with the version's own file before is `queries check`'s."""
+    """Raise InputError for errors that the new file brings; those of the version's own file are `queries check`'s."""
     rows = [FileRow("the version", row) for row in earlier]
     rows += [FileRow(str(path), row.model_copy(update={"id": f"{path.name}:{row.id}"})) for row in fresh]
     findings = [*repeats(rows), *likeness_findings(rows, alike_in_words([each.row.text for each in rows]))]

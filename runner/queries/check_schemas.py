@@ -37,9 +37,8 @@ class Finding(FrozenModel):
 class CheckedQuery(FrozenModel):
     """One query and how it stands to its source document; None if that cannot be said.
 
-    `overlap` is the share of its content words that the document holds, `distinctive` that of its words which give
-    the document away, `shared` these words. Ranks are those at which BM25 and the packaged encoder find the document
-    over the sample, 0 for below the first 100; `no_word` that BM25 cannot find it, since it has no word of the query.
+    `overlap` is the share of its content words that the document holds, `distinctive` the share that gives the document
+    away, `shared` these words. Ranks are over the sample, 0 below the first 100; `no_word` if BM25 can never find it.
     """
 
     file: str

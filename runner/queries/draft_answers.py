@@ -1,6 +1,4 @@
-"""What comes back for a drafted query, and the rules that it must keep. A draft is never repaired: the report names
-each rule that it breaks.
-"""
+"""What comes back for a drafted query, and the rules that it breaks; a draft is never repaired."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,22 +55,16 @@ _NAMED = frozenset({"act", "acts", "code", "resolution", "amendments", "treaty",
 
 
 def cites(text: str, document: Document) -> bool:
-    """Whether a query cites: a number of a known series, an occasion and its day, a name as the document has it, or
-    its title.
-    """
+    """Whether a query cites a number of a known series, an occasion and its day, or the document's name or title."""
     if _NUMBERED.search(text) or (_OCCASION.search(text) and _DAY.search(text)):
         return True
     title = words(document.title)
     run = longest_run(text, document.title)
-    if title and run >= min(TITLE_WORDS, len(title)) and _says_enough(text, document.title, run):
+    shared = len(stems(text) & stems(document.title))
+    says_enough = shared >= 3 or (run == len(title) and shared > 0)
+    if title and run >= min(TITLE_WORDS, len(title)) and says_enough:
         return True
     return any(_stands_as_name(name, document) for name in _names(text))
-
-
-def _says_enough(text: str, title: str, run: int) -> bool:
-    """Whether a run of the title has three words with content, or all that the title has."""
-    shared = len(stems(text) & stems(title))
-    return shared >= 3 or (run == len(words(title)) and shared > 0)
 
 
 def _names(text: str) -> Iterator[list[str]]:
@@ -216,7 +208,7 @@ def reply_answer(reply: Reply) -> DraftAnswer:
 
 
 def file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> list[Answered]:
-    """The answers of files with the rows that they answer, in the order of the files; all of them or none.
+    """The answers of files with their rows, in the order of the files; all of them or none.
 
     An InputError names file and line of what is no answer, of an unknown key, and of a second answer that differs.
     """
@@ -229,7 +221,6 @@ def file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> list[An
 def _file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> dict[str, Answered]:
     found: dict[str, Answered] = {}
     for path in paths:
-        before = len(found)
         seen = 0
         for number, fields in read_jsonl(path):
             where = f"{path}:{number}"
@@ -240,7 +231,7 @@ def _file_answers(paths: Sequence[Path], rows: Mapping[str, DraftRow]) -> dict[s
             if found.setdefault(answer.key, Answered(rows[answer.key], answer, where)).answer != answer:
                 earlier = found[answer.key].where
                 raise InputError(f"{where}: this key was answered before, and otherwise, at {earlier}. {_HINT}")
-        if not seen and len(found) == before:
+        if not seen:
             raise InputError(f"{path} holds no answers. {_HINT}")
     return found
 

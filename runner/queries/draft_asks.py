@@ -99,10 +99,7 @@ def draft_rows(
 
 
 def shown_parts(document: Document, turn: int) -> tuple[str, ...]:
-    """What is shown of a document: all of it if that fits, else its opening and a part from inside.
-
-    Which part hangs on the document and on the turn in which it is read, so that queries are not all about beginnings.
-    """
+    """What is shown of a document: all of it if that fits, else its opening and a part that changes with the turn."""
     if len(document.text) <= SHOWN_CHARS:
         return (document.text,)
     size = SHOWN_CHARS - OPENING_CHARS

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.base.errors import BackendError, InputError
 from runner.base.progress import say
 from runner.eval_set.version import DRIVER, Version
-from runner.judge.models.kept_replies import KeptReply, KeptUsage, ReplyFiles
+from runner.judge.models.kept_replies import KeptReply, ReplyFiles
 from runner.judge.models.requests import LanguageModel, Reply
 from runner.queries.additions import refuse_frozen
 from runner.queries.draft_answers import Answered, DraftAnswer, reply_answer
@@ -36,8 +36,8 @@ class Asked(NamedTuple):
 def ask_model(rows: Sequence[DraftRow], model: LanguageModel, folder: Path, today: str) -> Asked:
     """The model's answers; a row that has a usable reply in `folder` from before is not asked again.
 
-    A reply that cannot be used is asked for again, ATTEMPTS times in all, unless that is known to be of no use. What
-    ends a session (no key, the budget) is raised; replies that came before are kept for the next run.
+    A row without a usable reply is asked up to ATTEMPTS times, unless its reply is final. What ends a session (no key,
+    the budget) is raised; replies that came before are kept for the next run.
     """
     job = _Job(rows, model, ReplyFiles(folder, model.model), today)
     for _ in range(ATTEMPTS):
@@ -46,7 +46,7 @@ def ask_model(rows: Sequence[DraftRow], model: LanguageModel, folder: Path, toda
         try:
             job.ask()
         except BackendError:
-            if job.has_unasked():
+            if any(row.key not in job.answers and row.key not in job.trouble for row in rows):
                 raise
             break  # every row was asked about: those that came to nothing must not keep the others
     done = [Answered(row, job.answers[row.key], f"row {row.number}") for row in rows if row.key in job.answers]
@@ -71,10 +71,6 @@ class _Job:
         """The rows that are still to be asked about."""
         return {row.key: row for row in self.rows if row.key not in self.answers and row.key not in self.final}
 
-    def has_unasked(self) -> bool:
-        """Whether there is a row that nothing is known of."""
-        return any(row.key not in self.answers and row.key not in self.trouble for row in self.rows)
-
     def ask(self) -> None:
         """One request a row that is open; every reply is on disk before it is read."""
         wanted = self.open_rows()
@@ -83,7 +79,7 @@ class _Job:
         try:
             for reply in replies:
                 if reply.key in wanted:
-                    self.files.append(_REPLIES, _kept(reply, wanted[reply.key], self.today))
+                    self.files.append(_REPLIES, KeptReply.of(reply, "", wanted[reply.key].doc_id, self.today))
                     self._take(reply)
         finally:
             if isinstance(replies, Generator):
@@ -96,18 +92,3 @@ class _Job:
             self.answers[reply.key] = reply_answer(reply)
         except InputError as error:
             self.trouble[reply.key] = str(error)
-
-
-def _kept(reply: Reply, row: DraftRow, today: str) -> KeptReply:
-    usage = {name: getattr(reply.usage, name) for name in KeptUsage.model_fields}
-    return KeptReply(
-        key=reply.key,
-        query_id="",
-        doc_id=row.doc_id,
-        received_on=today,
-        model=reply.model,
-        usage=KeptUsage(**usage),
-        text=reply.text,
-        problem=reply.problem,
-        raw=dict(reply.raw),
-    )

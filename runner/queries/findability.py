@@ -1,7 +1,4 @@
-"""At which rank plain retrieval finds the document that a query was written from, over the whole sample.
-
-One query held to the document that it was written from: how much of it it copies, and whether it can be found.
-"""
+"""A query held to the document that it was written from: how much it copies, and where plain retrieval finds it."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +18,7 @@ from runner.queries.check_schemas import CheckedQuery, Finding, Rule
 from runner.queries.draft_answers import COPIED_WORDS, quotations
 from runner.queries.draft_asks import MOST_CHARS
 from runner.queries.kinds import LITERAL_KINDS
-from runner.queries.wording import DistinctiveWords, SampleWords, longest_run, overlap, reading, stems, words
+from runner.queries.wording import SampleWords, longest_run, overlap, reading, stems, words
 from runner.retrieve.bm25 import bm25_run, lucene_tokens
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.retrieve import DenseArm, dense_run
@@ -36,10 +33,7 @@ CHUNKER = "fixed_token_512_50"
 
 
 class EncoderView(NamedTuple):
-    """What the packaged encoder says: ranks of the documents, and unit rows (n, dim) of the queries.
-
-    `skipped` says why there is neither, "" if there are both.
-    """
+    """The packaged encoder's run and its unit rows (n, dim) of the queries; `skipped` says why there is neither."""
 
     run: Run | None
     rows: Matrix | None
@@ -56,9 +50,9 @@ def lexical_run(documents: Sequence[Document], texts: Sequence[str]) -> Run:
 def encoder_view(
     version: Version, documents: Sequence[Document], texts: Sequence[str], backend: Backend
 ) -> EncoderView:
-    """The first 100 documents of each text by the packaged encoders, through the version's cache.
+    """The first 100 documents of each text by the packaged encoders, through the version's cache, or why not.
 
-    Chunks and vectors are those that a rehearsal of the version needs too. If an encoder cannot be had, why not.
+    Chunks and vectors are those that a rehearsal of the version needs too.
     """
     queries = [Query(str(place), text, "", "hand") for place, text in enumerate(texts)]
     store = Store(version.cache)
@@ -76,17 +70,14 @@ def encoder_view(
 
 
 def has_no_word(text: str, document: Document) -> bool:
-    """Whether a document has no word of a text as BM25 counts words, so that it never finds it, at whatever depth."""
+    """Whether a document has no word of a text as BM25 counts words, which then never finds it."""
     asked, held = lucene_tokens([text, reading(document)])
     return not set(asked) & set(held)
 
 
 def rank_of(run: Run, place: int, doc_id: str) -> int | None:
     """The rank, from 1, at which a run has a document for a query; None below its depth."""
-    for rank, hit in enumerate(run.hits[str(place)], start=1):
-        if hit.doc_id == doc_id:
-            return rank
-    return None
+    return next((rank for rank, hit in enumerate(run.hits[str(place)], start=1) if hit.doc_id == doc_id), None)
 
 
 EASY_OVERLAP = 0.75
@@ -103,11 +94,7 @@ class Sample:
         self.documents = {document.doc_id: document for document in documents}
         self._words = cache(lambda: SampleWords(documents))
         self.stems = cache(lambda doc_id: stems(reading(self.documents[doc_id])))
-        self._distinctive = cache(lambda doc_id: self._words().distinctive(self.documents[doc_id]))
-
-    def distinctive(self, doc_id: str) -> DistinctiveWords:
-        """What gives a document away."""
-        return self._distinctive(doc_id)
+        self.distinctive = cache(lambda doc_id: self._words().distinctive(self.documents[doc_id]))
 
 
 def checked_query(

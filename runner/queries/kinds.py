@@ -46,8 +46,7 @@ def whole_shares(source: str, n_queries: int) -> dict[str, int]:
 def assigned(source: str, doc_ids: Sequence[str], per_document: int) -> list[tuple[str, QueryKind]]:
     """A document and a kind for each query to draft: all documents once, then all once more, and so on.
 
-    Kinds come in turn by weight, so that every beginning of the list is spread as the source is. A document gets no
-    kind twice while there is another.
+    Kinds come in turn by weight, from the first query on. A document gets no kind twice while there is another.
     """
     kinds = SOURCES[source].queries
     given = dict.fromkeys((kind.kind for kind in kinds), 0)

@@ -27,10 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_queries(path: Path) -> list[QueryRow]:
-    """The rows of a file in the form of queries.yaml; an InputError names every field that is wrong.
-
-    Repeated ids and texts are left to whoever compares the rows.
-    """
+    """The rows of a file like queries.yaml, repeats and all; an InputError names every field that is wrong."""
     rows = checked(Queries, read_yaml(path), path).queries
     if len(rows) > MOST_QUERIES:
         raise InputError(f"{path} has {len(rows):,} queries; at most {MOST_QUERIES:,} are read. Split the file.")

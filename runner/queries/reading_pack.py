@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, write_atomic
@@ -72,9 +72,9 @@ def pack_documents(version: Version, documents: Sequence[Document], seed: int) -
 
 
 def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
-    """The folder with the pack: one text file a document, index.jsonl, and a template of queries.yaml.
+    """The folder with the pack: one text file per document, index.jsonl, and a template of queries.yaml.
 
-    Files of an earlier pack that are not of this one are removed; whatever else lies in the folder stays.
+    Files of an earlier pack that are not of this one are removed.
     """
     folder = reading_folder(version)
     pack = pack_documents(version, documents, seed)
@@ -85,19 +85,13 @@ def write_reading_pack(version: Version, documents: Sequence[Document], seed: in
         head = f"# {document.title}\n\n{document.doc_id} · {document.stratum} · {document.url}\n\n"
         write_atomic(folder / name, (head + document.text + "\n").encode())
     write_atomic(folder / "queries.yaml.template", _template(version).encode())
-    write_atomic(folder / INDEX, jsonl_bytes(_index_row(name, document) for name, document in files.items()))
+    rows = (
+        {"doc_id": one.doc_id, "file": name, "n_chars": len(one.text)}
+        | {"stratum": one.stratum, "title": one.title, "url": one.url}
+        for name, one in files.items()
+    )
+    write_atomic(folder / INDEX, jsonl_bytes(rows))
     return folder
-
-
-def _index_row(name: str, document: Document) -> Mapping[str, str | int]:
-    return {
-        "doc_id": document.doc_id,
-        "file": name,
-        "n_chars": len(document.text),
-        "stratum": document.stratum,
-        "title": document.title,
-        "url": document.url,
-    }
 
 
 def _file_name(document: Document) -> str:

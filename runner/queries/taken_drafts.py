@@ -1,7 +1,6 @@
-"""drafted.yaml, and what was put in it for each row: a draft is changed by its row's next answer, never doubled.
+"""drafted.yaml: a row's next answer changes its draft, and never doubles it.
 
-A file beside it remembers every draft that was taken, so that one which a person deleted or edited stays as they left
-it when the same answers are read again.
+A file beside it remembers every draft, so that one which a person deleted or edited stays as they left it.
 """
 
 from collections.abc import Sequence
@@ -30,11 +29,10 @@ class TakenDraft(FrozenModel):
 
 @dataclass
 class Kept:
-    """What became of drafts: the ids of new and of changed ones, and how many were left as they are, and why.
+    """What became of drafts: the ids of new and of changed ones, and how many were left out, and why.
 
-    `as_is` stand in drafted.yaml; of `queries`, the version has one from their row already; `deleted` were deleted
-    from drafted.yaml, and `edited` changed there by hand or by a later answer. `repeats` has a line on each that says
-    what another row's says.
+    `as_is` stand in drafted.yaml; rows of `queries` gave the version a query already; `deleted` were deleted from
+    drafted.yaml, and `edited` changed there since. `repeats` has a line on each that says what another row's says.
     """
 
     new: list[str] = field(default_factory=list)

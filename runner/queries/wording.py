@@ -1,7 +1,4 @@
-"""Words of queries and documents: what they share, and which words give a document away.
-
-Queries that ask the same: by their words (rapidfuzz) and by their vectors.
-"""
+"""Words of queries and documents: what they share, which give a document away, and which queries ask the same."""
 
 import math
 import re
@@ -28,7 +25,7 @@ _ENDING = re.compile(
 )
 """What may follow the shared letters, by stems: Ukraine and Ukrainian, Canada and Canadian, Mexico and Mexican."""
 
-MOST_TITLE, MOST_NAMES, MOST_NUMBERS, MOST_OTHERS = 15, 20, 15, 25
+MOST = {"title": 15, "names": 20, "numbers": 15, "others": 25}
 """Distinctive words of each sort; more than that and nothing is left to write a query with."""
 
 _WORD = re.compile(r"\w+")
@@ -107,8 +104,7 @@ class SampleWords:
     def distinctive(self, document: Document) -> DistinctiveWords:
         """What gives the document away: rare words of its title, then names, numbers and others by tf-idf.
 
-        A name is a word that the document never writes in lower case. Rare is what at most COMMON_SHARE of the
-        documents hold, or one document if there are few.
+        At most COMMON_SHARE of the documents, or one, hold a rare word; a name never stands in lower case.
         """
         counts = Counter(words(reading(document)))
         stem_of = _stems(counts.keys())
@@ -116,15 +112,10 @@ class SampleWords:
         ordered = sorted(rare, key=lambda word: (-self._weight(counts[word], stem_of[word]), word))
         in_title = set(words(document.title))
         lower = set(_WORD.findall(reading(document)))
-        found: dict[str, list[str]] = {"title": [], "names": [], "numbers": [], "others": []}
+        found: dict[str, list[str]] = {sort: [] for sort in MOST}
         for word in ordered:
             found[_sort(word, in_title, lower)].append(word)
-        return DistinctiveWords(
-            tuple(found["title"][:MOST_TITLE]),
-            tuple(found["names"][:MOST_NAMES]),
-            tuple(found["numbers"][:MOST_NUMBERS]),
-            tuple(found["others"][:MOST_OTHERS]),
-        )
+        return DistinctiveWords(**{sort: tuple(found[sort][:most]) for sort, most in MOST.items()})
 
     def _is_rare(self, stem: str) -> bool:
         return self.frequency[stem] <= max(1, COMMON_SHARE * self.n_documents)
@@ -134,7 +125,7 @@ class SampleWords:
 
 
 def longest_run(query: str, text: str) -> int:
-    """How many words in a row per query has in common with a text at most."""
+    """The most words in a row that a query and a text have in common."""
     asked, held = words(query), f" {' '.join(words(text))} "
     longest = 0
     for start in range(len(asked)):
@@ -196,10 +187,7 @@ class Alike(NamedTuple):
 
 
 def alike_in_words(texts: Sequence[str]) -> list[Alike]:
-    """Pairs of at least SIMILAR_WORDS, in the order of their places.
-
-    Queries whose numbers differ are never alike: in "12 U.S.C. 34" and "12 U.S.C. 43" the numbers are the question.
-    """
+    """Pairs of at least SIMILAR_WORDS, in the order of their places; never of other numbers, which are the question."""
     from rapidfuzz import fuzz, process, utils
 
     shown = [utils.default_process(text) for text in texts]

@@ -1,7 +1,4 @@
-"""What is wrong with a substrate before anything is searched: findings with stable names, always in one order.
-
-What a check of the substrate hands back.
-"""
+"""What is wrong with a substrate before anything is searched: findings with stable names, always in one order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +25,7 @@ from runner.substrate.vectors import (
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the operator believes the substrate to be; `version` is None if no version was recorded.
-
-    `cut` holds the chunks of the documents that it is checked against.
-    """
+    """What the substrate should be; `version` is None if none was recorded, `cut` holds the documents' chunks."""
 
     model_id: str
     model_version: str

@@ -32,10 +32,10 @@ _WAL = 2  # at bytes 18 and 19 of a database file
 
 @dataclass(frozen=True)
 class Substrate:
-    """An open substrate of one source; a context manager that closes it.
+    """An open substrate of one source, closed as a context manager.
 
-    `dim` and `metric` are what the vec0 table declares, `tokenizer` what the FTS5 table declares, `version` the
-    substrate's own. `state` is the file's size and time where it is read as one that nobody writes.
+    `dim` and `metric` are the vec0 table's, `tokenizer` is the FTS5 table's. `state` is the size and time of a file
+    that is read as one that nobody writes.
     """
 
     path: Path
@@ -104,11 +104,9 @@ def json_array(values: Iterable[int | str]) -> str:
 def open_substrate(path: Path, source: str) -> Substrate:
     """The database at `path`, opened read-only; an InputError names every table and column of the source it lacks.
 
-    Nothing is written to it. Beside it nothing is created unless it is a WAL database with a live or left -wal file,
-    where SQLite may make a -shm file as for every reader. A WAL database without one is read as immutable, and an
-    InputError on leaving says if it was written meanwhile. With a -wal file everything is read from one snapshot,
-    which no writer waits for; in another journal mode each statement sees the state of its own time, since a longer
-    read would hold writers up.
+    A WAL database without a -wal file is read as immutable, and an InputError on leaving says if it was written
+    meanwhile. With one, everything is read from one snapshot, and SQLite may make a -shm file. In another journal mode
+    each statement sees the state of its own time, since a longer read would hold writers up.
     """
     layout = Layout(catalog.source(source).name)
     path = _database_file(path)
@@ -136,10 +134,7 @@ def open_substrate(path: Path, source: str) -> Substrate:
 
 
 def document_ids(source: str) -> Callable[[str], str]:
-    """From a document's id in an eval set of the source to its id in the substrate; an id of another form stays.
-
-    All versions of a bill are one document there.
-    """
+    """Maps an eval set's document id to the substrate's, in which all versions of a bill are one; others stay."""
     pattern, form = _IDS.get(source, (r"(?!)", ""))
     matcher = re.compile(pattern)
 

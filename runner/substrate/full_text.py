@@ -49,10 +49,7 @@ def fts_findings(substrate: Substrate, chunk_ids: Ids, tokenizer: str, seed: int
 
 
 def tokenizer_finding(declared: str, expected: str) -> FindingResult:
-    """Whether the index is cut as expected, by name and by what each of CANARIES finds.
-
-    A search is lost where the harness' own BM25 finds the text and FTS5 with the declared tokenizer does not.
-    """
+    """Whether the index is cut as expected, by name and by the CANARIES that the harness' BM25 finds."""
     finds = {name: (_bm25_finds(*pair), _fts5_finds(declared, *pair)) for name, pair in CANARIES.items()}
     lost = [name for name, (ours, theirs) in finds.items() if ours and not theirs]
     gained = [name for name, (ours, theirs) in finds.items() if theirs and not ours]
@@ -70,8 +67,7 @@ def tokenizer_finding(declared: str, expected: str) -> FindingResult:
 def _stale(substrate: Substrate, ids: Ids, seed: int) -> FindingResult:
     """Whether a sample of chunks drawn by `seed` is found by its own rarest words and has as many as the index says.
 
-    What the index holds beyond a chunk's present words shows in their number alone, which is compared where the index
-    has the columns FTS_COLUMNS and no others.
+    The number shows words that are gone; it is compared if the index has the columns FTS_COLUMNS and no others.
     """
     columns = substrate.rows("SELECT name FROM pragma_table_info(?)", (substrate.layout.fts,))
     countable = tuple(name for (name,) in columns) == FTS_COLUMNS

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -33,8 +33,7 @@ from runner.substrate.verdict import compared_findings, limits
 class Answers:
     """What the searches found, arm by arm.
 
-    `runs` search the record's documents alone. `wide_runs` search everything, and these documents are then kept;
-    index recall and milliseconds are over everything too.
+    `runs` search the record's documents alone, all else everything; `wide_runs` then keep these documents.
     """
 
     runs: Mapping[str, Run]
@@ -55,10 +54,7 @@ class Searched:
 
 
 def search_substrate(known: Decided, substrate: Substrate, version_before: str | None) -> Searched:
-    """Checks, runs, index recall and latencies; the vectors of the queries come from the store.
-
-    `version_before` is the version in which the substrate was last seen.
-    """
+    """Checks, runs, index recall and latencies; the substrate was last seen in `version_before`."""
     version, spec = known.version, known.encoder.spec
     if spec.dim != substrate.dim:
         raise InputError(
@@ -76,7 +72,14 @@ def search_substrate(known: Decided, substrate: Substrate, version_before: str |
     texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
     with _timed(seconds, "queries"):
         search = Search(texts, vectors(list(texts.values()), side="query"), [document.doc_id for document in sample])
-    return Searched(_facts(substrate), model, checks, _answers(substrate, search, seconds), seconds)
+    facts = SubstrateFacts(
+        version=substrate.version,
+        chunks=substrate.count_chunks(),
+        dim=substrate.dim,
+        metric=substrate.metric,
+        tokenizer=substrate.tokenizer,
+    )
+    return Searched(facts, model, checks, _answers(substrate, search, seconds), seconds)
 
 
 def report(known: Decided, found: Searched) -> PostBulk:
@@ -130,10 +133,7 @@ def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptS
 
 
 def _model(known: Decided, substrate: Substrate) -> ModelFacts:
-    """The expected model, by its hub id or the catalogue's name, whichever more chunks carry.
-
-    Either names the model; some of one and some of the other does not.
-    """
+    """The expected model, by its hub id or the catalogue's name, whichever more chunks carry."""
     spec = known.encoder.spec
     accepted = (spec.hub_id, spec.name)
     carried = "SELECT embedded_model_id, count(*) FROM {chunks} WHERE embedded_model_id IN (?, ?) GROUP BY 1"
@@ -146,19 +146,9 @@ def _model(known: Decided, substrate: Substrate) -> ModelFacts:
     )
 
 
-def _facts(substrate: Substrate) -> SubstrateFacts:
-    return SubstrateFacts(
-        version=substrate.version,
-        chunks=substrate.count_chunks(),
-        dim=substrate.dim,
-        metric=substrate.metric,
-        tokenizer=substrate.tokenizer,
-    )
-
-
 def _milliseconds(values: Sequence[float]) -> dict[str, float]:
-    found = asdict(percentiles(values))
-    return {f"{name}_ms": round(1000 * value, 3) for name, value in found.items()} | {"calls": len(values)}
+    found = percentiles(values)
+    return {f"p{share}_ms": round(1000 * value, 3) for share, value in found.items()} | {"calls": len(values)}
 
 
 @contextmanager

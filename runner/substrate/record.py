@@ -31,7 +31,7 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Record:
-    """What a record is scored from; `run` reads the run of a cell of its plan, `cells` are these, best first."""
+    """What a record is scored from; `cells` are its plan's, best first, and `run` reads the run of one."""
 
     plan: Plan
     cells: Sequence[str]
@@ -53,10 +53,10 @@ class Record:
 
 
 def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, str]:
-    """The cell that stands beside each arm; an arm that none of `cells` (best first) resembles is left out.
+    """The cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
-    Beside the vectors: the dense cell of this encoder and chunker, else the best of this encoder; the fused arm
-    likewise beside reciprocal rank fusion; full text beside BM25 over whole documents.
+    Vectors: the dense cell of this encoder and chunker, else the best of this encoder; the fused arm: rank fusion
+    likewise; full text: BM25 over whole documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
     own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
@@ -76,9 +76,8 @@ def arm_results(record: Record, runs: Mapping[str, Run], beside: Mapping[str, st
 def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -> Quantisation:
     """What the binary index loses against exact search over the same vectors; `runs` are over all of them."""
     comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
-    shares = {10: recall.at_10, 100: recall.at_100}
     return Quantisation(
-        recall=[_recall(comparison.query_ids, depth, shares[depth]) for depth in INDEX_RECALL_FLOORS],
+        recall=[_recall(comparison.query_ids, depth, recall[depth]) for depth in INDEX_RECALL_FLOORS],
         difference=differences_of(comparison, ("ndcg@10",))[BINARY]["ndcg@10"],
         test=test_of(comparison, BINARY),
     )
@@ -120,11 +119,7 @@ def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> In
 
 @dataclass(frozen=True)
 class Decided:
-    """A version with what its record says.
-
-    `encoder` and `chunker` made what the substrate should hold: the chosen cell's or, if that has no encoder
-    (`of_baseline`), the baseline's.
-    """
+    """A version with its record; `encoder` and `chunker` are the chosen cell's or, `of_baseline`, the baseline's."""
 
     version: Version
     decision: Decision

@@ -26,6 +26,7 @@ OVERSAMPLE = 4
 FIRST_NEAREST = 4 * RUN_DEPTH
 """Chunks that exact search begins with: sqlite-vec is slow in choosing many, and few documents have four among them."""
 
+RECALL_DEPTHS = (10, RUN_DEPTH)
 REPEATS = 2
 
 
@@ -33,8 +34,7 @@ REPEATS = 2
 class Search:
     """What is searched for: `texts` by query id, and their unit vectors, float32 (queries, dim), in that order.
 
-    `doc_ids` are the eval set's documents; with `restricted` only their chunks are searched, so that scores stand
-    beside the harness' own; without it everything is, as in production.
+    `doc_ids` are the eval set's documents; `restricted` searches their chunks alone, else everything is searched.
     """
 
     texts: Mapping[str, str]
@@ -44,31 +44,16 @@ class Search:
     oversample: int = OVERSAMPLE
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """Seconds that half, 95 % and 99 % of the calls stay within."""
-
-    p50: float
-    p95: float
-    p99: float
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRecall:
-    """Each query's share of exact search's first 10 and first 100 chunks that bq + rescore finds, in query order."""
-
-    at_10: tuple[float, ...]
-    at_100: tuple[float, ...]
+IndexRecall = Mapping[int, tuple[float, ...]]
+"""By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
 
 
 def search_runs(substrate: Substrate, search: Search) -> dict[str, Run]:
     """The run of every arm of ARMS: MaxP to RUN_DEPTH documents, keyed by the eval set's document ids.
 
-    The exact arm goes as deep as it takes for the documents to be those of all chunks, whatever the number of chunks
-    a document has; the binary arm ranks the documents of its candidates alone, which can be fewer than RUN_DEPTH.
-    FTS5 counts its statistics over the whole source in either mode, and keeps every match. A vector that is not
-    finite can make sqlite-vec miss sound ones, so that neither vector arm is what it should be; the checks find such
-    vectors.
+    The exact arm goes as deep as its documents need; the binary arm ranks its candidates' documents alone, which can be
+    fewer than RUN_DEPTH. FTS5's statistics are over the whole source in either mode. A vector that is not finite can
+    make sqlite-vec miss sound ones; the checks find it.
     """
     hits: dict[str, dict[str, tuple[Hit, ...]]] = {arm: {} for arm in ARMS}
     arms = _Arms.of(substrate, search)
@@ -79,22 +64,19 @@ def search_runs(substrate: Substrate, search: Search) -> dict[str, Run]:
 
 
 def index_recall(substrate: Substrate, search: Search) -> IndexRecall:
-    """How much of the exact ranking of chunks the binary index keeps, query by query.
+    """How much of the exact ranking of chunks the binary index keeps, query by query; 1.0 if there is nothing to find.
 
-    A chunk counts as found if bq + rescore has one that scores as high as exact search's last, to 1e-5, so that
-    ties cost nothing. 1.0 if there is nothing to find.
+    A chunk counts as found if it scores as high as exact search's last, to 1e-5, so that ties cost nothing.
     """
     arms = _Arms.of(substrate, search)
     shares = [arms.recall(vector) for _, _, vector in arms.queries]
-    return IndexRecall(tuple(share[0] for share in shares), tuple(share[1] for share in shares))
+    return {depth: tuple(share[place] for share in shares) for place, depth in enumerate(RECALL_DEPTHS)}
 
 
 def latencies(substrate: Substrate, search: Search, *, repeats: int = REPEATS) -> dict[str, tuple[float, ...]]:
-    """Seconds of every call of every arm, from query to ranked documents: `repeats` rounds over all queries.
+    """Seconds of every call of every arm, from embedded query to ranked documents: `repeats` rounds over all queries.
 
-    The first query is answered once before, untimed; pages stay cached between calls, up to CACHE_KIB of
-    runner.substrate.database. The embedding of the query is not in it. The fused arm's seconds are those of its two
-    arms, one after the other, and of the fusion.
+    The first query is answered once before, untimed; pages stay cached. The fused arm's seconds include its two arms'.
     """
     arms = _Arms.of(substrate, search)
     seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
@@ -109,18 +91,17 @@ def latencies(substrate: Substrate, search: Search, *, repeats: int = REPEATS) -
     return {arm: tuple(spent) for arm, spent in seconds.items()}
 
 
-def percentiles(seconds: Sequence[float]) -> Percentiles:
-    """p50, p95 and p99, interpolated linearly; a ValueError without a value."""
+def percentiles(seconds: Sequence[float]) -> dict[int, float]:
+    """What 50, 95 and 99 % of the calls stay within, interpolated linearly; a ValueError without a call."""
     if not len(seconds):
         raise ValueError("no call was timed")
-    return Percentiles(*(float(value) for value in np.percentile(seconds, (50, 95, 99))))
+    return {share: float(np.percentile(seconds, share)) for share in (50, 95, 99)}
 
 
 def match_expression(text: str) -> str:
-    """An FTS5 MATCH expression that no text can break; "" for a text without a word.
+    """An FTS5 MATCH expression that no text can break: its words, stop words too, quoted and joined by OR, or "".
 
-    What stands between white space and holds a letter or a digit is quoted and joined to the rest by OR, as a scan
-    for keywords would be; stop words too. FTS5's tokenizer cuts what is quoted: "78dd-1" becomes the phrase 78dd 1.
+    FTS5's tokenizer cuts what is quoted: "78dd-1" becomes the phrase 78dd 1.
     """
     encodable = text.encode("utf-8", "ignore").decode().replace("\0", " ")  # SQLite's strings end at the first NUL
     words = dict.fromkeys(word for word in encodable.split() if re.search(r"[^\W_]", word))
@@ -177,7 +158,7 @@ class _Arms:
         exact = self.indexes.nearest(vector, RUN_DEPTH).scores
         found = np.array(self.indexes.rescored(vector, self.candidates).scores, np.int64)
         shares = []
-        for depth in (10, RUN_DEPTH):
+        for depth in RECALL_DEPTHS:
             wanted = exact[:depth]
             shares.append(min(1.0, float((found >= wanted[-1]).sum()) / len(wanted)) if wanted else 1.0)
         return shares[0], shares[1]
@@ -210,10 +191,7 @@ class _Arms:
 
 
 def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Two rankings of documents by reciprocal rank, as runner.retrieve.retrieve fuses them, to RUN_DEPTH.
-
-    The evidence is the dense arm's if that has the document, else the keyword arm's.
-    """
+    """Two rankings by reciprocal rank, as the harness fuses them; a document's span is the dense arm's if it has it."""
     spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
     ranking = fused_ids([[hit.doc_id for hit in hits] for hits in (keyword, dense)])
     return tuple(Hit(doc_id, score / SCORE_UNIT, spans[doc_id]) for doc_id, score in ranking)

@@ -1,6 +1,4 @@
-"""The substrate's three indexes asked for chunks (vec0 by float distance, by bits and rescored, and FTS5), and the
-ranking of the eval set's documents that the chunks found make.
-"""
+"""The substrate's indexes asked for chunks (floats, bits rescored, FTS5), and the ranking of documents they make."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` where others may follow."""
+    """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` if others may follow."""
 
     ids: list[int]
     scores: list[int]
@@ -46,9 +44,9 @@ class Places:
         return {document: doc_id for doc_id, document in self.ids.items()}
 
     def of(self, ids: Sequence[int]) -> dict[int, Place]:
-        """The place of each chunk, by chunk_id; none for a row of an index whose chunk is gone.
+        """Places by chunk_id, without chunks that are gone; an InputError if a chunk has no place.
 
-        A document outside the eval set keeps the substrate's id. An InputError if a chunk has no place.
+        A document outside the eval set keeps the substrate's id.
         """
         rows = self.substrate.rows(
             "SELECT chunk_id, document_id, chunk_index, char_start, char_end FROM {chunks} "
@@ -169,10 +167,9 @@ class Indexes:
         return self._found(rows, candidates)
 
     def matching(self, expression: str) -> Iterator[Found]:
-        """All chunks that match, best first, in batches.
+        """All chunks that match, best first by the table's own rank function, in batches.
 
-        Ranked by the table's own rank function: bm25() with the weights that its maker set, if any. An InputError
-        where that makes no numbers.
+        An InputError if that makes no numbers.
         """
         if self.allowed is None:
             rows = self.substrate.rows("SELECT rowid, rank FROM {fts} WHERE {fts} MATCH ? ORDER BY rank", (expression,))

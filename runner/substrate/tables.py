@@ -1,8 +1,7 @@
 """The substrate's schema as this tool assumes it, and what a database must declare to be one.
 
-The tables' names, the vector columns and the job queue's key are the substrate's own documentation; the columns of the
-chunk table, the key of the version and all else stated here is an assumption that `open_substrate` holds every
-database to before anything is read.
+The tables' names, the vector columns and the job queue's key are documented for the substrate. All else stated here is
+an assumption that `open_substrate` holds every database to before anything is read.
 """
 
 import re
@@ -99,7 +98,8 @@ def declared(layout: Layout, rows: Rows) -> tuple[Declared | None, list[str]]:
     problems = [
         problem for table, wanted in _wanted(layout, found).items() for problem in _lacking(table, wanted, found, rows)
     ]
-    if layout.chunks in found and not _is_key(layout.chunks, rows):
+    keys = list(rows("SELECT name, upper(type) FROM pragma_table_xinfo(?) WHERE pk > 0", (layout.chunks,)))
+    if layout.chunks in found and keys != [("chunk_id", "INTEGER")]:
         problems.append(f"{layout.chunks}.chunk_id is not its INTEGER PRIMARY KEY")
     vectors, wrong = _vectors(layout.vectors, found.get(layout.vectors))
     tokenizer, wrong_too = _tokenizer(layout, found.get(layout.fts))
@@ -136,11 +136,6 @@ def _lacking(table: str, wanted: tuple[str, ...], found: Mapping[str, str], rows
         return [f"there is no table {table}"]
     columns = {name for (name,) in rows("SELECT name FROM pragma_table_xinfo(?)", (table,))}
     return [f"{table} has no column {column}" for column in wanted if column not in columns]
-
-
-def _is_key(table: str, rows: Rows) -> bool:
-    keys = list(rows("SELECT name, upper(type) FROM pragma_table_xinfo(?) WHERE pk > 0", (table,)))
-    return keys == [("chunk_id", "INTEGER")]
 
 
 def _vectors(table: str, sql: str | None) -> tuple[tuple[int, Metric] | None, list[str]]:

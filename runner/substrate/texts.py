@@ -1,6 +1,4 @@
-"""Checks of what the substrate holds of the archived documents: their texts, and the chunks that the decided chunker
-makes of them, each once.
-"""
+"""Checks of the archived documents in the substrate: their texts, and each chunk of the decided chunker once."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -103,7 +101,7 @@ def _gaps(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
     yield text[reached:]
 
 
-def _without_space(texts: Iterator[str] | Sequence[str]) -> int:
+def _without_space(texts: Iterable[str]) -> int:
     return sum(len(part) for text in texts for part in text.split())
 
 
@@ -129,17 +127,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Others:
-    """By document: the places of expected chunks that are not stored, and stored chunks that are not expected.
-
-    Both are multisets: of a chunk that is expected once and stored twice, the second is not expected.
-    """
+    """By document, as multisets: the places of expected chunks that are not stored, and stored chunks not expected."""
 
     missing: Mapping[str, Sequence[Place]]
     surplus: Mapping[str, Sequence[Stored]]
 
 
 def others(expected: Iterable[Chunk], stored: Iterable[Stored]) -> Others:
-    """The differences between both, documents and chunks in the order given; a document without any is in neither."""
+    """The differences, documents and chunks in the order given; a document without any is in neither."""
     left: defaultdict[str, Counter[Place]] = defaultdict(Counter)
     for chunk in expected:
         left[chunk.doc_id][_place(chunk)] += 1

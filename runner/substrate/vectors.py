@@ -79,34 +79,18 @@ def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> I
         "chunks have no vector, or no embedded_at",
         "no search of vectors finds them",
     )
-    yield finding(
-        "orphan vectors",
-        chunk_names(np.setdiff1d(vectors.ids, chunk_ids).tolist()),
-        len(vectors.ids),
-        "vectors belong to no chunk",
-        "they take places in every search",
-    )
-    yield finding(
-        "vectors not finite",
-        chunk_names(vectors.not_finite),
-        len(vectors.ids),
-        "vectors hold NaN or infinity",
-        "sqlite-vec can then miss sound vectors, so that exact search is not exact",
-    )
-    yield finding(
-        "vectors not unit",
-        chunk_names(vectors.not_unit),
-        len(vectors.ids),
-        f"vectors are off length 1 by more than {UNIT_TOLERANCE:g}",
-        "they were not normalised",
-    )
-    yield finding(
-        "quantisation differs",
-        chunk_names(vectors.other_bits),
-        len(vectors.ids),
-        "binary vectors are not vec_quantize_binary of the float vector beside them",
-        "the binary index looks for other vectors than the ones stored",
-    )
+    orphans = np.setdiff1d(vectors.ids, chunk_ids).tolist()
+    not_exact = "sqlite-vec can then miss sound vectors, so that exact search is not exact"
+    off = f"vectors are off length 1 by more than {UNIT_TOLERANCE:g}"
+    misled = "the binary index looks for other vectors than the ones stored"
+    other_bits = "binary vectors are not vec_quantize_binary of the float vector beside them"
+    for name, ids, what, so in (
+        ("orphan vectors", orphans, "vectors belong to no chunk", "they take places in every search"),
+        ("vectors not finite", vectors.not_finite, "vectors hold NaN or infinity", not_exact),
+        ("vectors not unit", vectors.not_unit, off, "they were not normalised"),
+        ("quantisation differs", vectors.other_bits, other_bits, misled),
+    ):
+        yield finding(name, chunk_names(ids), len(vectors.ids), what, so)
 
 
 def model_finding(substrate: Substrate, model: Model) -> FindingResult:
@@ -159,10 +143,7 @@ def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids:
 
 
 def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: int) -> FindingResult:
-    """Whether a sample of SAMPLE chunks drawn by `seed` has the vectors that `embed` makes of context and text.
-
-    An InputError if `embed` has another dimension than the substrate.
-    """
+    """Whether SAMPLE chunks drawn by `seed` have the vectors that `embed` makes; InputError for another dimension."""
     generator = np.random.default_rng(np.random.PCG64(seed))
     sample = np.sort(generator.choice(vector_ids, min(SAMPLE, len(vector_ids)), replace=False)).tolist()
     bindings = (json_array(sample),)

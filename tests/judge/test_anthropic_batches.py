@@ -14,50 +14,33 @@ from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
 from runner.judge.models.anthropic.batch_record import records
 from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches
-from runner.judge.models.anthropic.client import KEY_VARIABLE
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
-from tests.support.anthropic_server import KEY, MODEL, RIGHT, AnthropicServer, asks, served
+from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks
 
 PRICE = price_of(MODEL).in_batches()
 
 
-@pytest.fixture(autouse=True)
-def _key(monkeypatch):
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-
-
-@pytest.fixture(name="server")
-def _server():
-    with served(AnthropicServer(grade=lambda user: RIGHT)) as server:
-        yield server
-
-
 @pytest.fixture(name="opened")
-def _opened(server, tmp_path):
-    """Opens the model over the same folder each time, as each run does; what was opened is closed at the end."""
-    models = []
+def _opened(server, tmp_path, closed):
+    """Opens the model over the same folder each time, as each run does."""
 
     def opened(model=MODEL, max_usd=100.0, price=PRICE):
         meter = JudgeMeter(tmp_path / "spend", max_usd, model, price)
         patience = Patience(sleep=lambda seconds: None)
         folder = tmp_path / "batches"
-        made = AnthropicBatches(model, meter, folder, base_url=server.url, poll_seconds=0.01, patience=patience)
-        models.append(made)
-        return made
+        return closed(AnthropicBatches(model, meter, folder, base_url=server.url, poll_seconds=0.01, patience=patience))
 
-    yield opened
-    for model in models:
-        model.__exit__(None, None, None)
+    return opened
 
 
 def creations(server):
     return [request for request in server.requests if request.method == "POST"]
 
 
-def answered(model, given):
-    return {reply.key: reply for reply in model.replies(given)}
+def sizes(server):
+    return [len(request.body["requests"]) for request in creations(server)]
 
 
 def spent(tmp_path):
@@ -113,7 +96,7 @@ def test_an_ask_that_came_to_nothing_can_be_asked_again_in_another_batch(opened,
     again = asks(6)[3:4]
     assert answered(model, again)["key 3"].problem
     assert answered(model, again)["key 3"].problem == ""
-    assert [len(request.body["requests"]) for request in creations(server)] == [6, 1, 1]
+    assert sizes(server) == [6, 1, 1]
 
 
 def test_what_was_not_reached_costs_nothing(opened, server):
@@ -238,7 +221,7 @@ def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_t
     coming.close()
     model.__exit__(None, None, None)
     replies = answered(opened(), asks(8)[2:])
-    assert [len(request.body["requests"]) for request in creations(server)] == [5, 3]
+    assert sizes(server) == [5, 3]
     assert {reply.key for reply in kept} | set(replies) == {f"key {number}" for number in range(8)}
 
 
@@ -305,10 +288,6 @@ def test_the_ceiling_is_asked_before_a_batch_is_handed_in(opened, server):
     with pytest.raises(BudgetError, match="may cost"):
         answered(opened(max_usd=0.0001), asks(3))
     assert server.requests == []
-
-
-def sizes(server):
-    return [len(request.body["requests"]) for request in creations(server)]
 
 
 def test_under_a_narrow_ceiling_batches_are_smaller(opened, server):

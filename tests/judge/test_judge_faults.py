@@ -93,14 +93,10 @@ def _server():
 def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(waiting, server, expected, how):
     done = judge(waiting, how, server.url)
     assert (done.pairs, done.requests) == (PAIRS, PAIRS)
+    assert len(server.batches) == (how == "batches"), "all pairs in one submission"
     assert labels(waiting) == expected
     made = load_labels(waiting.labels_path)
     assert {(label.judge, label.model, label.judged_on) for label in made} == {(MODEL, MODEL, DAY)}
-
-
-def test_message_batches_take_all_pairs_in_one_submission(waiting, server):
-    judge(waiting, "batches", server.url)
-    assert len(server.batches) == 1
 
 
 HTTP_FAULTS = {

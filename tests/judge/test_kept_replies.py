@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.base.errors import BackendError, InputError
 from runner.judge.models.kept_replies import KeptReply, ReplyFiles
 from runner.judge.models.requests import Reply, Usage
-from tests.support.judge_rows import row, said
+from tests.support.judge_rows import said
 
 KEY = "cd" * 32
 
@@ -22,7 +22,7 @@ def reply(text=None, key=KEY, **more):
 
 
 def kept(text=None, **more):
-    return KeptReply.of(reply(text, **more), row(), "2026-01-31")
+    return KeptReply.of(reply(text, **more), "q01", "d1", "2026-01-31")
 
 
 @pytest.fixture(name="files")
@@ -60,7 +60,7 @@ def test_a_line_says_whose_reply_it_is_when_it_came_what_it_used_and_all_that_wa
 def test_a_reply_comes_back_as_it_was(files):
     first, second = reply(), reply("", key="ef" * 32, problem="refused")
     for one in (first, second):
-        files.append("batch-0001", KeptReply.of(one, row(), "2026-01-31"))
+        files.append("batch-0001", KeptReply.of(one, "q01", "d1", "2026-01-31"))
     assert [one.reply for one in files.read("batch-0001")] == [first, second]
 
 

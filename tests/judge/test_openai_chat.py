@@ -13,8 +13,9 @@ from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import JUDGE, OpenAIChat, endpoint
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price
 from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY, base_url, is_own
+from tests.support import anthropic_server as wire
 from tests.support import openai_chat_server as chat
-from tests.support.anthropic_server import RIGHT, SCHEMA, Wire, asks, hang, huge, not_json, reset, served
+from tests.support.anthropic_server import RIGHT, SCHEMA, answered, asks, only, served
 from tests.support.openai_chat_server import ChatServer
 
 MODEL = "qwen3-32b"
@@ -34,26 +35,12 @@ def _server():
 
 
 @pytest.fixture(name="opened")
-def _opened(server, tmp_path):
-    models = []
-
+def _opened(server, tmp_path, closed):
     def opened(price=FREE, max_usd=100.0, **more):
         meter = JudgeMeter(tmp_path / "spend", max_usd, MODEL, price)
-        models.append(OpenAIChat(MODEL, server.url, meter, patience=Patience(sleep=lambda seconds: None), **more))
-        return models[-1]
+        return closed(OpenAIChat(MODEL, server.url, meter, patience=Patience(sleep=lambda seconds: None), **more))
 
-    yield opened
-    for model in models:
-        model.__exit__(None, None, None)
-
-
-def answered(model, given):
-    return {reply.key: reply for reply in model.replies(given)}
-
-
-def only(model):
-    (reply,) = model.replies(asks(1))
-    return reply
+    return opened
 
 
 def test_every_ask_has_one_reply_and_a_server_of_ones_own_costs_nothing(opened, tmp_path):
@@ -90,7 +77,7 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_
 
 
 @pytest.mark.parametrize(
-    "fault", [chat.error(429, "busy"), chat.error(503, "loading"), chat.error(500, "boom"), reset(), reset(5)]
+    "fault", [chat.error(429, "busy"), chat.error(503, "loading"), chat.error(500, "boom"), wire.reset(), wire.reset(5)]
 )
 def test_a_passing_failure_is_tried_again(opened, server, fault):
     server.faults = [fault, fault]
@@ -100,7 +87,7 @@ def test_a_passing_failure_is_tried_again(opened, server, fault):
 
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again(opened, server):
     until = threading.Event()
-    server.faults = [hang(until)]
+    server.faults = [wire.hang(until)]
     reply = only(opened(timeout=0.3))
     until.set()
     assert reply.problem == ""
@@ -141,9 +128,9 @@ def test_what_every_request_would_meet_ends_the_session(opened, server, fault, w
         (chat.cut_off, "cut off", False),
         (chat.wrong_role, "assistant's", False),
         (chat.empty, "assistant's", False),
-        (not_json(), "not JSON", False),
-        (Wire(b"[1]"), "no JSON object", False),
-        (huge(4_000_001), "more than 4,000,000 bytes", False),
+        (wire.not_json(), "not JSON", False),
+        (wire.Wire(b"[1]"), "no JSON object", False),
+        (wire.huge(4_000_001), "more than 4,000,000 bytes", False),
         (chat.error(400, "context length exceeded"), "HTTP 400", True),
     ],
 )

@@ -125,19 +125,20 @@ def test_queries_that_mean_the_same_are_found_by_the_encoder(version):
     assert {"same words"} <= rules(found)
 
 
-def test_a_query_that_a_first_place_proves_nothing_of_is_too_easy(version):
-    doc_id = "BILLS-117hr110ih"
-    report = checked(version, row("closed season for cod in the northern bay", doc_id))
-    assert report.queries[0].bm25_rank == 1
-    assert "too easy" in report.queries[0].flags
-    assert checked(version, row("closed season for cod in the northern bay", doc_id, "citation")).queries[0].flags == []
-
-
-def test_a_query_that_holds_the_title_is_too_easy_but_for_who_cites_it(version):
-    one = by_id(version)["BILLS-117hr103ih"]
-    text = f"what became of {one.title} in the end"
-    assert "too easy" in checked(version, row(text, one.doc_id)).queries[0].flags
-    assert checked(version, row(text, one.doc_id, "citation")).queries[0].flags == []
+@pytest.mark.parametrize(
+    ("doc_id", "text"),
+    [
+        ("BILLS-117hr110ih", "closed season for cod in the northern bay"),
+        ("BILLS-117hr103ih", "what became of {title} in the end"),
+    ],
+    ids=["its first place proves nothing", "it holds the title"],
+)
+def test_a_query_that_gives_its_document_away_is_too_easy_but_for_who_cites_it(version, doc_id, text):
+    text = text.format(title=by_id(version)[doc_id].title)
+    (query,) = checked(version, row(text, doc_id)).queries
+    assert query.bm25_rank == 1
+    assert "too easy" in query.flags
+    assert checked(version, row(text, doc_id, "citation")).queries[0].flags == []
 
 
 def test_a_query_that_neither_search_finds_its_document_for_is_impossible(version):

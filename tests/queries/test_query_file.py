@@ -67,23 +67,16 @@ STYLES = {
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_every_byte_that_was_there_is_kept(tmp_path, style, newline):
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "byte order mark"])
+def test_every_byte_that_was_there_is_kept(tmp_path, style, newline, mark):
     path = tmp_path / "queries.yaml"
-    before = STYLES[style].replace("\n", newline).encode()
+    before = mark + STYLES[style].replace("\n", newline).encode()
     path.write_bytes(before)
     append_queries(path, [row('what "is"\tit: {new}?')], "demo v1")
     after = path.read_bytes()
     assert after.startswith(before)
     assert after.count(b"\n") == after.count(newline.encode())
     assert [one.id for one in read_queries(path)] == ["a", "q01"]
-
-
-def test_a_byte_order_mark_is_kept(tmp_path):
-    path = tmp_path / "queries.yaml"
-    path.write_bytes(b"\xef\xbb\xbf" + STYLES["flush"].encode())
-    append_queries(path, [row()], "demo v1")
-    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-    assert len(read_queries(path)) == 2
 
 
 @pytest.mark.parametrize(

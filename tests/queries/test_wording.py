@@ -4,19 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.queries.wording import (
-    MOST_NAMES,
-    MOST_NUMBERS,
-    MOST_OTHERS,
-    MOST_TITLE,
-    DistinctiveWords,
-    SampleWords,
-    longest_run,
-    overlap,
-    reading,
-    stems,
-    words,
-)
+from runner.queries.wording import MOST, DistinctiveWords, SampleWords, longest_run, overlap, reading, stems, words
 from tests.support.query_fixtures import document
 
 TEXT = st.text(min_size=1, max_size=200).filter(lambda text: text.strip())
@@ -97,10 +85,7 @@ def test_words_that_only_begin_alike_are_others(forbidden, other):
 def test_there_are_never_more_distinctive_words_than_leave_room_to_write():
     one = document(text=" ".join(f"W{n} {n} w{n}" for n in range(500)), title=" ".join(f"t{n}" for n in range(99)))
     found = SampleWords([one]).distinctive(one)
-    assert len(found.title) <= MOST_TITLE
-    assert len(found.names) <= MOST_NAMES
-    assert len(found.numbers) <= MOST_NUMBERS
-    assert len(found.others) <= MOST_OTHERS
+    assert all(len(getattr(found, sort)) <= most for sort, most in MOST.items())
     assert len(set(found.all)) == len(found.all)
 
 

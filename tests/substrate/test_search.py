@@ -18,7 +18,6 @@ from runner.substrate.search import (
     EXACT,
     FUSED,
     KEYWORD,
-    IndexRecall,
     Search,
     fused,
     index_recall,
@@ -172,7 +171,7 @@ def test_with_as_many_candidates_as_chunks_binary_search_is_exact(path):
     assert found[BINARY].hits == found[EXACT].hits
     with open_substrate(path, "bills") as substrate:
         recall = index_recall(substrate, search(oversample=40))
-    assert recall == IndexRecall((1.0,) * 4, (1.0,) * 4)
+    assert recall == {10: (1.0,) * 4, 100: (1.0,) * 4}
 
 
 def fts_reference(text_query: str, doc_ids: list[str]) -> list[str]:
@@ -258,7 +257,7 @@ def test_vectors_whose_signs_are_all_alike_lose_the_binary_index_and_not_exact_s
     recalls, exact = [], []
     for path in (healthy, lossy):
         with open_substrate(path, "bills") as substrate:
-            recalls.append(float(np.mean(index_recall(substrate, search(oversample=2)).at_10)))
+            recalls.append(float(np.mean(index_recall(substrate, search(oversample=2))[10])))
         exact.append([hit.doc_id for hit in runs(path, search())[EXACT].hits["q1"][:20]])
     assert recalls[0] > recalls[1] + 0.3
     assert len(set(exact[0]) & set(exact[1])) >= 14
@@ -269,7 +268,7 @@ def test_index_recall_counts_what_bits_found_of_exact_search(path):
         recall = index_recall(substrate, search(oversample=1))
     for place, query in enumerate(QUERY_VECTORS):
         sure, tied = nearest_by_bits(query, RUN_DEPTH)
-        for depth, share in ((10, recall.at_10[place]), (100, recall.at_100[place])):
+        for depth, share in ((10, recall[10][place]), (100, recall[100][place])):
             nearest = set(np.argsort(-(VECTORS @ query), kind="stable")[:depth].tolist())
             fewest = len(nearest & set(sure))
             most = fewest + min(len(nearest & set(tied)), RUN_DEPTH - len(sure))
@@ -280,8 +279,8 @@ def test_every_query_is_in_every_run_also_without_documents(path):
     for run in runs(path, search([])).values():
         assert run.hits == dict.fromkeys(QUERIES, ())
     with open_substrate(path, "bills") as substrate:
-        assert index_recall(substrate, search([])).at_10 == (1.0,) * 4
-        assert index_recall(substrate, Search({}, np.zeros((0, DIM), np.float32), IDS)) == IndexRecall((), ())
+        assert index_recall(substrate, search([]))[10] == (1.0,) * 4
+        assert index_recall(substrate, Search({}, np.zeros((0, DIM), np.float32), IDS)) == {10: (), 100: ()}
 
 
 def test_every_call_of_every_arm_is_timed(path):
@@ -295,8 +294,8 @@ def test_every_call_of_every_arm_is_timed(path):
 
 def test_percentiles_are_linear_between_calls():
     found = percentiles([0.1 * second for second in range(101)])
-    assert (found.p50, found.p95, found.p99) == pytest.approx((5.0, 9.5, 9.9))
-    assert percentiles([2.0]).p99 == 2.0
+    assert found == pytest.approx({50: 5.0, 95: 9.5, 99: 9.9})
+    assert percentiles([2.0])[99] == 2.0
     with pytest.raises(ValueError, match="no call"):
         percentiles([])
 

@@ -33,6 +33,7 @@ from tests.support.substrate_builder import (
     replace_vector,
     schema,
     unit_rows,
+    writing_connection,
 )
 
 DIM = 16
@@ -57,9 +58,9 @@ def own(healthy: Path, tmp_path: Path) -> Path:
     return shutil.copy(healthy, tmp_path / "own.db")
 
 
-def checks(path: Path, **more: object) -> Checks:
+def checks(path: Path, documents=DOCUMENTS, expected=EXPECTED, **more: object) -> Checks:
     with open_substrate(path, "bills") as substrate:
-        return check_substrate(substrate, DOCUMENTS, EXPECTED, **more)
+        return check_substrate(substrate, documents, expected, **more)
 
 
 def faults(path: Path, **more: object) -> list[str]:
@@ -129,8 +130,7 @@ def test_without_a_table_of_facts_the_version_is_the_users_own_of_sqlite(own):
 
 
 def test_documents_outside_the_manifest_are_counted_and_blamed_on_nobody(healthy):
-    with open_substrate(healthy, "bills") as substrate:
-        found = check_substrate(substrate, DOCUMENTS[:30], EXPECTED)
+    found = checks(healthy, DOCUMENTS[:30])
     assert found.faults == ()
     (note,) = [finding for finding in found.findings if finding.count]
     assert (note.name, note.count, note.of) == ("documents not in the manifest", 10, 40)
@@ -151,13 +151,12 @@ def test_a_chunk_less_at_the_end_of_a_document_leaves_its_characters_uncovered(o
 
 def test_an_amended_document_is_a_changed_one(healthy):
     amended = Document(DOCUMENTS[0].doc_id, "X" + DOCUMENTS[0].text[1:], "Act", "118", "f", "")
-    with open_substrate(healthy, "bills") as substrate:
-        found = check_substrate(substrate, [amended, *DOCUMENTS[1:]], EXPECTED)
+    found = checks(healthy, [amended, *DOCUMENTS[1:]])
     assert [(finding.name, finding.count) for finding in found.faults] == [("changed documents", 1)]
 
 
-def other_chunks(path: Path) -> FindingResult:
-    return next(finding for finding in checks(path).findings if finding.name == "other chunks")
+def other_chunks(path: Path, **more: object) -> FindingResult:
+    return next(finding for finding in checks(path, **more).findings if finding.name == "other chunks")
 
 
 def test_a_chunk_of_other_length_is_one_missing_and_one_too_many(tmp_path):
@@ -184,16 +183,12 @@ def test_a_chunk_with_another_context_is_another_chunk_and_null_is_no_context(ow
     assert finding.examples[0].endswith(", with another context")
     edit(own, "UPDATE bills_chunks SET context = NULL")
     bare = [Chunk(chunk.doc_id, chunk.index, chunk.span, "", 1) for chunk in CHUNKS]
-    with open_substrate(own, "bills") as substrate:
-        found = check_substrate(substrate, DOCUMENTS, Expected(*MODEL, Cut("fictional_v1-bare", bare)))
-    assert not next(finding for finding in found.findings if finding.name == "other chunks").fault
+    assert not other_chunks(own, expected=Expected(*MODEL, Cut("fictional_v1-bare", bare))).fault
 
 
 def test_a_chunk_less_that_others_cover_is_missing_among_the_chunks(healthy):
     within = Chunk(CHUNKS[0].doc_id, 9, Span(2, 7), CHUNKS[0].context, 1)
-    with open_substrate(healthy, "bills") as substrate:
-        expected = Expected(*MODEL, Cut("fictional_v1", [*CHUNKS, within]))
-        (finding,) = check_substrate(substrate, DOCUMENTS, expected).faults
+    (finding,) = checks(healthy, expected=Expected(*MODEL, Cut("fictional_v1", [*CHUNKS, within]))).faults
     assert finding.examples == [f"{CHUNKS[0].doc_id}: 1 missing, first characters 2 to 7"]
 
 
@@ -207,9 +202,8 @@ def test_amended_and_incomplete_documents_are_left_out_of_other_chunks(tmp_path)
 def test_chunks_of_documents_outside_the_manifest_are_not_held_to_the_chunker(own):
     edit(own, "UPDATE bills_chunks SET context = 'another title' WHERE document_id = 'bill:118-hr-40'")
     edit(own, "INSERT INTO bills_fts(bills_fts) VALUES ('rebuild')")
-    with open_substrate(own, "bills") as substrate:
-        assert check_substrate(substrate, DOCUMENTS[:30], EXPECTED).faults == ()
-        assert [fault.name for fault in check_substrate(substrate, DOCUMENTS, EXPECTED).faults] == ["other chunks"]
+    assert checks(own, DOCUMENTS[:30]).faults == ()
+    assert faults(own) == ["other chunks"]
 
 
 PLACES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.sampled_from(["", "Act"])), max_size=12)
@@ -240,8 +234,16 @@ def test_a_chunk_that_is_not_marked_as_embedded_counts_as_without_a_vector(own):
     assert (finding.name, finding.examples) == ("missing vectors", ["chunk 4"])
 
 
-def test_a_done_job_of_a_chunk_that_is_gone_is_no_fault(own):
-    edit(own, "INSERT INTO chunk_embedding_jobs VALUES ('bills_chunks', 123456, ?, ?, 'done')", MODEL)
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(("bills_chunks", 123456, *MODEL, "done"), id="done, of a chunk that is gone"),
+        pytest.param(("bills_chunks", 1, "next/encoder", "2", "pending"), id="of another model"),
+        pytest.param(("us_code_chunks", 1, MODEL[0], "2", "pending"), id="of another table"),
+    ],
+)
+def test_jobs_that_concern_nobody_here_are_no_fault(own, job):
+    edit(own, "INSERT INTO chunk_embedding_jobs VALUES (?, ?, ?, ?, ?)", job)
     assert faults(own) == []
 
 
@@ -250,12 +252,6 @@ def test_chunks_may_overlap_and_lie_within_one_another():
     covered, lacking = coverage(Texts({"d": [(3, 5), (0, 8), (1, 2)]}, {}), [document])
     assert (covered.characters, covered.covered) == (8, 6)
     assert lacking == {"d": "d: 2 of 8 characters in no chunk"}
-
-
-def test_jobs_of_another_model_and_table_are_nobodys_business_here(own):
-    for table, model in (("bills_chunks", "next/encoder"), ("us_code_chunks", MODEL[0])):
-        edit(own, "INSERT INTO chunk_embedding_jobs VALUES (?, 1, ?, '2', 'pending')", (table, model))
-    assert faults(own) == []
 
 
 def test_a_vector_with_nan_is_found_and_said_to_spoil_exact_search(own):
@@ -290,31 +286,28 @@ def test_an_encoder_of_another_dimension_is_refused(healthy):
         checks(healthy, embed=lambda texts: unit_rows(len(texts), 8, seed=1))
 
 
-def stale_chunks(path: Path) -> tuple[str, ...]:
-    (finding,) = [finding for finding in checks(path).faults if finding.name == "FTS index stale"]
-    return tuple(finding.examples)
-
-
 def test_a_full_text_index_with_more_columns_is_not_stale_for_that(own):
-    connection = writing_connection(own)
-    connection.execute(
+    edit(
+        own,
         "DROP TABLE bills_fts; CREATE VIRTUAL TABLE bills_fts USING fts5(document_id UNINDEXED, text, context, "
         "content='bills_chunks', content_rowid='chunk_id', tokenize='porter unicode61'); "
-        "INSERT INTO bills_fts(bills_fts) VALUES ('rebuild')"
+        "INSERT INTO bills_fts(bills_fts) VALUES ('rebuild')",
     )
-    connection.close()
     assert faults(own) == []
 
 
-def test_words_that_the_full_text_index_does_not_hold_are_found(own):
-    edit(own, "UPDATE bills_chunks SET text = replace(text, 'ra', 'zz') WHERE chunk_id = 7")
-    (example,) = stale_chunks(own)
-    assert example.startswith("chunk 7: its word ")
-
-
-def test_words_that_the_full_text_index_still_holds_are_found_by_their_number(own):
-    edit(own, "UPDATE bills_chunks SET text = substr(text, 1, instr(text, ' ')) WHERE chunk_id = 7")
-    assert stale_chunks(own) == ("chunk 7: the index counts other words",)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("replace(text, 'ra', 'zz')", "chunk 7: its word "),
+        ("substr(text, 1, instr(text, ' '))", "chunk 7: the index counts other words"),
+    ],
+    ids=["words that are not in the index", "words that are there still, by their number"],
+)
+def test_a_full_text_index_of_other_words_is_stale(own, text, said):
+    edit(own, f"UPDATE bills_chunks SET text = {text} WHERE chunk_id = 7")
+    (finding,) = [finding for finding in checks(own).faults if finding.name == "FTS index stale"]
+    assert [example.startswith(said) for example in finding.examples] == [True]
 
 
 @pytest.mark.parametrize(
@@ -344,9 +337,8 @@ def test_the_sample_is_drawn_by_the_seed(tmp_path):
 
     def asked(seed: int) -> list[str]:
         texts: list[str] = []
-        with open_substrate(path, "bills") as substrate:
-            expected = Expected(*MODEL, Cut("fictional_v1", chunks))
-            check_substrate(substrate, documents, expected, embed=lambda some: _kept(texts, some), seed=seed)
+        expected = Expected(*MODEL, Cut("fictional_v1", chunks))
+        checks(path, documents, expected, embed=lambda some: _kept(texts, some), seed=seed)
         return texts
 
     assert asked(1) == asked(1) != asked(2)
@@ -450,15 +442,6 @@ def test_a_wal_database_that_is_written_meanwhile_is_said_to_be(tmp_path):
         reads_while_another_writes()
 
 
-def writing_connection(path: Path) -> apsw.Connection:
-    import sqlite_vec
-
-    connection = apsw.Connection(str(path))
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
-    return connection
-
-
 # Hostile input.
 
 
@@ -536,9 +519,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path):
 def test_an_index_that_declares_something_else_is_refused(old, new, match, tmp_path):
     declared = schema("bills", DIM)
     assert old in declared
-    connection = writing_connection(tmp_path / "s.db")
-    connection.execute(declared.replace(old, new))
-    connection.close()
+    edit(tmp_path / "s.db", declared.replace(old, new))
     _refused(tmp_path / "s.db", match)
 
 
@@ -599,12 +580,8 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(healthy, tmp_path, d
 def test_a_document_of_the_same_id_in_another_case_is_another_document(tmp_path, monkeypatch):
     """A column may compare without case; ids never do."""
     plain = substrate_builder.schema
-    monkeypatch.setattr(
-        substrate_builder,
-        "schema",
-        lambda *given: plain(*given).replace("document_id TEXT", "document_id TEXT COLLATE NOCASE"),
-    )
+    nocase = "document_id TEXT COLLATE NOCASE"
+    monkeypatch.setattr(substrate_builder, "schema", lambda *given: plain(*given).replace("document_id TEXT", nocase))
     path = made(tmp_path / "s.db")
     edit(path, "UPDATE bills_chunks SET document_id = upper(document_id) WHERE chunk_id = 1")
-    found = {finding.name for finding in checks(path).faults}
-    assert "missing chunks" in found
+    assert "missing chunks" in faults(path)

@@ -37,6 +37,15 @@ def asks(count, text="harbor dues"):
     return [ask(number, text) for number in range(count)]
 
 
+def answered(model, given):
+    return {reply.key: reply for reply in model.replies(given)}
+
+
+def only(model):
+    (reply,) = model.replies([ask()])
+    return reply
+
+
 COLD = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-6")
 KNOWN_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking", "temperature"}
 UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
@@ -94,49 +103,34 @@ Message = dict[str, object]
 Tamper = Callable[[Message], Message]
 
 
-def _saying(message: Message, text: str) -> Message:
-    return {**message, "content": [{"type": "text", "text": text}]}
-
-
 def _said(message: Message) -> str:
     return message["content"][-1]["text"]
 
 
-def prose(message: Message) -> Message:
-    return _saying(message, f"Here is my judgment:\n```json\n{_said(message)}\n```")
+def saying(change: Callable[[str], str]) -> Tamper:
+    """The answer with its text changed."""
+    return lambda message: {**message, "content": [{"type": "text", "text": change(_said(message))}]}
 
 
-def two_objects(message: Message) -> Message:
-    return _saying(message, _said(message) * 2)
+def changed(**fields: object) -> Tamper:
+    """The answer with other fields."""
+    return lambda message: {**message, **fields}
 
 
-def off_schema(message: Message) -> Message:
-    return _saying(message, json.dumps({"score": "high"}))
-
-
-def not_an_object(message: Message) -> Message:
-    return _saying(message, "3")
-
-
-def refusal(message: Message) -> Message:
-    details = {"type": "refusal", "category": "bio", "explanation": None}
-    return {**message, "content": [], "stop_reason": "refusal", "stop_details": details}
+prose = saying(lambda text: f"Here is my judgment:\n```json\n{text}\n```")
+two_objects = saying(lambda text: text * 2)
+off_schema = saying(lambda text: json.dumps({"score": "high"}))
+not_an_object = saying(lambda text: "3")
+other_model = changed(model="claude-instant-1.2")
+wrong_role = changed(role="user")
+empty = changed(content=[])
+refusal = changed(
+    content=[], stop_reason="refusal", stop_details={"type": "refusal", "category": "bio", "explanation": None}
+)
 
 
 def cut_off(message: Message) -> Message:
-    return {**_saying(message, _said(message)[:5]), "stop_reason": "max_tokens"}
-
-
-def other_model(message: Message) -> Message:
-    return {**message, "model": "claude-instant-1.2"}
-
-
-def wrong_role(message: Message) -> Message:
-    return {**message, "role": "user"}
-
-
-def empty(message: Message) -> Message:
-    return {**message, "content": []}
+    return {**saying(lambda text: text[:5])(message), "stop_reason": "max_tokens"}
 
 
 def no_usage(message: Message) -> Message:

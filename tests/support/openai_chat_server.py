@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.support.anthropic_server import Scripted
+from tests.support.anthropic_server import Scripted, changed, no_usage
 from tests.support.loopback import NOTHING_HERE, Request, Wire, as_json
+
+__all__ = ["no_usage"]
 
 Answer = dict[str, object]
 
@@ -39,20 +41,12 @@ def cut_off(answer: Answer) -> Answer:
     return _choice(_message(answer, content=_said(answer)[:5]), finish_reason="length")
 
 
-def other_model(answer: Answer) -> Answer:
-    return {**answer, "model": "another-model"}
-
-
 def wrong_role(answer: Answer) -> Answer:
     return _message(answer, role="user")
 
 
-def empty(answer: Answer) -> Answer:
-    return {**answer, "choices": []}
-
-
-def no_usage(answer: Answer) -> Answer:
-    return {name: value for name, value in answer.items() if name != "usage"}
+other_model = changed(model="another-model")
+empty = changed(choices=[])
 
 
 def error(status: int, message: str, **more: object) -> Wire:

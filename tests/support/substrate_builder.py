@@ -35,7 +35,7 @@ class Build:
 
 def build(path: Path, made: Build) -> Path:
     """The database at `path`, with every fault of FAULTS that `made` names."""
-    connection = _connection(path)
+    connection = writing_connection(path)
     connection.pragma("journal_mode", made.journal)
     tokenizer = FAULTY_TOKENIZER if "FTS tokenizer mismatch" in made.faults else made.tokenizer
     with connection:
@@ -50,7 +50,7 @@ def build(path: Path, made: Build) -> Path:
 
 def edit(path: Path, statement: str, bindings: Sequence[object] = ()) -> None:
     """One change by hand to a substrate that is there."""
-    connection = _connection(path)
+    connection = writing_connection(path)
     connection.execute(statement, bindings)
     connection.close()
 
@@ -96,7 +96,7 @@ def schema(source: str, dim: int, metric: str = "cosine", tokenizer: str = TOKEN
     """
 
 
-def _connection(path: Path) -> apsw.Connection:
+def writing_connection(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())

@@ -51,7 +51,7 @@ class _Band(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """By cell, each (cells,): the mean and the SD of the weighted sum over exchanges, and statistics in such units.
+    """By cell, each (cells,): mean and SD of the weighted sum over exchanges, then statistics in units of that SD.
 
     `observed` is the one found, `greatest` and `least` are those that exchanges can reach; 0 if the SD is.
     """
@@ -102,7 +102,7 @@ def favours(
     extremes = _extremes(bands, test, draws, seed)
     return [
         _favour(
-            cell, values[own[row]], values[other[row]], _Verdict(*(float(c[row]) for c in test[1:])), extremes, alpha
+            cell, values[own[row]], values[other[row]], [float(column[row]) for column in test[1:]], extremes, alpha
         )
         for row, cell in enumerate(cells)
     ]
@@ -124,31 +124,25 @@ def in_first(doubles: Sequence[Double], run: Run) -> Marks:
     return np.array([double.doc_id in first.get(double.query_id, ()) for double in doubles], np.bool_)
 
 
-class _Verdict(NamedTuple):
-    """One cell's figures of a _Test."""
-
-    unit: float
-    observed: float
-    greatest: float
-    least: float
-
-
-def _favour(cell: str, own: Ints, other: Ints, test: _Verdict, extremes: tuple[Floats, Floats], alpha: float) -> Favour:
-    """The row of a cell, from its own pairs' differences and the baseline's own ones."""
+def _favour(
+    cell: str, own: Ints, other: Ints, figures: Sequence[float], extremes: tuple[Floats, Floats], alpha: float
+) -> Favour:
+    """The row of a cell, from its own pairs' differences, the baseline's own ones, and its `figures` of a _Test."""
+    unit, observed, greatest, least = figures
     largest, smallest = extremes[0], -extremes[1][::-1]
     each = len(own) * len(other)
-    can_cell = test.unit > 0 and _p(largest, test.greatest) <= alpha
-    can_baseline = test.unit > 0 and _p(smallest, -test.least) <= alpha
+    can_cell = unit > 0 and _p(largest, greatest) <= alpha
+    can_baseline = unit > 0 and _p(smallest, -least) <= alpha
     return Favour(
         cell=cell,
         n_cell=len(own),
         n_baseline=len(other),
         mean_cell=_mean(own),
         mean_baseline=_mean(other),
-        contrast=test.observed * test.unit / each if test.unit else None,
-        beyond_chance=_critical(largest, alpha) * test.unit / each if can_cell else None,
-        p_for_cell=_p(largest, test.observed) if can_cell else None,
-        p_for_baseline=_p(smallest, -test.observed) if can_baseline else None,
+        contrast=observed * unit / each if unit else None,
+        beyond_chance=_critical(largest, alpha) * unit / each if can_cell else None,
+        p_for_cell=_p(largest, observed) if can_cell else None,
+        p_for_baseline=_p(smallest, -observed) if can_baseline else None,
         unknown=_unknown(len(own), len(other), can_cell=can_cell, can_baseline=can_baseline),
     )
 

@@ -1,9 +1,7 @@
-"""Pairs that were read more than once: by another judge, or by the same one again.
+"""Pairs graded more than once, by another judge or by the same one again, and whether a judge repeats itself.
 
-Whether a judge repeats itself: pairs planted once more in later batches.
-
-A model that is asked the same words at temperature 0 should repeat itself; where it does not, the service changed what
-serves it. A person who grows tired or strict is seen here too.
+Some pairs are planted once more in later batches. A model asked the same words at temperature 0 should repeat itself;
+if it does not, the service changed what serves it. A person who grows tired or strict is seen here too.
 """
 
 from collections import Counter
@@ -23,10 +21,7 @@ from runner.score.sign_flip import EXACT_UP_TO
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """The scored grade of a pair beside another judge's; `batch` is where the other judge read it.
-
-    A model is "" where a person judged.
-    """
+    """The scored grade of a pair beside another judge's, read in `batch`. A model is "" if a person judged."""
 
     query_id: str
     doc_id: str
@@ -55,8 +50,8 @@ class Repeat:
 def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
     """Every other judge's first reading of a pair beside the scored grade, by query, document and that judge's name.
 
-    The scored grade is the pair's earliest first-round line (`runner.score.score.qrels`). What a judge reads first
-    may be of a later round: if several share the batches, one is given another's pairs once more.
+    The scored grade is the pair's earliest first-round line. A judge's first reading may be of a later round: if
+    several share the batches, one is given another's pairs once more.
     """
     rows = tuple(labels)
     scored: dict[tuple[str, str], Label] = {}
@@ -64,7 +59,7 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
         if label.round == 1:
             scored.setdefault((label.query_id, label.doc_id), label)
     return tuple(
-        _double(first, label)
+        Double(query_id, doc_id, first.grade, label.grade, first.judge, judge, first.model, label.model, label.batch)
         for (query_id, doc_id, judge), label in sorted(_first_readings(rows).items())
         if (first := scored.get((query_id, doc_id))) and first.judge != judge
     )
@@ -75,7 +70,7 @@ def repeats(labels: Iterable[Label]) -> tuple[Repeat, ...]:
     rows = sorted(labels, key=lambda label: label.key)
     firsts = _first_readings(rows)
     return tuple(
-        _repeat(first, label)
+        Repeat(label.query_id, label.doc_id, label.judge, first.grade, label.grade, first.batch, label.batch)
         for label in rows
         if (first := firsts[label.query_id, label.doc_id, label.judge]).round < label.round
     )
@@ -89,24 +84,6 @@ def _first_readings(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label
         if label.round < first.round:
             found[label.query_id, label.doc_id, label.judge] = label
     return found
-
-
-def _double(first: Label, second: Label) -> Double:
-    return Double(
-        first.query_id,
-        first.doc_id,
-        first.grade,
-        second.grade,
-        first.judge,
-        second.judge,
-        first.model,
-        second.model,
-        second.batch,
-    )
-
-
-def _repeat(first: Label, again: Label) -> Repeat:
-    return Repeat(first.query_id, first.doc_id, first.judge, first.grade, again.grade, first.batch, again.batch)
 
 
 DRAWS = 10_000

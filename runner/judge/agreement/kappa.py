@@ -1,6 +1,6 @@
-"""How far two readings of the same pairs agree, beyond chance, with intervals over queries.
+"""Coefficients of agreement between two readings of the same pairs, with intervals over queries.
 
-What pairs leave open that were all graded alike, or all otherwise: no bootstrap of them shows any doubt.
+If every pair agreed, or none did, a bootstrap shows no doubt; a one-sided bound over pairs stands in for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,7 @@ from runner.score.bootstrap import bootstrap_counts
 
 
 def unseen(pairs: int, confidence: float) -> float:
-    """The greatest share that so many pairs without one case leave possible: Clopper & Pearson's bound, one-sided.
-
-    It counts pairs as independent; near 3 / pairs at 95 % (the rule of three).
+    """Upper bound on a share of which none was seen in so many independent pairs: Clopper & Pearson, one-sided.
 
     >>> round(unseen(60, 0.95), 4)
     0.0487
@@ -27,7 +25,7 @@ def unseen(pairs: int, confidence: float) -> float:
 
 
 def left_open(same: int, pairs: int, confidence: float) -> str:
-    """What pairs say of which all or none were graded alike; "" if some were and some were not, or without pairs.
+    """The bound on what was never seen, if all or none of the pairs were graded alike; else "", and for no pairs.
 
     >>> left_open(60, 60, 0.95)
     'none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)'
@@ -44,7 +42,7 @@ GRADES = 4
 
 Floats = NDArray[np.float64]
 _POINT = 1e-12
-"""An interval narrower than this is a point: no draw differs from another, which says nothing of other pairs."""
+"""An interval narrower than this is a point: no draw differs from another."""
 
 Table = Ints | Floats
 """Confusion counts (..., k, k), whole numbers: rows are the first reading's categories, columns the second's."""
@@ -142,10 +140,9 @@ def coefficients(
 ) -> Figures:
     """Every coefficient of the tables' sum, with its percentile-bootstrap interval over queries.
 
-    The pairs of a query are drawn together, since what makes one hard to judge makes the others so. A coefficient that
-    more than 1 - `confidence` of the draws leave undefined has no interval; nor has one that is the same in all of
-    them, nor any with fewer than two queries. A share of pairs graded alike that is 0 or 1 has the one-sided bound of
-    Clopper & Pearson over pairs instead.
+    The pairs of a query are drawn together. There is no interval for fewer than two queries, for a coefficient that
+    more than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. A share of
+    pairs graded alike that is 0 or 1 has the bound of `unseen` instead.
     """
     tables = np.array(list(by_query.values()), np.int64).reshape(-1, GRADES, GRADES)
     drawn = _resampled(tables, resamples, seed) if len(tables) > 1 else np.zeros((0, GRADES, GRADES))

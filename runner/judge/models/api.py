@@ -35,40 +35,27 @@ def open_model(
 ) -> Model:
     """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
-    Nothing is sent yet. An InputError for a key or an address that is missing or none, and for an unknown price; a
-    BudgetError for a ledger that cannot be read.
+    Nothing is sent yet. An InputError for a missing or bad key or address and for an unknown price; a BudgetError for
+    a ledger that cannot be read.
     """
-    if spec.api == "openai":
-        return _open_chat(spec, how, url, folder, max_usd, price, patience)
+    is_chat = spec.api == "openai"
+    if is_chat and how == "batches":
+        raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
+    if is_chat and not url:
+        raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
     charged = model_price(spec, url) if price is None else price
+    if is_chat and url and price is None:
+        _say_uncounted(base_url(url))
+    meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
+    if is_chat and url:
+        return OpenAIChat(spec.model, url, meter, patience=patience)
     if how == "batches":
-        meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches())
         return AnthropicBatches(spec.model, meter, folder / RECORDS, base_url=url, patience=patience)
-    meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged)
     return AnthropicMessages(spec.model, meter, base_url=url, patience=patience)
 
 
-def _open_chat(
-    spec: JudgeSpec,
-    how: How,
-    url: str | None,
-    folder: Path,
-    max_usd: float,
-    price: Price | None,
-    patience: Patience | None,
-) -> OpenAIChat:
-    if how == "batches":
-        raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
-    if not url:
-        raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
-    charged = model_price(spec, url) if price is None else price
-    if price is None:
-        _say_uncounted(base_url(url))
-    return OpenAIChat(spec.model, url, JudgeMeter(folder / SPEND, max_usd, spec.model, charged), patience=patience)
-
-
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
-    """The table's price of an Anthropic model; nothing for a server at a private address, or at none yet.
+    """The table's price of an Anthropic model; FREE for a server at a private address, or at none yet.
 
     An InputError for a server elsewhere, which may charge, and for a model that the table does not have.
     """

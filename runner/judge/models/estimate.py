@@ -8,7 +8,7 @@ from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
 from runner.judge.models.api import model_price
-from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN, Price
+from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN
 from runner.judge.models.requests import Usage
 from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
@@ -20,7 +20,7 @@ ROW_CHARS = 600
 
 
 def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[str]:
-    """A line per judge: its pairs, and about what they cost where it is shown as much as it may be and asked once."""
+    """A line per judge: its pairs, and about what they cost if each is shown as much as may be and asked once."""
     judges = named_judges(version, plan)
     n_pairs, n_pooled, of_what = _pairs(version, plan)
     lines = [_line(judges.first, n_pairs, of_what, version, options)]
@@ -34,18 +34,14 @@ def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[s
 def _line(judge: JudgeSpec, n_pairs: int, of_what: str, version: Version, options: JudgeOptions) -> str:
     price = options.price or model_price(judge, options.url)
     price = price.in_batches() if options.how == "batches" else price
-    usd = n_pairs * _usd_a_pair(version, price)
+    prompt = version.judge_path.stat().st_size if version.judge_path.exists() else 0
+    tokens = round((prompt + ROW_CHARS + EVIDENCE_CHARS) / LIKELY_BYTES)
+    usd = n_pairs * price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
     return f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
 
 
-def _usd_a_pair(version: Version, price: Price) -> float:
-    prompt = version.judge_path.stat().st_size if version.judge_path.exists() else 0
-    tokens = round((prompt + ROW_CHARS + EVIDENCE_CHARS) / LIKELY_BYTES)
-    return price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
-
-
 def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
-    """How many pairs are not judged and how many there are, at most where the cells have not been run yet."""
+    """How many pairs are not judged, of how many, and in words what is counted: at most, until the cells are run."""
     if not version.queries_path.exists() or not version.corpus_path.exists():
         most = MIN_QUERIES * plan.pool_depth * len(plan.cells)
         return most, most, f"the most for {MIN_QUERIES} queries"

@@ -1,4 +1,4 @@
-"""From exported batches to labels through a language model: asked, kept, read, imported in the order of the batches."""
+"""Has a language model grade exported batches: every reply is kept, and answers are imported batch by batch."""
 
 import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -21,7 +21,7 @@ ASKED_AGAIN = 2
 """How often a pair without a usable reply is asked about once more."""
 
 MANY_UNREADABLE = 20
-"""Texts that are no answer, and none that is one, after which a model is given up: it does not keep to the form."""
+"""Replies without one answer among them after which a model is given up."""
 
 NAMED = 10
 """Pairs without an answer that a message names."""
@@ -30,7 +30,7 @@ NO_REPLY = "no reply came"
 
 
 Importer = Callable[[Sequence[Given]], object]
-"""Called with the answers of a few batches, in the order of their rows; those imported before must change nothing."""
+"""Takes the answers of a few batches in the order of their rows; one imported before must change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,9 @@ def judge_batches(
 ) -> Judged:
     """Have every row graded, and the answers imported in the order of the batches, whatever the order of replies.
 
-    Replies are kept as they arrive, and no pair with a usable one is asked about again. In the end a BackendError names
-    the pairs without an answer, after the answers to all others were imported. What ends the asking before (budget,
-    Ctrl-C, a key that is refused) leaves replies to batches that are not complete, and to those after them, to the next
-    attempt. An InputError where a row was exported for another prompt.
+    No pair with a usable kept reply is asked about again. Once all others are imported, a BackendError names the pairs
+    without an answer. If the asking ends early (budget, Ctrl-C, a refused key), replies beyond the complete batches
+    wait for the next run. An InputError if a row was exported for another prompt.
     """
     job = _Job(version, batches, model, importer, report, today)
     job.run()
@@ -103,10 +102,7 @@ class _Job:
             raise error(f"{said}{self._unanswered()}") from stopped
 
     def _ask_all(self) -> BackendError | None:
-        """What ended the asking when every pair had been asked about; raised if some had not.
-
-        A service that gives up on a few pairs must not keep all others from being imported, now and in every later run.
-        """
+        """What ended the asking after every pair had been asked about, so that the others are imported; else raised."""
         for attempt in range(1 + ASKED_AGAIN):
             wanted = [ask for key, ask in self.asks.items() if key not in self.answers and key not in self.final]
             if wanted and attempt:
@@ -164,7 +160,7 @@ class _Job:
     def _take(self, reply: Reply) -> bool:
         """Whether a reply is an answer; batches that it completes are imported."""
         name, row = self.rows[reply.key]
-        kept = KeptReply.of(reply, row, self.today())
+        kept = KeptReply.of(reply, row.query_id, row.doc_id, self.today())
         self.files.append(name, kept)
         if reply.final:
             self.final.add(reply.key)
@@ -201,9 +197,9 @@ class _Job:
             raise BackendError(f"{self.model.model} failed: {type(error).__name__}. {self._kept()}") from error
 
     def _import_complete(self, *, many: bool = False) -> None:
-        """Import the batches that are complete from the first one on; with `many`, once they are twice as many as were.
+        """Import the complete batches from the first on; with `many`, once there are twice as many as were imported.
 
-        Every import reads all batches: one import a batch would read them as often as there are batches.
+        Every import reads all batches.
         """
         names = list(self.batches)
         while self.n_complete < len(names) and self.answers.keys() >= set(self.batches[names[self.n_complete]]):

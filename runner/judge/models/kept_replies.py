@@ -1,4 +1,4 @@
-"""Every reply of a language model that judges, kept as received: one file a model and batch, append-only."""
+"""Every reply of a language model, kept as received: one append-only file per model and batch."""
 
 import json
 import os
@@ -11,7 +11,6 @@ from runner.base.canonical import slug
 from runner.base.errors import InputError
 from runner.base.schema import Count, FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
-from runner.eval_set.shapes.labels import BatchRow
 from runner.judge.models.requests import Reply, Usage
 
 
@@ -38,13 +37,13 @@ class KeptReply(FrozenModel):
     raw: dict[str, Any]
 
     @classmethod
-    def of(cls, reply: Reply, row: BatchRow, received_on: str) -> "KeptReply":
-        """A reply to a row, as it is kept."""
+    def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> "KeptReply":
+        """A reply about a pair, as it is kept."""
         usage = {name: getattr(reply.usage, name) for name in KeptUsage.model_fields}
         return cls(
             key=reply.key,
-            query_id=row.query_id,
-            doc_id=row.doc_id,
+            query_id=query_id,
+            doc_id=doc_id,
             received_on=received_on,
             model=reply.model,
             usage=KeptUsage(**usage),
@@ -71,10 +70,7 @@ class ReplyFiles:
         return self.folder / f"{batch}.jsonl"
 
     def read(self, batch: str) -> list[KeptReply]:
-        """All attempts in the order of their arrival, none for a batch never asked about.
-
-        What a killed writer left of its last line is passed over; an InputError names any other damaged line.
-        """
+        """All attempts as they arrived; a torn last line is passed over, an InputError names any other damaged one."""
         path = self.path(batch)
         if not path.exists():
             return []

@@ -31,10 +31,9 @@ class Hold:
 
 
 class JudgeMeter:
-    """One session's spending on one model; threads may share it, and other processes share the folder's ceiling.
+    """One session's spending on one model, for several threads; other processes share the folder's ceiling.
 
-    What is held counts as spent, on disk too, until it is settled: a killed session leaves behind what it may have
-    cost at most. Nothing is written for a model that is free.
+    What is held counts as spent, on disk too, until it is settled. Nothing is written for a free model.
     """
 
     def __init__(self, folder: Path, max_usd: float, model: str, price: Price) -> None:
@@ -70,7 +69,7 @@ class JudgeMeter:
             return math.fsum([self._own(), *(row.usd for row in self._ledger.rows(without={self.path}))])
 
     def reserve(self, asks: Sequence[Ask]) -> Hold:
-        """What the requests cost at most, set aside; a BudgetError and nothing set aside where the ceiling forbids."""
+        """What the requests cost at most, set aside; a BudgetError, and nothing set aside, beyond the ceiling."""
         hold = Hold(math.fsum(self.price.worst_usd(ask) for ask in asks), len(asks))
         with self._alone():
             if self.price.is_free:
@@ -82,10 +81,7 @@ class JudgeMeter:
         return hold
 
     def settle(self, hold: Hold, usages: Sequence[Usage | None]) -> None:
-        """Count what the requests of a hold really cost; None is one whose use is not known, at its share of the hold.
-
-        Requests that are not among `usages` were not charged.
-        """
+        """Count what the charged requests of a hold cost: None, if nobody says, is one's share of the hold."""
         with self._state:
             del self._held[hold]
             unknown = hold.usd / hold.n_asks
@@ -100,10 +96,7 @@ class JudgeMeter:
         self.settle(hold, [])
 
     def take_over(self, file_name: str, usd: float, n_asks: int) -> Hold:
-        """What an ended session of the folder holds for requests that go on, held by this one from now on.
-
-        No ceiling is asked: the requests are under way. A session whose file is gone, or says less, loses nothing else.
-        """
+        """Hold what an ended session of the folder held for requests that are still under way; no ceiling is asked."""
         hold, theirs = Hold(usd, n_asks), self.folder / file_name
         with self._alone():
             self._hold(hold)
@@ -115,7 +108,7 @@ class JudgeMeter:
         return hold
 
     def close(self) -> None:
-        """The session written for the last time; what is still held may yet be charged, and stays counted."""
+        """Write the session for the last time; what is still held stays counted."""
         with self._state:
             if self._is_written:
                 self._write(ended=True)

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
@@ -31,10 +32,10 @@ _STOPS = {
 
 
 class OpenAIChat(ExitStack):
-    """The model of a server; `url` is its base, which may end in /v1 or in /chat/completions.
+    """The model of a server; `url` may end in /v1 or in /chat/completions. Raises as LanguageModel says.
 
-    What a request may cost at most is set aside in `meter` before it is sent, once for all its tries. The first
-    answer's model is the session's: a reply of another one has a problem. Raises as LanguageModel says.
+    The most that a request may cost is set aside in `meter` once for all its tries. The first answer's model is the
+    session's: a reply of another one has a problem.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class OpenAIChat(ExitStack):
         self._answering = ""
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
+        """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
         return replies_in_flight(asks, self._reply, self._parallel, self._endpoint)
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
@@ -75,12 +76,12 @@ class OpenAIChat(ExitStack):
             raise
         self.meter.settle(hold, [usage_of(answer)])
         reply = reply_of(ask.key, answer)
-        return reply if self._agreed(reply.model) else _another_model(reply)
-
-    def _agreed(self, model: str) -> bool:
         with self._lock:
-            self._answering = self._answering or model
-            return model == self._answering
+            self._answering = self._answering or reply.model
+        if reply.model == self._answering:
+            return reply
+        other = f"{reply.model or 'a model without a name'} answered, another one did before"
+        return replace(reply, text="", problem=reply.problem or other)
 
 
 def endpoint(url: str) -> str:
@@ -105,7 +106,7 @@ def request_body(model: str, ask: Ask) -> bytes:
 
 
 def reply_of(key: str, answer: JSON) -> Reply:
-    """The reply in an answer; its problem where it is not what was asked for."""
+    """The reply in an answer; its problem if it is not what was asked for."""
     if not isinstance(answer, dict):
         return Reply(key, "", "", problem="the answer is no JSON object")
     named, choices = answer.get("model"), answer.get("choices")
@@ -141,8 +142,3 @@ def _problem(choice: dict[str, JSON], message: dict[str, JSON]) -> str:
         return _STOPS.get(str(stop), "the answer ends for no known reason")
     text = message.get("content")
     return "" if isinstance(text, str) and text.strip() else "the answer has no text"
-
-
-def _another_model(reply: Reply) -> Reply:
-    problem = f"{reply.model or 'a model without a name'} answered, another one did before"
-    return Reply(reply.key, "", reply.model, reply.usage, reply.raw, reply.problem or problem)

@@ -1,4 +1,4 @@
-"""What language models cost a token: a dated table, since no service is asked before anything is sent."""
+"""What language models cost per token: a dated table."""
 
 import math
 from collections.abc import Iterable
@@ -30,9 +30,9 @@ LIKELY_WRITTEN = 150
 
 
 class Price(NamedTuple):
-    """Dollars a million tokens read and written; `cached` is a cached token's share of one read.
+    """Dollars per million tokens read and written; `cached` is a cached token's share of one read.
 
-    `long` multiplies everything in a request whose prompt is longer than LONG_PROMPT.
+    `long` multiplies the whole request if its prompt is longer than LONG_PROMPT.
     """
 
     read: float

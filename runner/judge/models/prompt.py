@@ -1,4 +1,4 @@
-"""What a language model is asked about one pair, and what its reply is worth: a valid answer, or an error."""
+"""What a language model is asked about one pair, and the answer in its reply."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -38,11 +38,7 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["passages", "reason", "grade"],
     "additionalProperties": False,
 }
-"""The answer's form, the same for every pair, so that a service prepares it once.
-
-Bounds stand in descriptions: services refuse `maximum` and `maxLength`. The grade comes last, so that a model which
-writes in this order has named its grounds before it grades.
-"""
+"""The answer's form. Services refuse `maximum` and `maxLength`; the grade comes last, after its grounds."""
 
 FORM = f"""
 # How this request is answered
@@ -78,7 +74,7 @@ def instructions(path: Path) -> str:
 
 
 def asks_of(rows: Sequence[BatchRow], system: str, model: str) -> list[Ask]:
-    """One ask a row, in their order; an ask's key is a digest of all that it depends on, and 64 characters long."""
+    """One ask per row, in their order; an ask's key is a digest of all that it depends on."""
     return [_ask(row, system, model) for row in rows]
 
 
@@ -116,10 +112,9 @@ class _Said(FrozenModel):
 
 
 def parse(reply: Reply, row: BatchRow, judge: str) -> Answer:
-    """The answer of a judge, by its id as asked, to a row; an UnreadableReply says why there is none.
+    """The answer to a row of a judge, named as it was asked; an UnreadableReply if the text is not SCHEMA's object.
 
-    The text must be one JSON object of the form asked for and nothing else. A reason is put on one line, and cut
-    visibly where it is too long. The round is the batch's to know.
+    A reason is put on one line, and cut visibly if it is too long.
     """
     if reply.problem:
         raise UnreadableReply(printable(reply.problem))

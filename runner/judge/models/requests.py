@@ -1,7 +1,4 @@
-"""What is asked of a language model and what comes back, whoever serves it.
-
-Several requests at once, their replies as they come, and an end where one after another comes to nothing.
-"""
+"""What is asked of a language model and what comes back, whoever serves it; several requests run at once."""
 
 import threading
 from collections import Counter
@@ -17,10 +14,9 @@ from runner.base.threads import in_threads
 
 @dataclass(frozen=True)
 class Ask:
-    """One request. `key` names its reply and is unique within a call; `system` is the same for all asks of a call.
+    """One request; `key` is unique within a call, `system` the same for all of it.
 
-    `schema` is the JSON schema of the answer, whose text is one JSON object; `max_tokens` is the most that the model
-    may write.
+    `schema` is the JSON schema of the answer, one JSON object of at most `max_tokens`.
     """
 
     key: str
@@ -66,7 +62,7 @@ class LanguageModel(Protocol):
         ...
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply an ask, as they arrive. A BackendError where no further request would fare better."""
+        """One reply per ask, as they arrive; a BackendError if no further request would fare better."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -91,10 +87,10 @@ class Astray(Unusable):
 def replies_in_flight(
     asks: Sequence[Ask], answer: Callable[[Ask, threading.Event], Reply], parallel: int, service: str
 ) -> Iterator[Reply]:
-    """What `answer` makes of each ask, in the order in which they finish; an Unusable becomes a reply with a problem.
+    """What `answer` makes of each ask, as they finish; an Unusable becomes a reply with a problem.
 
-    A BackendError once IN_A_ROW came to nothing. The first ask goes alone: what it writes to a service's cache is
-    there for all others.
+    A BackendError once IN_A_ROW came to nothing. The first ask goes alone, so that all others find the service's
+    cache filled.
     """
     unique(asks)
     lock, in_a_row = threading.Lock(), 0

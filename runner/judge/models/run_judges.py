@@ -1,4 +1,4 @@
-"""The judges that the plan names, at work: what is missing is judged, then a share of it by the second one."""
+"""Has the plan's language models judge: the first one all missing pairs, the second one its share of them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -43,9 +43,9 @@ EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic,
 
 
 def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
-    """Have the first judge grade every exported pair of `missing`.
+    """Have the first judge grade the exported pairs of `missing`, and planted repeats of pairs that it grades.
 
-    Planted repeats of pairs that it grades are graded again. A BackendError names pairs that could not be had.
+    A BackendError names pairs that could not be had.
     """
     judge = named_judges(version, plan).first
     mine = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == judge.model}
@@ -56,10 +56,7 @@ def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], optio
 
 
 def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
-    """The second judge, where the plan has one, graded its share of the judged pairs.
-
-    Pairs that two judges have read wait for none, nor do pairs whose batches are not on this machine.
-    """
+    """Have the second judge, if the plan names one, grade its share: pairs of batches here that one judge has read."""
     judge = plan.judges.second if plan.judges else None
     if judge is None or not batch_files(version.judging):
         return
@@ -77,7 +74,7 @@ def _judge(
     rounds_of: Mapping[tuple[str, Pair], int],
     options: JudgeOptions,
 ) -> None:
-    """Labels of these rows by this judge, without those that it has given already."""
+    """Have the judge grade the rows that it has not graded yet."""
     own = [label for label in version_labels(version) if label.judge == judge.model]
     known = {((label.query_id, label.doc_id), label.round) for label in own}
     answered = {((label.query_id, label.doc_id), label.batch) for label in own}

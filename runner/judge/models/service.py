@@ -1,4 +1,4 @@
-"""A judge's service: its address as --judge-url gives it, and JSON as it sent it, which may be anything."""
+"""A judge's service: the address that --judge-url gives, the keys, and the JSON that it sends."""
 
 import json
 import os
@@ -14,10 +14,7 @@ DEEPEST = 50
 
 
 def received(text: str) -> JSON:
-    """What a text of JSON holds; Unusable for no JSON, and for what could not be written down again.
-
-    That is NaN, what overflows to infinity, half a surrogate pair, and what is nested deeper than DEEPEST.
-    """
+    """What a text of JSON holds; Unusable for no JSON, NaN, infinity, half a surrogate pair, and DEEPEST exceeded."""
     value = parsed(text)
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -42,7 +39,7 @@ JUDGE_KEY = "PSE_JUDGE_API_KEY"
 
 
 def base_url(url: str) -> str:
-    """Scheme, host, port and path without a slash at its end; an InputError, which repeats nothing, for a bad one."""
+    """The address without a slash at its end; an InputError, which repeats nothing of it, for a bad one."""
     place = plain_address(url, "--judge-url", f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
     for variable in (ANTHROPIC_KEY, JUDGE_KEY):
         key = os.environ.get(variable, "").strip()
@@ -54,10 +51,7 @@ def base_url(url: str) -> str:
 
 
 def is_own(url: str) -> bool:
-    """Whether an address that `base_url` takes is on this machine or in a private network, by its host alone.
-
-    No name is looked up: one that is not localhost's may be anybody's.
-    """
+    """Whether a checked address is on this machine or in a private network, by its host alone: no name is looked up."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -16,10 +16,10 @@ from runner.embed.cost.ledger import Usd
 
 
 class BatchRecord(FrozenModel):
-    """One batch: `id` is empty from the moment before it is created until the service has answered.
+    """One batch; `id` is empty until the service has answered its creation.
 
-    `ledger` names the session that holds `reserved_usd` for it, until `settled`; `delivered` once every reply was
-    given, or the batch turned out not to exist.
+    `ledger` names the session that holds `reserved_usd` for it until `settled`; `delivered` means that every reply was
+    given, or that the batch does not exist.
     """
 
     schema_version: Literal[1]
@@ -40,7 +40,7 @@ class BatchRecord(FrozenModel):
 
 
 class KeptRecord:
-    """A record at its place; what is set is written at once, a BackendError where the disk takes none."""
+    """A record at its place; what is set is written at once, a BackendError if the disk takes none."""
 
     def __init__(self, path: Path, record: BatchRecord) -> None:
         self.path = path

@@ -1,7 +1,4 @@
-"""What Anthropic's Message Batches can be asked: hand in, look at, list, fetch.
-
-The results of a message batch, held against what was handed in.
-"""
+"""Anthropic's Message Batches: handed in, looked at, listed and fetched, and the replies in their results."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +33,7 @@ class Gone(Exception):
 
 
 class BatchService:
-    """The service; a BackendError where it cannot be reached, or refuses."""
+    """The service; a BackendError if it cannot be reached, or refuses."""
 
     def __init__(self, client: AnthropicClient) -> None:
         self._client = client
@@ -45,7 +42,7 @@ class BatchService:
         self.url = client.url
 
     def create(self, requests: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> str:
-        """The new batch's id; Unknown where it may have been made all the same."""
+        """The new batch's id; Unknown if it may have been made all the same."""
 
         def once() -> JSON:
             try:
@@ -63,7 +60,7 @@ class BatchService:
         return str(made["id"])
 
     def retrieve(self, batch_id: str) -> dict[str, Any]:
-        """The batch; Gone where the service does not know it."""
+        """The batch; Gone if the service does not know it."""
         try:
             found = self._get(lambda: self._sdk.retrieve(batch_id).http_response, batch_id)
         except NotThere as error:
@@ -71,10 +68,7 @@ class BatchService:
         return found if isinstance(found, dict) else {}
 
     def results(self, batch_id: str) -> str:
-        """The file of its results, one JSON object a line; Gone where it is kept no longer.
-
-        It is asked for at the address that judges are asked at, whatever address the batch names.
-        """
+        """The file of its results, one JSON object per line, whatever address the batch names; Gone if not kept."""
         import httpx2
 
         path = f"/v1/messages/batches/{batch_id}/results"
@@ -127,7 +121,7 @@ class BatchService:
 
 
 def created(batch: Mapping[str, Any]) -> datetime:
-    """When a batch was made, by the service's clock; the beginning of time where it does not say."""
+    """When a batch was made, by the service's clock; the beginning of time if it does not say."""
     try:
         when = datetime.fromisoformat(str(batch.get("created_at")))
     except ValueError:

@@ -54,8 +54,8 @@ class _Request(NamedTuple):
 class AnthropicBatches(ExitStack):
     """The model; `folder` keeps a record of every batch, and `meter` has the price of batches.
 
-    Replies come when a whole batch has ended. One that an interrupted run has handed in is polled, for the asks that
-    it holds, before anything is sent; the others make new batches, as large as the ceiling allows.
+    Batches that an interrupted run handed in are polled first; the other asks make new ones, as large as the ceiling
+    allows.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class AnthropicBatches(ExitStack):
         self._never = threading.Event()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply an ask, batch by batch; a BudgetError where the ceiling allows no batch of FEWEST_REQUESTS.
+        """One reply per ask, batch by batch; a BudgetError if the ceiling allows no batch of FEWEST_REQUESTS.
 
-        A BackendError where the service cannot be reached any longer: its batch goes on, and the next run finds it.
+        A BackendError if the service is lost: its batch goes on, and the next run finds it.
         """
         unique(asks)
         wanted = self._requests(asks)
@@ -112,10 +112,7 @@ class AnthropicBatches(ExitStack):
         return made
 
     def _affordable(self, wanted: Mapping[str, _Request]) -> tuple[list[str], Hold]:
-        """As many of the first requests as fit into one batch and under the ceiling, and what is held for them.
-
-        A BudgetError where these are fewer than FEWEST_REQUESTS, and not all that is left.
-        """
+        """As many of the first requests as fit into one batch and under the ceiling, and what is held for them."""
         names: list[str] = []
         n_bytes = 0
         for name, request in wanted.items():
@@ -132,7 +129,7 @@ class AnthropicBatches(ExitStack):
                 names = names[: max(len(names) // 2, FEWEST_REQUESTS)]
 
     def _create(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold) -> None:
-        """Hand the batch in. Where it is not known whether it arrived, the service's list says."""
+        """Hand the batch in; if nobody says whether it arrived, the service's list does."""
         requests = [{"custom_id": name, "params": request.fields} for name, request in part.items()]
         for _ in range(CREATE_TRIES):
             try:
@@ -191,7 +188,7 @@ class AnthropicBatches(ExitStack):
         return hold
 
     def _delivered(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold | None = None) -> Iterator[Reply]:
-        """The replies to `part`, when the batch has ended; what it cost is counted once, however often it is read."""
+        """The replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
         if hold is None and not kept.record.settled:
             hold = self._taken_over(kept)
         names = kept.record.custom_ids

@@ -44,8 +44,9 @@ class _TooMuch(Exception):
 
 
 class AnthropicClient:
-    """One pool of connections, for any number of threads. Redirects are not followed; of the environment, the key and
-    the proxies count, and no profile or file of the SDK's does; headers in it are refused.
+    """One pool of connections, for any number of threads; it follows no redirect.
+
+    Of the environment, the key and the proxies count; headers in it are refused.
     """
 
     def __init__(self, url: str | None, timeout: float, patience: Patience) -> None:
@@ -58,7 +59,11 @@ class AnthropicClient:
             raise InputError(
                 f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
             )
-        _refuse_headers()
+        if os.environ.get(HEADERS_VARIABLE, "").strip():  # the SDK would send them with every request
+            raise InputError(
+                f"The environment has {HEADERS_VARIABLE}, which may hold a key or change what is asked. Unset it for "
+                f"this command: env -u {HEADERS_VARIABLE} ..."
+            )
         self._timeout = timeout
         self._patience = patience
         limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
@@ -81,14 +86,11 @@ class AnthropicClient:
         self.sdk.close()
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event) -> _Result:
-        """What `once` returns, tried again for a Busy; which is raised in the end."""
+        """What `once` returns, tried again for a Busy, which is raised in the end."""
         return patiently(lambda _: once(), self._patience, stopped)
 
     def body(self, call: Callable[[], "httpx2.Response"]) -> str:
-        """The text of a successful answer, without the key.
-
-        Unusable for this request alone; a BackendError if no further one would fare better.
-        """
+        """A successful answer's text without the key; Unusable, or a BackendError if no other request fares better."""
         import anthropic
 
         try:
@@ -143,21 +145,12 @@ class AnthropicClient:
 
 
 def tell_of_end(model: str) -> None:
-    """A line where the SDK knows the day on which the model ends; its own warning of that is shown no more."""
+    """Say when the model ends, if the SDK knows; its own warning is hidden."""
     from anthropic.resources.messages import DEPRECATED_MODELS
 
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     if day := DEPRECATED_MODELS.get(model):
         say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
-
-
-def _refuse_headers() -> None:
-    """Raise an InputError if the environment has headers, which the SDK would send with every request."""
-    if os.environ.get(HEADERS_VARIABLE, "").strip():
-        raise InputError(
-            f"The environment has {HEADERS_VARIABLE}, which would go out with every request of the judge and may hold "
-            f"a key or change what is asked. Unset it for this command: env -u {HEADERS_VARIABLE} ..."
-        )
 
 
 def _advice(status: int, said: str) -> str:

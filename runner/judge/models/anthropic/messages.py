@@ -44,7 +44,7 @@ class AnthropicMessages(ExitStack):
         tell_of_end(model)
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply an ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
+        """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
         return replies_in_flight(asks, self._reply, self._parallel, self._client.url)
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:

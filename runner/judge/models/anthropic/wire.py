@@ -1,7 +1,4 @@
-"""What Anthropic's API is sent for an ask, as each Claude model takes it.
-
-What Anthropic's API answers, held against what was asked.
-"""
+"""What Anthropic's API is sent for an ask, as each Claude model takes it, and the reply in what it answers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -113,7 +110,7 @@ _WHOLE = frozenset(("end_turn", "stop_sequence"))
 
 
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
-    """The reply in a message; its problem where it is not what was asked for. `message` is JSON as it was received."""
+    """The reply in a message as it was received; its problem if it is not what was asked for."""
     if not isinstance(message, dict):
         return Reply(key, "", "", problem="the answer is no JSON object")
     named = message.get("model")
