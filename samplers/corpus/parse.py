@@ -80,7 +80,8 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         documents = gathered.enriched(newest, sidecars)
     _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
     if not documents:
-        raise InputError(f"{path} holds no document of {source}: {_why_none(gathered)}.")
+        skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
+        raise InputError(f"{path} holds no document of {source}: {skipped or f'{gathered.n_empty} empty files'}.")
     return gathered.reading(documents, len(read), n_ignored, n_superseded)
 
 
@@ -239,8 +240,3 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
         f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:\n"
         f"{named}{more}\nRepair or remove them and run the command again."
     )
-
-
-def _why_none(gathered: _Gathered) -> str:
-    skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
-    return skipped or f"{gathered.n_empty} empty files"

@@ -77,7 +77,8 @@ def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]
     order = sorted(sizes, key=lambda stratum: _hash(seed, stratum))
     while sum(given.values()) < seats:
         # Shares are compared as integers (seats * size - given * total), so that no rounding breaks a tie.
-        neediest = max(_unfilled(order, sizes, given), key=lambda s: seats * sizes[s] - given[s] * total)
+        unfilled = (stratum for stratum in order if given[stratum] < sizes[stratum])
+        neediest = max(unfilled, key=lambda s: seats * sizes[s] - given[s] * total)
         given[neediest] += 1
     return given
 
@@ -150,10 +151,6 @@ def _commonest_stratum(members: Sequence[Document]) -> str:
 
 def _in_id_order(documents: Iterable[Document]) -> list[Document]:
     return sorted(documents, key=lambda document: document.doc_id)
-
-
-def _unfilled(order: Sequence[str], sizes: Mapping[str, int], given: Mapping[str, int]) -> list[str]:
-    return [stratum for stratum in order if given[stratum] < sizes[stratum]]
 
 
 def _hash(seed: int, name: str) -> str:

@@ -143,7 +143,7 @@ def _height(line: Line) -> float:
 
 def _without_heads(pages: list[list[Line]], left_out: Counter[str]) -> list[list[Line]]:
     """The pages without page numbers and what is repeated at the top or bottom of at least half of them."""
-    edges = [{place: _digits_masked(page[place]) for place in _edges(page)} for page in pages]
+    edges = [{place: re.sub(r"\d+", "0", page[place].text) for place in _edges(page)} for page in pages]
     seen = Counter(chain.from_iterable(set(edge.values()) for edge in edges))
     result = []
     for page, edge in zip(pages, edges, strict=True):
@@ -161,10 +161,6 @@ def _without_heads(pages: list[list[Line]], left_out: Counter[str]) -> list[list
 
 def _edges(page: Sequence[Line]) -> list[int]:
     return sorted({place for place in (0, 1, len(page) - 2, len(page) - 1) if 0 <= place < len(page)})
-
-
-def _digits_masked(line: Line) -> str:
-    return re.sub(r"\d+", "0", line.text)
 
 
 def _pitch(pages: Sequence[Sequence[Line]]) -> float:

@@ -135,10 +135,7 @@ def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
     """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(OPENING[which])
-    if len(element):
-        walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
-    elif text := element.text:
-        walker.write(text)
+    inline(walker, element, kind, depth, place._replace(n_quotes=place.n_quotes + 1))
     walker.write(CLOSING[which])
 
 
@@ -191,13 +188,9 @@ def line_break(walker: Walk, element: etree._Element, kind: str, depth: int, pla
 
 def block(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What begins and ends a line, except in a row."""
-    in_row = place.in_row
-    walker.write(SPACE if in_row else BLOCK)
-    if len(element):
-        walker.children(element, depth, place)
-    elif text := element.text:
-        walker.write(text)
-    walker.write(SPACE if in_row else LINE)
+    walker.write(SPACE if place.in_row else BLOCK)
+    inline(walker, element, kind, depth, place)
+    walker.write(SPACE if place.in_row else LINE)
 
 
 def official_title(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
