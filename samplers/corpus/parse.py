@@ -44,7 +44,7 @@ class Reading:
     n_ignored: int
     """Files of other kinds, and what is no file: links to folders or to nothing, pipes."""
     n_superseded: int
-    """Documents of which a newer version was read, where the source keeps only the newest."""
+    """Documents of which a newer version was read, if the source keeps only the newest."""
     n_characters: int
     """Characters of the files that became text, white space not counted."""
     skipped: Mapping[str, int]
@@ -189,7 +189,7 @@ class _Gathered:
 
 
 def _within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:
-    """What the work returns; DocumentError where it needs more memory or stack than there is."""
+    """What the work returns; DocumentError if it needs more memory or stack than there is."""
     try:
         return work(*given, **named)
     except MemoryError as error:

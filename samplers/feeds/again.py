@@ -15,7 +15,7 @@ from samplers.registry import source_format
 
 
 def fetch_again(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> FetchReport:
-    """What came of fetching a manifest's documents.
+    """Fetch a manifest's documents again and report what came of it.
 
     A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
@@ -56,7 +56,7 @@ class _Again:
         return self.same | self.changed.keys()
 
     def take(self, item: Item, wanted: frozenset[str]) -> None:
-        """Fetches a file, unless it is here as recorded, and compares the documents in it that are wanted."""
+        """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
         is_here = self.target.has(item)
         try:
             answer = Answer(self.target.read(item), "", "") if is_here else self._fetched(item)

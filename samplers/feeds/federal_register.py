@@ -28,7 +28,7 @@ SLICE = timedelta(days=90)
 
 
 def draw_documents(client: Client, request: FetchRequest, say: Say) -> Draw:
-    """A draw from all rules, proposed rules and presidential documents, and notices where the options ask for them."""
+    """A draw from all rules, proposed rules and presidential documents, and notices if the options ask for them."""
     types = ["RULE", "PRORULE", "PRESDOCU", *(["NOTICE"] if "notices" in request.options else [])]
     since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
     frame: list[Item] = []
@@ -64,7 +64,7 @@ def _found(client: Client, doc_id: str) -> Item | str:
 
 
 def _slice(client: Client, types: list[str], first: date, last: date) -> Iterator[JSON]:
-    """Rows of every document published from `first` to `last`, in halves where a query would be capped."""
+    """Rows of every document published from `first` to `last`, in halves if a query would be capped."""
     page = _page(client, types, first, last, 1)
     count = page.get("count")
     if not isinstance(count, int):

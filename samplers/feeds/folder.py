@@ -82,7 +82,7 @@ class Folder:
         (self.root / item.path).unlink(missing_ok=True)
 
     def selection(self, header: dict[str, JSON]) -> Draw | None:
-        """The draw that was made here for a request, None for none; an InputError where another request was."""
+        """The draw that was made here for a request, None for none; an InputError if it was made for another."""
         path = self.root / SELECTION
         if not path.exists():
             return None
@@ -99,7 +99,7 @@ class Folder:
         return Draw(tuple(_item(row, f"{path}:{number}") for number, row in rows[1:]), n_listed)
 
     def select(self, header: dict[str, JSON], draw: Draw) -> None:
-        """Keeps a draw, so that a run which was killed goes on with the same files whatever is listed by then."""
+        """Keep a draw, so that a killed run goes on with the same files whatever is listed by then."""
         rows = [header | {"n_listed": draw.n_listed}]
         rows += [{name: getattr(item, name) for name in Item.__slots__} for item in draw.items]
         write_atomic(self.root / SELECTION, jsonl_bytes(rows))

@@ -82,7 +82,7 @@ def read_typed(text: str, name: str) -> PageText:
 def paragraphs_of(pages: Sequence[Sequence[Line]], pitch: float | None = None) -> PageText:
     """The paragraphs of some pages, from top to bottom of each; `pitch` is the points from line to line, if known.
 
-    A word that a line's end broke at a hyphen is rejoined without it where the document has the whole word elsewhere;
+    A word that a line's end broke at a hyphen is rejoined without it if the document has the whole word elsewhere;
     otherwise the hyphen stays, since most such hyphens are the word's own ("non-defense").
     """
     left_out: Counter[str] = Counter()
