@@ -26,18 +26,3 @@ def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:
         if not document.text[start:end].isspace():
             chunks.append(Chunk(document.doc_id, len(chunks), Span(start, end), context, n_tokens))
     return chunks
-
-
-def fixed_token_256_25(document: Document) -> list[Chunk]:
-    """256 tokens, overlap 25."""
-    return fixed_token(document, 256, 25)
-
-
-def fixed_token_512_50(document: Document) -> list[Chunk]:
-    """512 tokens, overlap 50: the production baseline's chunker."""
-    return fixed_token(document, 512, 50)
-
-
-def fixed_token_1024_100(document: Document) -> list[Chunk]:
-    """1,024 tokens, overlap 100."""
-    return fixed_token(document, 1024, 100)

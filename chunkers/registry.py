@@ -3,18 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from typing import NamedTuple
 
-from chunkers.fixed_token import fixed_token_256_25, fixed_token_512_50, fixed_token_1024_100
+from chunkers.fixed_token import fixed_token
 from chunkers.recursive import recursive_v1
+from chunkers.sections import by_section
 from chunkers.speakers import speaker_exchange_v1, speaker_turn_v1
-from chunkers.structural import (
-    markdown_header_v1,
-    section_aware_bills_v1,
-    section_aware_committee_v1,
-    section_aware_fr_v1,
-    usc_uslm_section_v1,
-)
+from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
 from runner.base.errors import InputError
@@ -32,17 +28,17 @@ class Row(NamedTuple):
 
 
 CHUNKERS: dict[str, Row] = {
-    "fixed_token_256_25": Row(fixed_token_256_25, limit=256),
-    "fixed_token_512_50": Row(fixed_token_512_50, limit=512),
-    "fixed_token_1024_100": Row(fixed_token_1024_100, limit=1024),
-    "markdown_header_v1": Row(markdown_header_v1, limit=512),
+    "fixed_token_256_25": Row(partial(fixed_token, size=256, overlap=25), limit=256),
+    "fixed_token_512_50": Row(partial(fixed_token, size=512, overlap=50), limit=512),
+    "fixed_token_1024_100": Row(partial(fixed_token, size=1024, overlap=100), limit=1024),
+    "markdown_header_v1": Row(partial(by_section, rules=MARKDOWN), limit=512),
     "recursive_v1": Row(recursive_v1, limit=512),
-    "section_aware_bills_v1": Row(section_aware_bills_v1, limit=512),
-    "section_aware_committee_v1": Row(section_aware_committee_v1, limit=512),
-    "section_aware_fr_v1": Row(section_aware_fr_v1, limit=512),
+    "section_aware_bills_v1": Row(partial(by_section, rules=BILLS), limit=512),
+    "section_aware_committee_v1": Row(partial(by_section, rules=REPORTS), limit=512),
+    "section_aware_fr_v1": Row(partial(by_section, rules=REGULATIONS), limit=512),
     "speaker_exchange_v1": Row(speaker_exchange_v1, limit=2048),
     "speaker_turn_v1": Row(speaker_turn_v1, limit=2048),
-    "usc_uslm_section_v1": Row(usc_uslm_section_v1, limit=512),
+    "usc_uslm_section_v1": Row(partial(by_section, rules=CODE), limit=512),
     "whole_doc": Row(whole_doc, limit=0),
 }
 
@@ -58,7 +54,7 @@ def chunker(name: str) -> Chunker:
         hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
         raise InputError(f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}.")
     cut = CHUNKERS[base].cut
-    return cut if name == base else _without_context(cut)
+    return cut if name == base else partial(_without_context, cut)
 
 
 def limit_of(name: str) -> int:
@@ -66,11 +62,7 @@ def limit_of(name: str) -> int:
     return CHUNKERS[name.removesuffix(BARE)].limit
 
 
-def _without_context(with_context: Chunker) -> Chunker:
-    def bare(document: Document) -> list[Chunk]:
-        return [
-            replace(chunk, context="", n_tokens=chunk.n_tokens - count_tokens(chunk.context))
-            for chunk in with_context(document)
-        ]
-
-    return bare
+def _without_context(cut: Chunker, document: Document) -> list[Chunk]:
+    return [
+        replace(chunk, context="", n_tokens=chunk.n_tokens - count_tokens(chunk.context)) for chunk in cut(document)
+    ]

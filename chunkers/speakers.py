@@ -31,7 +31,7 @@ def speaker_turn_v1(document: Document) -> list[Chunk]:
 
 
 def speaker_exchange_v1(document: Document) -> list[Chunk]:
-    """Neighbouring turns joined up to 512 tokens where one of the two that meet is short; the rest as in turns."""
+    """Neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
     speech = _Speech(document)
     return speech.chunks(speech.exchanges)
 

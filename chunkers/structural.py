@@ -1,7 +1,6 @@
-"""Chunkers that follow a source's structure: one named row each, over shared algorithms."""
+"""The rules of chunkers that follow a source's structure: a section a chunk, small ones merged, long ones split."""
 
-from chunkers.sections import SectionRules, by_section
-from runner.base.records import Chunk, Document
+from chunkers.sections import SectionRules
 
 _APPROPRIATIONS = ("appropriations-major", "appropriations-intermediate", "appropriations-small")
 
@@ -14,6 +13,7 @@ BILLS = SectionRules(
     ),
     sections=frozenset(("section", "level", "preamble", *_APPROPRIATIONS)),
 )
+"""Bills and resolutions, whatever their XML."""
 
 REGULATIONS = SectionRules(
     containers=frozenset(("regtext", "chapter", "part", "subpart")),
@@ -25,40 +25,19 @@ REGULATIONS = SectionRules(
         )
     ),
 )
+"""Federal Register and CFR."""
 
 MARKDOWN = SectionRules(containers=frozenset(), sections=frozenset(("heading", "summary", "footnotes")))
+"""Reports with headings alone."""
 
 CODE = SectionRules(
     containers=BILLS.containers | {"compiledAct", "courtRules", "reorganizationPlan", "reorganizationPlans", "notes"},
     sections=BILLS.sections | {"courtRule", "note"},
 )
+"""Sections of the U.S. Code and of public laws, statute and notes apart."""
 
 REPORTS = SectionRules(
     containers=frozenset(("title",)),
     sections=frozenset(("introduction", "heading", "existing law", "cost estimate")),
 )
-
-
-def section_aware_bills_v1(document: Document) -> list[Chunk]:
-    """Bills and resolutions, whatever their XML: one section a chunk, small siblings merged, long ones split."""
-    return by_section(document, BILLS)
-
-
-def section_aware_fr_v1(document: Document) -> list[Chunk]:
-    """Federal Register and CFR: one headed section a chunk, small siblings merged, long ones split at their parts."""
-    return by_section(document, REGULATIONS)
-
-
-def markdown_header_v1(document: Document) -> list[Chunk]:
-    """Reports with headings alone: one heading's section a chunk, small siblings merged, long ones split."""
-    return by_section(document, MARKDOWN)
-
-
-def usc_uslm_section_v1(document: Document) -> list[Chunk]:
-    """Sections of the U.S. Code and of public laws: statute and notes apart, long ones split at their parts."""
-    return by_section(document, CODE)
-
-
-def section_aware_committee_v1(document: Document) -> list[Chunk]:
-    """Committee reports: one headed section a chunk, small siblings merged, long ones split at items and tables."""
-    return by_section(document, REPORTS)
+"""Committee reports; long sections are split at items and tables."""

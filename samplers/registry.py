@@ -3,22 +3,24 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec
-from samplers.source import QueryKind as Kind
+from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec, query_kinds
 from samplers.source_format import SourceFormat
 
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 EXTERNAL_BASELINE = "bm25 x whole_doc"
 """What published figures of public collections are compared with."""
 
-_OF_BILLS = (
-    Kind("topic", 5, "every bill that does something about a subject", "grants to towns that replace lead pipes"),
-    Kind("paraphrase", 4, "a bill known from the news, not by its terms", "stop stores from selling my shopping list"),
-    Kind("citation", 4, "a bill by number and Congress, or what amends a cited section", "H.R. 9999, 131st Congress"),
-    Kind("authority", 3, "who would get a power or a duty", "Who would have to approve a dam on tribal land?"),
-    Kind("amount", 2, "what is authorised, capped or raised", "how much a year for rural bus lines, and until when"),
-    Kind("deadline", 1, "when something begins, ends or is due", "When would the ban on plastic floats begin?"),
-    Kind("quote", 1, "a phrase of a preamble", 'which resolution speaks of "the patient craft of peace"'),
+_DATES = ("since", "until")
+_ALL = (*_DATES, "congress")
+
+_OF_BILLS = query_kinds(
+    topic=(5, "every bill that does something about a subject", "grants to towns that replace lead pipes"),
+    paraphrase=(4, "a bill known from the news, not by its terms", "stop stores from selling my shopping list"),
+    citation=(4, "a bill by number and Congress, or what amends a cited section", "H.R. 9999, 131st Congress"),
+    authority=(3, "who would get a power or a duty", "Who would have to approve a dam on tribal land?"),
+    amount=(2, "what is authorised, capped or raised", "how much a year for rural bus lines, and until when"),
+    deadline=(1, "when something begins, ends or is due", "When would the ban on plastic floats begin?"),
+    quote=(1, "a phrase of a preamble", 'which resolution speaks of "the patient craft of peace"'),
 )
 
 _ROWS = (
@@ -36,23 +38,14 @@ _ROWS = (
         note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
         format="samplers.sources.crs.reader",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ",)),
-        feeds=FeedRows(
-            {"api": FeedRow("congress_gov:draw_reports", ("since", "until"))}, "congress_gov:locate_reports"
-        ),
-        queries=(
-            Kind("topic", 7, "background on a policy question", "options for paying for harbor dredging"),
-            Kind(
-                "paraphrase",
-                4,
-                "the same as a constituent would ask it",
-                "why can't the state just lower the water bill",
-            ),
-            Kind("comparison", 3, "how proposals or programmes differ", "how the two ferry subsidy bills differ"),
-            Kind(
-                "authority", 3, "what Congress or an agency may do", "Can Congress cut off funds for a signed treaty?"
-            ),
-            Kind("amount", 2, "spending or numbers over time", "spending on forest roads over the last decade"),
-            Kind("citation", 1, "a report by number or title", "R99999, lighthouse preservation"),
+        feeds=FeedRows({"api": FeedRow("congress_gov:draw_reports", _DATES)}, "congress_gov:locate_reports"),
+        queries=query_kinds(
+            topic=(7, "background on a policy question", "options for paying for harbor dredging"),
+            paraphrase=(4, "the same as a constituent would ask it", "why can't the state just lower the water bill"),
+            comparison=(3, "how proposals or programmes differ", "how the two ferry subsidy bills differ"),
+            authority=(3, "what Congress or an agency may do", "Can Congress cut off funds for a signed treaty?"),
+            amount=(2, "spending or numbers over time", "spending on forest roads over the last decade"),
+            citation=(1, "a report by number or title", "R99999, lighthouse preservation"),
         ),
     ),
     SourceSpec(
@@ -65,25 +58,18 @@ _ROWS = (
         ),
         feeds=FeedRows(
             {
-                "documents": FeedRow("federal_register:draw_documents", ("since", "until")),
-                "issues": FeedRow("govinfo_bulk:ISSUES.draw", ("since", "until")),
+                "documents": FeedRow("federal_register:draw_documents", _DATES),
+                "issues": FeedRow("govinfo_bulk:ISSUES.draw", _DATES),
             },
             "federal_register:locate_documents",
         ),
-        queries=(
-            Kind("topic", 4, "rules on a subject", "proposed limits on noise from delivery drones"),
-            Kind("citation", 5, "a docket, a RIN, a part of the CFR that changed", "amendments to 99 CFR part 12"),
-            Kind(
-                "deadline", 4, "when comments are due or a rule takes effect", "When are comments on the eel quota due?"
-            ),
-            Kind(
-                "paraphrase",
-                3,
-                "a rule as those who must obey it say it",
-                "new paperwork for shops that mend hearing aids",
-            ),
-            Kind("authority", 2, "by what power an agency acts", "By which statute are buoy lights limited?"),
-            Kind("amount", 2, "a fee, a threshold, an estimated burden", "price of a tug inspection from next year"),
+        queries=query_kinds(
+            topic=(4, "rules on a subject", "proposed limits on noise from delivery drones"),
+            citation=(5, "a docket, a RIN, a part of the CFR that changed", "amendments to 99 CFR part 12"),
+            deadline=(4, "when comments are due or a rule takes effect", "When are comments on the eel quota due?"),
+            paraphrase=(3, "a rule as those who must obey it say it", "new paperwork for shops that mend hearing aids"),
+            authority=(2, "by what power an agency acts", "By which statute are buoy lights limited?"),
+            amount=(2, "a fee, a threshold, an estimated burden", "price of a tug inspection from next year"),
         ),
     ),
     SourceSpec(
@@ -107,14 +93,14 @@ _ROWS = (
         format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
         feeds=FeedRows({"release-point": FeedRow("olrc:draw_titles")}, "olrc:locate_titles"),
-        queries=(
-            Kind("citation", 7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
-            Kind("definition", 3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
-            Kind("authority", 3, "who holds a power, and its limits", "Who can waive the fee for a grazing permit?"),
-            Kind("paraphrase", 3, "a rule that a layman has met", "can my boss make me pay for a lost uniform"),
-            Kind("topic", 2, "the provisions on a subject", "penalties for false weather reports"),
-            Kind("amount", 1, "a fine, a rate, a threshold", "largest fine for fishing in a closed season"),
-            Kind("deadline", 1, "a period that the law sets", "How long must a lender keep loan records?"),
+        queries=query_kinds(
+            citation=(7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
+            definition=(3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
+            authority=(3, "who holds a power, and its limits", "Who can waive the fee for a grazing permit?"),
+            paraphrase=(3, "a rule that a layman has met", "can my boss make me pay for a lost uniform"),
+            topic=(2, "the provisions on a subject", "penalties for false weather reports"),
+            amount=(1, "a fine, a rate, a threshold", "largest fine for fishing in a closed season"),
+            deadline=(1, "a period that the law sets", "How long must a lender keep loan records?"),
         ),
     ),
     SourceSpec(
@@ -126,15 +112,13 @@ _ROWS = (
         format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
         feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:LAWS.draw", ("congress",))}, "govinfo_content:locate_laws"),
-        queries=(
-            Kind("citation", 7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
-            Kind(
-                "topic", 4, "what was enacted on a subject", "disaster aid for orchards enacted after the spring frost"
-            ),
-            Kind("amount", 3, "what was appropriated or authorised", "money given to repair lighthouses, by year"),
-            Kind("authority", 2, "what an office was directed to do", "Which office was told to map abandoned wells?"),
-            Kind("deadline", 2, "when a provision took effect or lapses", "When does the pilot for night clinics end?"),
-            Kind("paraphrase", 2, "an enacted rule in plain words", "the law that stopped surprise ferry charges"),
+        queries=query_kinds(
+            citation=(7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
+            topic=(4, "what was enacted on a subject", "disaster aid for orchards enacted after the spring frost"),
+            amount=(3, "what was appropriated or authorised", "money given to repair lighthouses, by year"),
+            authority=(2, "what an office was directed to do", "Which office was told to map abandoned wells?"),
+            deadline=(2, "when a provision took effect or lapses", "When does the pilot for night clinics end?"),
+            paraphrase=(2, "an enacted rule in plain words", "the law that stopped surprise ferry charges"),
         ),
     ),
     SourceSpec(
@@ -143,21 +127,14 @@ _ROWS = (
         structural_chunker="speaker_turn_v1",
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d|\[Senate Hearing \d|^ *S\. Hrg\. \d",)),
-        feeds=FeedRows(
-            {"api": FeedRow("govinfo_api:HEARINGS.draw", ("since", "until", "congress"))},
-            "govinfo_content:locate_prints",
-        ),
-        queries=(
-            Kind("attribution", 6, "what a witness or member said", "what the pilots' witness said of night work"),
-            Kind("topic", 5, "hearings on a subject", "testimony on broken elevators in public housing"),
-            Kind("quote", 3, "a remembered exchange", 'who answered "we simply never counted them"'),
-            Kind("paraphrase", 3, "an argument without its terms", "people arguing that storm maps are too old"),
-            Kind(
-                "citation", 2, "a hearing by committee, date or title", "Select Committee on Ferries, hearing of 3 May"
-            ),
-            Kind(
-                "amount", 1, "a figure that was given in evidence", "How many inspectors did the agency say it lacks?"
-            ),
+        feeds=FeedRows({"api": FeedRow("govinfo_api:HEARINGS.draw", _ALL)}, "govinfo_content:locate_prints"),
+        queries=query_kinds(
+            attribution=(6, "what a witness or member said", "what the pilots' witness said of night work"),
+            topic=(5, "hearings on a subject", "testimony on broken elevators in public housing"),
+            quote=(3, "a remembered exchange", 'who answered "we simply never counted them"'),
+            paraphrase=(3, "an argument without its terms", "people arguing that storm maps are too old"),
+            citation=(2, "a hearing by committee, date or title", "Select Committee on Ferries, hearing of 3 May"),
+            amount=(1, "a figure that was given in evidence", "How many inspectors did the agency say it lacks?"),
         ),
     ),
     SourceSpec(
@@ -167,18 +144,13 @@ _ROWS = (
         reuses="hearing_transcripts",
         format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
-        feeds=FeedRows(
-            {"api": FeedRow("govinfo_api:draw_granules", ("since", "until", "congress"))},
-            "govinfo_content:locate_granules",
-        ),
-        queries=(
-            Kind(
-                "attribution", 5, "who spoke for or against something", "senators who spoke against the lighthouse sale"
-            ),
-            Kind("topic", 5, "a debate or statement on a subject", "floor debate on feeding pupils over the summer"),
-            Kind("quote", 3, "a remembered line of a speech", 'who said on the floor "a bridge is a promise"'),
-            Kind("citation", 3, "an amendment, a bill or a day", "debate on amendment 9876 to the ferry bill"),
-            Kind("paraphrase", 4, "a speech without its terms", "a lawmaker's farewell to a teacher from home"),
+        feeds=FeedRows({"api": FeedRow("govinfo_api:draw_granules", _ALL)}, "govinfo_content:locate_granules"),
+        queries=query_kinds(
+            attribution=(5, "who spoke for or against something", "senators who spoke against the lighthouse sale"),
+            topic=(5, "a debate or statement on a subject", "floor debate on feeding pupils over the summer"),
+            quote=(3, "a remembered line of a speech", 'who said on the floor "a bridge is a promise"'),
+            citation=(3, "an amendment, a bill or a day", "debate on amendment 9876 to the ferry bill"),
+            paraphrase=(4, "a speech without its terms", "a lawmaker's farewell to a teacher from home"),
         ),
     ),
     SourceSpec(
@@ -192,17 +164,14 @@ _ROWS = (
                 r"<title>(?:House|Senate|Conference|Executive) Report \d",
             )
         ),
-        feeds=FeedRows(
-            {"api": FeedRow("govinfo_api:REPORTS.draw", ("since", "until", "congress"))},
-            "govinfo_content:locate_prints",
-        ),
-        queries=(
-            Kind("authority", 5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
-            Kind("topic", 5, "why a bill was reported, its need", "reasons given for moving the seed bank"),
-            Kind("citation", 4, "a report, or the report on a bill", "committee report on H.R. 9999, 131st Congress"),
-            Kind("amount", 3, "a recommended sum or a cost", "recommended for tide gauges, against the request"),
-            Kind("paraphrase", 2, "a direction without its terms", "complaint that an office ignores its mail"),
-            Kind("quote", 1, "a phrase of the minority", 'the views that call the plan "a raft of paper"'),
+        feeds=FeedRows({"api": FeedRow("govinfo_api:REPORTS.draw", _ALL)}, "govinfo_content:locate_prints"),
+        queries=query_kinds(
+            authority=(5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
+            topic=(5, "why a bill was reported, its need", "reasons given for moving the seed bank"),
+            citation=(4, "a report, or the report on a bill", "committee report on H.R. 9999, 131st Congress"),
+            amount=(3, "a recommended sum or a cost", "recommended for tide gauges, against the request"),
+            paraphrase=(2, "a direction without its terms", "complaint that an office ignores its mail"),
+            quote=(1, "a phrase of the minority", 'the views that call the plan "a raft of paper"'),
         ),
     ),
     SourceSpec(
@@ -218,18 +187,18 @@ _ROWS = (
         feeds=FeedRows(
             {
                 "parts": FeedRow("ecfr:draw_parts", ("until",)),
-                "annual": FeedRow("govinfo_bulk:draw_volumes", ("since", "until")),
+                "annual": FeedRow("govinfo_bulk:draw_volumes", _DATES),
                 "titles": FeedRow("govinfo_bulk:TITLES.draw"),
             },
             "annual_cfr:locate_sections",
         ),
-        queries=(
-            Kind("citation", 6, "a section or part", "99 CFR 123.45(a)"),
-            Kind("definition", 4, "a regulatory term", "What is a hard-to-reach customer for meter readings?"),
-            Kind("paraphrase", 4, "what one must do, in plain words", "do I have to label honey from two countries"),
-            Kind("authority", 2, "who decides or grants an exception", "Who can let a plant run without a scrubber?"),
-            Kind("amount", 2, "a limit or a threshold", "most lead allowed in a toy's paint"),
-            Kind("deadline", 2, "a time to file, keep or report", "How soon must a spill of milk be reported?"),
+        queries=query_kinds(
+            citation=(6, "a section or part", "99 CFR 123.45(a)"),
+            definition=(4, "a regulatory term", "What is a hard-to-reach customer for meter readings?"),
+            paraphrase=(4, "what one must do, in plain words", "do I have to label honey from two countries"),
+            authority=(2, "who decides or grants an exception", "Who can let a plant run without a scrubber?"),
+            amount=(2, "a limit or a threshold", "most lead allowed in a toy's paint"),
+            deadline=(2, "a time to file, keep or report", "How soon must a spill of milk be reported?"),
         ),
     ),
     SourceSpec(
@@ -242,12 +211,12 @@ _ROWS = (
         format="samplers.sources.gao_reports",
         known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
         feeds="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
-        queries=(
-            Kind("topic", 8, "what was audited and found", "audit of spare parts for icebreakers"),
-            Kind("paraphrase", 5, "a finding in plain words", "a department that cannot say where its laptops are"),
-            Kind("authority", 3, "who was told to mend what", "Which office should fix the backlog of dam checks?"),
-            Kind("amount", 2, "a sum or a share that was found", "How much was overpaid to ferry crews?"),
-            Kind("citation", 2, "a product by number", "GAO-99-12345"),
+        queries=query_kinds(
+            topic=(8, "what was audited and found", "audit of spare parts for icebreakers"),
+            paraphrase=(5, "a finding in plain words", "a department that cannot say where its laptops are"),
+            authority=(3, "who was told to mend what", "Which office should fix the backlog of dam checks?"),
+            amount=(2, "a sum or a share that was found", "How much was overpaid to ferry crews?"),
+            citation=(2, "a product by number", "GAO-99-12345"),
         ),
     ),
     SourceSpec(
@@ -261,12 +230,12 @@ _ROWS = (
             lines=(r"(?i:CONGRESSIONAL BUDGET OFFICE\s{1,80}COST ESTIMATE)",), pdf_names=("(?i)cbo|cost.?estimate",)
         ),
         feeds="cbo.gov publishes no listing for programs. Look under https://www.cbo.gov/cost-estimates",
-        queries=(
-            Kind("amount", 7, "what a bill would cost or save", "ten-year cost of free school breakfasts"),
-            Kind("citation", 5, "the estimate for a bill", "cost estimate for S. 9999, 131st Congress"),
-            Kind("topic", 4, "estimates on a subject", "estimates of bills that lend to fishing ports"),
-            Kind("paraphrase", 3, "the same without budget terms", "would the toll holiday make the state poorer"),
-            Kind("authority", 1, "a mandate and on whom it falls", "Does the well bill put a duty on counties?"),
+        queries=query_kinds(
+            amount=(7, "what a bill would cost or save", "ten-year cost of free school breakfasts"),
+            citation=(5, "the estimate for a bill", "cost estimate for S. 9999, 131st Congress"),
+            topic=(4, "estimates on a subject", "estimates of bills that lend to fishing ports"),
+            paraphrase=(3, "the same without budget terms", "would the toll holiday make the state poorer"),
+            authority=(1, "a mandate and on whom it falls", "Does the well bill put a duty on counties?"),
         ),
     ),
     SourceSpec(
@@ -281,19 +250,16 @@ _ROWS = (
         ),
         feeds="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
         "https://github.com/unitedstates/statements-of-administration-policy",
-        queries=(
-            Kind(
-                "topic", 7, "the administration's view of a subject", "White House view of selling public lighthouses"
-            ),
-            Kind("citation", 5, "the statement on a bill", "statement on H.R. 9999, 131st Congress"),
-            Kind("authority", 3, "whether a veto is threatened", "Would advisers urge a veto of the eel bill?"),
-            Kind("paraphrase", 4, "an objection in plain words", "why his people say the ferry plan ties their hands"),
-            Kind("quote", 1, "a phrase of the statement", 'which bill was said to "turn back the tide clock"'),
+        queries=query_kinds(
+            topic=(7, "the administration's view of a subject", "White House view of selling public lighthouses"),
+            citation=(5, "the statement on a bill", "statement on H.R. 9999, 131st Congress"),
+            authority=(3, "whether a veto is threatened", "Would advisers urge a veto of the eel bill?"),
+            paraphrase=(4, "an objection in plain words", "why his people say the ferry plan ties their hands"),
+            quote=(1, "a phrase of the statement", 'which bill was said to "turn back the tide clock"'),
         ),
     ),
     SourceSpec(
         name="demo",
-        trigger_order=0,
         structural_chunker="section_aware_bills_v1",
         baseline=PACKAGED_BASELINE,
         reader="bills",
@@ -304,7 +270,6 @@ _ROWS = (
     ),
     SourceSpec(
         name="beir",
-        trigger_order=0,
         structural_chunker="",
         baseline=EXTERNAL_BASELINE,
         policy="external",

@@ -54,6 +54,11 @@ class QueryKind(NamedTuple):
     example: str
 
 
+def query_kinds(**kinds: tuple[int, str, str]) -> tuple[QueryKind, ...]:
+    """The kinds of a source by name, each with its weight, what is wanted and an example."""
+    return tuple(QueryKind(kind, *row) for kind, row in kinds.items())
+
+
 class ImportedDecision(NamedTuple):
     """A decision that was made elsewhere and whose artefacts are not in this repository."""
 
@@ -77,10 +82,10 @@ class SourceSpec:
     """
 
     name: str
-    trigger_order: int
     structural_chunker: str
     feeds: FeedRows | str
     queries: tuple[QueryKind, ...]
+    trigger_order: int = 0
     format: str = ""
     reader: str = ""
     known_by: KnownBy = field(default_factory=KnownBy)

@@ -33,7 +33,7 @@ class FileContent:
 
 
 Reader = Callable[[bytes, str, frozenset[str]], FileContent]
-"""The documents in a file's bytes, given its name and the options in force; DocumentError where it cannot be read."""
+"""The documents in a file's bytes, given its name and the options in force; DocumentError if it cannot be read."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 class CorpusFile:
     """A file that a corpus holds: its posix path there, its size as declared, and the way to its bytes.
 
-    `load` raises DocumentError where the bytes cannot be had.
+    `load` raises DocumentError if the bytes cannot be had.
     """
 
     place: str

@@ -1,6 +1,6 @@
 """Documents that say nearly the same: MinHash and banding propose pairs, the true Jaccard similarity decides.
 
-A document is the set of its runs of SHINGLE words in lower case. Two documents are joined where they share a band of
+A document is the set of its runs of SHINGLE words in lower case. Two documents are joined if they share a band of
 their signatures and the similarity of their sets reaches the threshold; a cluster is what is connected. A pair at 0.8
 is missed with a probability of 2 in 10,000, one at 0.9 with less than one in a million.
 
@@ -47,7 +47,7 @@ Hashes = NDArray[np.uint32]
 def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD) -> dict[str, str]:
     """The cluster of every document by doc_id: the smallest id in it, a document's own if nothing is like it.
 
-    The order of the documents does not matter. Texts under SHORTEST words are clustered where they are equal but for
+    The order of the documents does not matter. Texts under SHORTEST words are clustered if they are equal but for
     case and white space. Hashes of all words are kept, 4 bytes each: less than the texts.
     """
     ordered = sorted(documents, key=lambda document: document.doc_id)

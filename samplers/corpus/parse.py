@@ -44,7 +44,7 @@ class Reading:
     n_ignored: int
     """Files of other kinds, and what is no file: links to folders or to nothing, pipes."""
     n_superseded: int
-    """Documents of which a newer version was read, where the source keeps only the newest."""
+    """Documents of which a newer version was read, if the source keeps only the newest."""
     n_characters: int
     """Characters of the files that became text, white space not counted."""
     skipped: Mapping[str, int]
@@ -80,7 +80,8 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         documents = gathered.enriched(newest, sidecars)
     _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
     if not documents:
-        raise InputError(f"{path} holds no document of {source}: {_why_none(gathered)}.")
+        skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
+        raise InputError(f"{path} holds no document of {source}: {skipped or f'{gathered.n_empty} empty files'}.")
     return gathered.reading(documents, len(read), n_ignored, n_superseded)
 
 
@@ -188,7 +189,7 @@ class _Gathered:
 
 
 def _within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:
-    """What the work returns; DocumentError where it needs more memory or stack than there is."""
+    """What the work returns; DocumentError if it needs more memory or stack than there is."""
     try:
         return work(*given, **named)
     except MemoryError as error:
@@ -239,8 +240,3 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
         f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:\n"
         f"{named}{more}\nRepair or remove them and run the command again."
     )
-
-
-def _why_none(gathered: _Gathered) -> str:
-    skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
-    return skipped or f"{gathered.n_empty} empty files"

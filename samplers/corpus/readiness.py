@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 BOILERPLATE_SHARE = 0.05
 BOILERPLATE_DOCUMENTS = 5
-"""A line is boilerplate where it occurs in more than this share of the documents, and in this many at least."""
+"""A line is boilerplate if it occurs in more than this share of the documents, and in this many at least."""
 
 QUANTILES = (0, 10, 50, 90, 100)
 N_LARGEST = 5

@@ -30,7 +30,7 @@ _PDF_NAMES = [(re.compile(name), row.name) for row in SOURCES.values() for name 
 
 
 class Recognised(NamedTuple):
-    """The source of a file, "" where it is not known, and what gave it away."""
+    """The source of a file, "" if it is not known, and what gave it away."""
 
     source: str
     clue: str
@@ -42,7 +42,7 @@ def recognise(data: bytes, name: str) -> str:
 
 
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
-    """What a file is that is not of `source`, for a person to read; "" where it is of `source` or unknown."""
+    """What a file is that is not of `source`, for a person to read; "" if it is of `source` or unknown."""
     found = _recognised(data, name)
     if found.source in ("", source):
         return ""
@@ -81,7 +81,7 @@ def _by_root(root: str, head: bytes) -> str:
 
 
 def _root(head: bytes) -> str:
-    """The local name of the first element after prolog, comments and DOCTYPE; "" where text comes first."""
+    """The local name of the first element after prolog, comments and DOCTYPE; "" if text comes first."""
     at = 0
     while True:
         while head[at : at + 1].isspace():

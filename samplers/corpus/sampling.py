@@ -20,10 +20,10 @@ def stratified_sample(
 ) -> list[Document]:
     """At most `size` documents, allotted over strata in proportion; sorted by doc_id.
 
-    Where families are versions of one text, one of each is drawn. Of a family the first in hash order stays, so neither
+    If families are versions of one text, one of each is drawn. Of a family the first in hash order stays, so neither
     stage, date nor input order decides and every stage keeps its chance of being sampled (preferring the latest would
     leave enrolled bills alone). Documents of one near-duplicate cluster (`clusters`, by doc_id) count as one family.
-    Where families are parts of one whole, whole families are drawn: see `_whole_families`.
+    If families are parts of one whole, whole families are drawn: see `_whole_families`.
 
     Seats go to strata by largest remainder with at least one each where `size` allows; within a stratum, and on equal
     remainders, hash order decides (SHA-256 of seed and id). A `size` above the number of families returns one of each.
@@ -67,7 +67,7 @@ def cut_families(chosen: Iterable[Document], documents: Iterable[Document]) -> d
 
 
 def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]:
-    """How many of `seats` each stratum gets: never more than its size, all of it where `seats` cover everything.
+    """How many of `seats` each stratum gets: never more than its size, all of it if `seats` cover everything.
 
     Largest remainder (Hamilton): seats go one by one to the stratum whose proportional share is least filled.
     """
@@ -77,7 +77,8 @@ def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]
     order = sorted(sizes, key=lambda stratum: _hash(seed, stratum))
     while sum(given.values()) < seats:
         # Shares are compared as integers (seats * size - given * total), so that no rounding breaks a tie.
-        neediest = max(_unfilled(order, sizes, given), key=lambda s: seats * sizes[s] - given[s] * total)
+        unfilled = (stratum for stratum in order if given[stratum] < sizes[stratum])
+        neediest = max(unfilled, key=lambda s: seats * sizes[s] - given[s] * total)
         given[neediest] += 1
     return given
 
@@ -150,10 +151,6 @@ def _commonest_stratum(members: Sequence[Document]) -> str:
 
 def _in_id_order(documents: Iterable[Document]) -> list[Document]:
     return sorted(documents, key=lambda document: document.doc_id)
-
-
-def _unfilled(order: Sequence[str], sizes: Mapping[str, int], given: Mapping[str, int]) -> list[str]:
-    return [stratum for stratum in order if given[stratum] < sizes[stratum]]
 
 
 def _hash(seed: int, name: str) -> str:

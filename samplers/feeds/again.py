@@ -15,7 +15,7 @@ from samplers.registry import source_format
 
 
 def fetch_again(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> FetchReport:
-    """What came of fetching a manifest's documents.
+    """Fetch a manifest's documents again and report what came of it.
 
     A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
@@ -56,15 +56,16 @@ class _Again:
         return self.same | self.changed.keys()
 
     def take(self, item: Item, wanted: frozenset[str]) -> None:
-        """Fetches a file, unless it is here as recorded, and compares the documents in it that are wanted."""
+        """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
         is_here = self.target.has(item)
         try:
             answer = Answer(self.target.read(item), "", "") if is_here else self._fetched(item)
-            digests = self._digests(answer.data, item, wanted)
+            documents = source_format(self.source).read(answer.data, item.path, self.request.options).documents
         except (Refused, DocumentError) as error:
             self.failed.append((item.path, str(error)))
             self.lost |= dict.fromkeys(wanted, str(error))
             return
+        digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
         self.lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
         differing = {doc_id for doc_id, digest in digests.items() if digest != self.request.documents[doc_id]}
         self.same |= digests.keys() - differing
@@ -85,10 +86,6 @@ class _Again:
         if recorded is not None and recorded.sha256 != sha256(answer.data):
             self.notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
         return answer
-
-    def _digests(self, data: bytes, item: Item, wanted: frozenset[str]) -> dict[str, str]:
-        documents = source_format(self.source).read(data, item.path, self.request.options).documents
-        return {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
 
     def report(self, unlocated: Mapping[str, str], n_files: int) -> FetchReport:
         """The account, in files and in documents; what differs is in differences.jsonl too."""

@@ -51,8 +51,7 @@ def check_content(kind: Kind, data: bytes, url: str) -> None:
 def _check_markup(kind: Kind, data: bytes, url: str) -> None:
     head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
     root = _root(head)
-    is_page = root.lower() == b"html" or _DOCTYPE.search(head) is not None
-    if not head.startswith(b"<") or is_page == (kind == "xml"):
+    if not head.startswith(b"<") or _is_page(head) == (kind == "xml"):
         raise Refused(f"{url} is {_found(data)} where {_NAMES[kind]} is due.")
     if kind == "htm" and b"<pre" not in head.lower():
         raise Refused(f"{url} is a page about something else: it has no printed text in it.")
@@ -72,10 +71,13 @@ def _root(head: bytes) -> bytes:
     return found[1] if found else b"?"
 
 
+def _is_page(head: bytes) -> bool:
+    return _root(head).lower() == b"html" or _DOCTYPE.search(head) is not None
+
+
 def _found(data: bytes) -> str:
     head = _plain(data[:_HEAD])
-    is_page = head.startswith(b"<") and (_root(head).lower() == b"html" or _DOCTYPE.search(head))
-    return "an HTML page" if is_page else "something else"
+    return "an HTML page" if head.startswith(b"<") and _is_page(head) else "something else"
 
 
 _NAMES: Mapping[Kind, str] = {

@@ -9,7 +9,7 @@ from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
 
 _API = "https://api.congress.gov/v3/crsreport"
 _ID = re.compile(r"[A-Z]{1,4}[0-9][0-9-]{0,10}|[0-9]{2}-[0-9]{1,5}")
@@ -34,19 +34,18 @@ def draw_reports(client: Client, request: FetchRequest, say: Say) -> Draw:
 
 def locate_reports(client: Client, doc_ids: Iterable[str]) -> Located:
     """Pages of reports by their ids, "R47324v18"; only the newest version of a report is served."""
-    items, missing = [], {}
-    for doc_id in doc_ids:
-        report = doc_id.rpartition("v")[0]
-        try:
-            item = _item(client, report, "") if _ID.fullmatch(report) else None
-        except Refused as error:
-            missing[doc_id] = str(error)
-            continue
-        if item is None or item.path != f"{doc_id}.html":
-            missing[doc_id] = f"served is {item.path.removesuffix('.html')}" if item else "no HTML of it is served"
-        else:
-            items.append((item, frozenset((doc_id,))))
-    return Located(tuple(items), missing)
+    return located((doc_id, _found(client, doc_id)) for doc_id in doc_ids)
+
+
+def _found(client: Client, doc_id: str) -> Item | str:
+    report = doc_id.rpartition("v")[0]
+    try:
+        item = _item(client, report, "") if _ID.fullmatch(report) else None
+    except Refused as error:
+        return str(error)
+    if item is None:
+        return "no HTML of it is served"
+    return item if item.path == f"{doc_id}.html" else f"served is {item.path.removesuffix('.html')}"
 
 
 def _listed(client: Client) -> list[dict[str, JSON]]:

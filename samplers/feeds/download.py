@@ -37,7 +37,7 @@ class Downloads:
     n_kept: int = 0
 
     def take(self, items: Sequence[Item], what: str) -> None:
-        """Puts every file into the folder that is not there; BackendError where too many cannot be had."""
+        """Put every missing file into the folder; BackendError if too many cannot be had."""
         for number, item in enumerate(items, start=1):
             if self.target.has(item):
                 self.n_kept += 1
@@ -83,7 +83,7 @@ def now(client: Client) -> str:
 
 
 def take_companions(client: Client, source: str, target: Folder, items: Sequence[Item], say: Say) -> tuple[str, ...]:
-    """Fetches what the source's reader wants to know beside these files, the status of each bill; a note of what fails.
+    """Fetch what the source's reader reads beside these files, the status of each bill; return a note of what fails.
 
     Nothing is lost without them but the policy area of a stratum, so none of them ends a run.
     """

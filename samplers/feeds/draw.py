@@ -13,7 +13,7 @@ OVERSAMPLING = 1.2
 
 
 def files_wanted(request: FetchRequest, documents_per_file: int = 1) -> int:
-    """How many files a request needs where a file holds so many documents, rounded up."""
+    """How many files a request needs if a file holds so many documents, rounded up."""
     return math.ceil(request.size * OVERSAMPLING / documents_per_file)
 
 

@@ -7,7 +7,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
 
 _API = "https://www.ecfr.gov/api/versioner/v1"
 _PART = re.compile(r"[0-9]{1,5}[0-9A-Za-z-]{0,12}")
@@ -35,16 +35,15 @@ def draw_parts(client: Client, request: FetchRequest, say: Say) -> Draw:
 
 def locate_parts(doc_ids: Iterable[str]) -> Located:
     """Parts as XML by the ids of their sections, "cfr:12-1009.1@2026-11-20"."""
-    ids: dict[Item, set[str]] = {}
-    missing = {}
-    for doc_id in doc_ids:
-        found = re.fullmatch(r"cfr:(\d{1,2})-(.{1,120})@(\d{4}-\d\d-\d\d)", doc_id)
-        part = part_of(found[2]) if found else ""
-        if found and part:
-            ids.setdefault(_item(int(found[1]), part, found[3]), set()).add(doc_id)
-        else:
-            missing[doc_id] = "its id does not say which part of the CFR it is in"
-    return Located(tuple((item, frozenset(wanted)) for item, wanted in ids.items()), missing)
+    return located((doc_id, _found(doc_id)) for doc_id in doc_ids)
+
+
+def _found(doc_id: str) -> Item | str:
+    named = re.fullmatch(r"cfr:(\d{1,2})-(.{1,120})@(\d{4}-\d\d-\d\d)", doc_id)
+    part = part_of(named[2]) if named else ""
+    return (
+        _item(int(named[1]), part, named[3]) if named and part else "its id does not say which part of the CFR it is in"
+    )
 
 
 def part_of(unit: str) -> str:

@@ -10,7 +10,7 @@ from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
 
 _SITE = "https://www.federalregister.gov"
 _FIELDS = ("document_number", "type", "publication_date", "full_text_xml_url")
@@ -28,7 +28,7 @@ SLICE = timedelta(days=90)
 
 
 def draw_documents(client: Client, request: FetchRequest, say: Say) -> Draw:
-    """A draw from all rules, proposed rules and presidential documents, and notices where the options ask for them."""
+    """A draw from all rules, proposed rules and presidential documents, and notices if the options ask for them."""
     types = ["RULE", "PRORULE", "PRESDOCU", *(["NOTICE"] if "notices" in request.options else [])]
     since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
     frame: list[Item] = []
@@ -48,27 +48,23 @@ def draw_documents(client: Client, request: FetchRequest, say: Say) -> Draw:
 
 def locate_documents(client: Client, doc_ids: Iterable[str]) -> Located:
     """Files of documents by their ids, "FR-2013-27337"; the API is asked for each one's date."""
-    items, missing = [], {}
-    for doc_id in doc_ids:
-        number = doc_id.removeprefix("FR-")
-        if not _NUMBER.fullmatch(number) or number == doc_id:
-            missing[doc_id] = "its id is no document number"
-            continue
-        query = urlencode([("fields[]", name) for name in _FIELDS])
-        try:
-            item = _item(client.json(f"{_SITE}/api/v1/documents/{number}.json?{query}"))
-        except Refused as error:
-            missing[doc_id] = str(error)
-            continue
-        if item is None:
-            missing[doc_id] = "the Federal Register has no text of it in XML"
-        else:
-            items.append((item, frozenset((doc_id,))))
-    return Located(tuple(items), missing)
+    return located((doc_id, _found(client, doc_id)) for doc_id in doc_ids)
+
+
+def _found(client: Client, doc_id: str) -> Item | str:
+    number = doc_id.removeprefix("FR-")
+    if not _NUMBER.fullmatch(number) or number == doc_id:
+        return "its id is no document number"
+    query = urlencode([("fields[]", name) for name in _FIELDS])
+    try:
+        row = client.json(f"{_SITE}/api/v1/documents/{number}.json?{query}")
+    except Refused as error:
+        return str(error)
+    return _item(row) or "the Federal Register has no text of it in XML"
 
 
 def _slice(client: Client, types: list[str], first: date, last: date) -> Iterator[JSON]:
-    """Rows of every document published from `first` to `last`, in halves where a query would be capped."""
+    """Rows of every document published from `first` to `last`, in halves if a query would be capped."""
     page = _page(client, types, first, last, 1)
     count = page.get("count")
     if not isinstance(count, int):

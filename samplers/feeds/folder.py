@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.canonical import JSON, file_sha256, json_line, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.base.canonical import JSON, file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
 from samplers.feeds.answers import MEDIA_TYPES
 from samplers.feeds.client import Answer
@@ -58,7 +58,7 @@ class Folder:
         return (self.root / item.path).read_bytes()
 
     def put(self, item: Item, answer: Answer, when: str) -> None:
-        """The file in its place, then its row; BackendError where the folder would hold more than it may."""
+        """Write the file, then its row; BackendError if the folder would hold more than it may."""
         others = sum(row.bytes for row in self.rows.values() if row.path != item.path)
         if others + len(answer.data) > self._limit:
             raise BackendError(
@@ -82,7 +82,7 @@ class Folder:
         (self.root / item.path).unlink(missing_ok=True)
 
     def selection(self, header: dict[str, JSON]) -> Draw | None:
-        """The draw that was made here for a request, None for none; an InputError where another request was."""
+        """The draw that was made here for a request, None for none; an InputError if it was made for another."""
         path = self.root / SELECTION
         if not path.exists():
             return None
@@ -99,7 +99,7 @@ class Folder:
         return Draw(tuple(_item(row, f"{path}:{number}") for number, row in rows[1:]), n_listed)
 
     def select(self, header: dict[str, JSON], draw: Draw) -> None:
-        """Keeps a draw, so that a run which was killed goes on with the same files whatever is listed by then."""
+        """Keep a draw, so that a killed run goes on with the same files whatever is listed by then."""
         rows = [header | {"n_listed": draw.n_listed}]
         rows += [{name: getattr(item, name) for name in Item.__slots__} for item in draw.items]
         write_atomic(self.root / SELECTION, jsonl_bytes(rows))
@@ -132,9 +132,8 @@ def _item(row: dict[str, JSON], where: str) -> Item:
 
 def differences(root: Path, rows: list[tuple[str, str]]) -> None:
     """differences.jsonl with one document a row, or none at all if nothing differs."""
-    path = root / DIFFERENCES
     if rows:
-        lines = [json_line({"doc_id": doc_id, "difference": how}) for doc_id, how in rows]
-        write_atomic(path, ("\n".join(lines) + "\n").encode())
+        found = [{"doc_id": doc_id, "difference": how} for doc_id, how in rows]
+        write_atomic(root / DIFFERENCES, jsonl_bytes(found))
     else:
-        path.unlink(missing_ok=True)
+        (root / DIFFERENCES).unlink(missing_ok=True)

@@ -32,7 +32,7 @@ class Collection:
     documents_per_file: int = 1
 
     def draw(self, client: Client, request: FetchRequest, say: Say) -> Draw:
-        """A draw from all files of the folders entered; BackendError where they hold none."""
+        """A draw from all files of the folders entered; BackendError if they hold none."""
         frame = list(self.frame(client, request, say))
         if not frame:
             raise BackendError(f"{_FILES}/{self.name} lists no file for these flags. Widen them.")

@@ -1,10 +1,11 @@
 """Documents of govinfo by the names of their packages, no key: what a name says, and where its file lies."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from samplers.feeds.client import Client
-from samplers.feeds.request import Item, Located
+from samplers.feeds.request import Item, Located, located
 from samplers.sources.bills.reader import VERSIONS
 
 _CONTENT = "https://www.govinfo.gov/content/pkg"
@@ -58,33 +59,15 @@ def granule_item(granule: str) -> Item | None:
     return Item(f"{granule}.htm", _text_url(found["package"], granule), "htm", stratum)
 
 
-def locate_bills(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Files of bills by their ids."""
-    return _located({doc_id: bill_item(f"{doc_id}.xml") for doc_id in doc_ids})
+def _located(item_of: Callable[[str], Item | None], _: Client, doc_ids: Iterable[str]) -> Located:
+    return located((doc_id, item_of(doc_id) or "its id is none of govinfo's") for doc_id in doc_ids)
 
 
-def locate_laws(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Files of laws by the ids of their sections, "PLAW-113publ79-s1001"."""
-    return _located({doc_id: law_item("-".join(doc_id.split("-")[:2]) + ".xml") for doc_id in doc_ids})
-
-
-def locate_prints(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Files of hearings and committee reports by their ids."""
-    return _located({doc_id: print_item(doc_id) for doc_id in doc_ids})
-
-
-def locate_granules(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Files of the Record by their ids."""
-    return _located({doc_id: granule_item(doc_id) for doc_id in doc_ids})
-
-
-def _located(items: dict[str, Item | None]) -> Located:
-    ids: dict[Item, set[str]] = {}
-    for doc_id, item in items.items():
-        if item is not None:
-            ids.setdefault(item, set()).add(doc_id)
-    unknown = {doc_id: "its id is none of govinfo's" for doc_id, item in items.items() if item is None}
-    return Located(tuple((item, frozenset(wanted)) for item, wanted in ids.items()), unknown)
+locate_bills = partial(_located, lambda doc_id: bill_item(f"{doc_id}.xml"))
+locate_laws = partial(_located, lambda doc_id: law_item("-".join(doc_id.split("-")[:2]) + ".xml"))
+"""Sections have the law's name in their ids, "PLAW-113publ79-s1001"."""
+locate_prints = partial(_located, print_item)
+locate_granules = partial(_located, granule_item)
 
 
 def _text_url(package: str, name: str) -> str:

@@ -10,7 +10,7 @@ from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
 
 _SITE = "https://uscode.house.gov/download"
 _LINK = re.compile(r"xml_usc(\d\d[aA]?)@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)\.zip")
@@ -41,16 +41,12 @@ def draw_titles(client: Client, request: FetchRequest, say: Say) -> Draw:
 
 def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:
     """Titles by the ids of their sections, "usc:9-1@113-31"; a second release point is part of the file's name."""
-    ids: dict[tuple[str, str, str], set[str]] = {}
-    missing = {}
-    for doc_id in doc_ids:
-        if found := _ID.fullmatch(doc_id):
-            ids.setdefault((f"{int(found[1]):02}{found[2]}", found[3], found[4]), set()).add(doc_id)
-        else:
-            missing[doc_id] = "its id does not say which title and release point it is from"
-    is_mixed = len({key[1:] for key in ids}) > 1
-    items = [(_item(*key, is_mixed=is_mixed), frozenset(wanted)) for key, wanted in sorted(ids.items())]
-    return Located(tuple(items), missing)
+    named = {doc_id: _ID.fullmatch(doc_id) for doc_id in doc_ids}
+    keys = {doc_id: (f"{int(id_[1]):02}{id_[2]}", id_[3], id_[4]) for doc_id, id_ in named.items() if id_}
+    is_mixed = len({key[1:] for key in keys.values()}) > 1
+    found = [(doc_id, _item(*keys[doc_id], is_mixed=is_mixed)) for doc_id in sorted(keys, key=lambda one: keys[one])]
+    unnamed = "its id does not say which title and release point it is from"
+    return located((*found, *((doc_id, unnamed) for doc_id in named if doc_id not in keys)))
 
 
 def unzipped(data: bytes, name: str, limit: int) -> bytes:

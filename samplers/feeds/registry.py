@@ -1,9 +1,8 @@
 """The feeds that a source's row names, imported."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.base.errors import InputError
 from samplers.feeds.client import Client
@@ -11,16 +10,14 @@ from samplers.feeds.request import Draw, FetchRequest, Located, Say
 from samplers.registry import SOURCES
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(NamedTuple):
     """How a feed draws; `takes` are the flags that narrow it, of since, until and congress."""
 
     draw: Callable[[Client, FetchRequest, Say], Draw]
-    takes: frozenset[str] = frozenset()
+    takes: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFeeds:
+class SourceFeeds(NamedTuple):
     """A source's feeds by name, the first one the default, and how its documents are found again."""
 
     feeds: Mapping[str, Feed]

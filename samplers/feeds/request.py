@@ -1,6 +1,6 @@
 """What a fetch is asked for, what a feed draws, and what comes back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -63,6 +63,18 @@ class Located:
     items: tuple[tuple[Item, frozenset[str]], ...]
     missing: Mapping[str, str] = field(default_factory=dict)
     """Id and why there is no address for it."""
+
+
+def located(found: Iterable[tuple[str, Item | str]]) -> Located:
+    """The files of ids, each given with its file or with why there is none, in the order in which files come first."""
+    ids: dict[Item, set[str]] = {}
+    missing = {}
+    for doc_id, item in found:
+        if isinstance(item, str):
+            missing[doc_id] = item
+        else:
+            ids.setdefault(item, set()).add(doc_id)
+    return Located(tuple((item, frozenset(wanted)) for item, wanted in ids.items()), missing)
 
 
 @dataclass(frozen=True)

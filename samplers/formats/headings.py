@@ -23,7 +23,7 @@ def is_title(text: str) -> bool:
 
 
 def cut(text: str, length: int = TITLE_LENGTH, ends: str = ",;: ") -> str:
-    """The text within a length, cut at a word and before marks that lead on, " …" after it, where it is longer."""
+    """The text within a length, cut at a word and before marks that lead on, with " …" after it, if it is longer."""
     if len(text) <= length:
         return text
     return text[: length - 2].rpartition(" ")[0].rstrip(ends) + " …"

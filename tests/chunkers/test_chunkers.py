@@ -126,7 +126,7 @@ def check(source: Document, name: str, chunks: list[Chunk]) -> None:
         covered[chunk.span.start : chunk.span.end] = True
         assert source.text[chunk.span.start : chunk.span.end].strip()
         assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
-        assert chunk.n_tokens <= limit_of(name) or chunk.n_tokens
+        assert chunk.n_tokens <= (limit_of(name) or chunk.n_tokens)
         assert count_tokens(chunk.context) <= (PATH_TOKENS if name in WITH_PATHS else TITLE_TOKENS)
         assert chunk.context == " ".join(chunk.context.split())
     assert not "".join(source.text[i] for i in np.flatnonzero(~covered)).strip()

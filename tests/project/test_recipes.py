@@ -117,7 +117,7 @@ FORMAT = SourceFormat(read, (".txt",))
         format="samplers.sources.press_releases",
         known_by=KnownBy(lines=("^PRESS RELEASE ",)),
         feeds="the office mails them. Ask it at https://example.org/press",
-        queries=(Kind("topic", 12, "a subject", "ferries"), Kind("amount", 8, "a size", "the size of berth 99")),
+        queries=query_kinds(topic=(12, "a subject", "ferries"), amount=(8, "a size", "the size of berth 99")),
     ),
 """,
     )

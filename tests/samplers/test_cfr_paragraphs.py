@@ -109,35 +109,23 @@ def test_letters_that_are_large_numerals_continue_their_list(letter):
     assert levels(before, "(1) B:", "(i) C.", f"({letter}) D.")[-1] == (1,)
 
 
-def test_letters_go_on_after_z():
-    assert levels("(a)-(y) [Reserved]", "(z) B.", "(aa) C.", "(1) D.", "(bb) E.")[1:] == [(1,), (1,), (2,), (1,)]
-
-
-def test_a_section_may_begin_with_numbers():
-    assert levels("(1) A:", "(i) B.", "(ii) C.", "(2) D.") == [(1,), (2,), (2,), (1,)]
-
-
-def test_several_designators_in_one_paragraph_each_have_a_level():
-    assert levels("(a)(1) A:", "(i) B.", "(2) C.", "(b)(1)(i) D.", "(ii) E.", "(2) F.") == [
-        (1, 2),
-        (3,),
-        (2,),
-        (1, 2, 3),
-        (3,),
-        (2,),
-    ]
-
-
-def test_a_reserved_range_is_followed_by_the_next_letter():
-    assert levels("(a) A.", "(b)-(h) [Reserved]", "(i) B.", "(j) C.") == [(1,), (1,), (1,), (1,)]
-
-
-def test_a_gap_in_a_list_does_not_end_it():
-    assert levels("(a) A.", "(c) B.", "(d) C.") == [(1,), (1,), (1,)]
-
-
-def test_a_repeated_designator_stays_in_its_list():
-    assert levels("(a) A:", "(1) B.", "(2) C.", "(2) D.", "(3) E.")[-2:] == [(2,), (2,)]
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (("(1) A:", "(i) B.", "(ii) C.", "(2) D."), [(1,), (2,), (2,), (1,)]),
+        (
+            ("(a)(1) A:", "(i) B.", "(2) C.", "(b)(1)(i) D.", "(ii) E.", "(2) F."),
+            [(1, 2), (3,), (2,), (1, 2, 3), (3,), (2,)],
+        ),
+        (("(a) A.", "(b)-(h) [Reserved]", "(i) B.", "(j) C."), [(1,), (1,), (1,), (1,)]),
+        (("(a) A.", "(c) B.", "(d) C."), [(1,), (1,), (1,)]),
+        (("(a) A:", "(1) B.", "(2) C.", "(2) D.", "(3) E."), [(1,), (2,), (2,), (2,), (2,)]),
+        (("(a)-(y) [Reserved]", "(z) B.", "(aa) C.", "(1) D.", "(bb) E."), [(1,), (1,), (1,), (2,), (1,)]),
+    ],
+    ids=["numbers first", "several at once", "reserved range", "gap", "repeated", "after z"],
+)
+def test_a_list_goes_on_at_its_level(lines, expected):
+    assert levels(*lines) == expected
 
 
 def test_a_designator_that_fits_nowhere_is_text():

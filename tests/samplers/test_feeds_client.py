@@ -2,6 +2,7 @@
 
 import socket
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 from email.utils import format_datetime
 
@@ -31,18 +32,27 @@ def _clock():
     return FakeClock()
 
 
+@pytest.fixture(name="connect")
+def _connect(site, clock, tmp_path):
+    """Makes clients that reach the site in place of an endpoint; they are closed after the test."""
+    with ExitStack() as stack:
+
+        def connect(endpoint="govinfo", rate=1000.0, time=clock, **more):
+            endpoints = Endpoints({endpoint: site.url}, **more)
+            return stack.enter_context(Client(endpoints, rate, tmp_path / "cache", time, print))
+
+        yield connect
+
+
 @pytest.fixture(name="client")
-def _client(site, clock, tmp_path):
-    endpoints = Endpoints({"govinfo": site.url})
-    with Client(endpoints, 1000.0, tmp_path / "cache", clock, print) as client:
-        yield client
+def _client(connect):
+    return connect()
 
 
 @pytest.fixture(name="keyed")
-def _keyed(site, clock, tmp_path, monkeypatch):
+def _keyed(connect, monkeypatch):
     monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", KEY)
-    with Client(Endpoints({"govinfo-api": site.url}), 1000.0, tmp_path / "cache", clock, print) as client:
-        yield client
+    return connect("govinfo-api")
 
 
 def get(client, path="/a.xml", kind="xml", limit=10_000):
@@ -81,30 +91,18 @@ def test_a_server_that_stays_busy_ends_the_run_after_so_many_attempts(site, clie
     assert len(site.log) == 6
 
 
-def test_a_wait_that_the_server_asks_for_in_seconds_is_kept(site, client, clock):
-    site.at("/a.xml", Wire(status=429, headers=(("Retry-After", "17"),)), as_xml(XML))
-    get(client)
-    assert clock.waits == [17]
-
-
-def test_a_wait_that_the_server_asks_for_as_a_date_is_kept(site, client, clock):
-    when = format_datetime(clock.utc() + timedelta(seconds=40), usegmt=True)
+@pytest.mark.parametrize(("asked", "waits"), [("17", [17]), (timedelta(seconds=40), [40]), (timedelta(hours=-1), [])])
+def test_a_wait_that_the_server_asks_for_is_kept(site, client, clock, asked, waits):
+    when = asked if isinstance(asked, str) else format_datetime(clock.utc() + asked, usegmt=True)
     site.at("/a.xml", Wire(status=503, headers=(("Retry-After", when),)), as_xml(XML))
     get(client)
-    assert clock.waits == [40]
+    assert clock.waits == waits
 
 
 def test_a_wait_is_announced_without_the_query(site, client, capsys):
     site.at("/a.xml", Wire(status=429, headers=(("Retry-After", "17"),)), as_xml(XML))
     get(client, "/a.xml?n=1")
     assert capsys.readouterr().out == "https://www.govinfo.gov/a.xml: HTTP 429; asking again in 17 seconds\n"
-
-
-def test_a_date_that_has_passed_is_no_wait(site, client, clock):
-    when = format_datetime(clock.utc() - timedelta(hours=1), usegmt=True)
-    site.at("/a.xml", Wire(status=503, headers=(("Retry-After", when),)), as_xml(XML))
-    get(client)
-    assert not clock.waits
 
 
 @pytest.mark.parametrize("header", ["soon", "-5", "Mon, 99 Nov 2026", "1e9", "٣", ""])
@@ -124,48 +122,52 @@ def test_a_longer_wait_than_anybody_watches_ends_the_run_and_says_how_long(site,
     assert not clock.waits
 
 
-def test_a_body_that_ends_before_its_declared_length_is_asked_for_again(site, client):
-    site.at("/a.xml", as_xml(XML, cut=20, resets=False), as_xml(XML))
+@pytest.mark.parametrize("cut", [as_xml(XML, cut=20, resets=False), as_xml(XML[:-7], framed=False)])
+def test_a_body_that_ends_early_is_asked_for_again(site, client, cut):
+    site.at("/a.xml", cut, as_xml(XML))
     assert get(client).data == XML
     assert len(site.log) == 2
 
 
-def test_a_body_without_a_declared_length_that_ends_early_is_noticed(site, client):
-    site.at("/a.xml", as_xml(XML[:-7], framed=False), as_xml(XML, framed=False))
+def led_to(location):
+    return Wire(status=302, headers=(("Location", location),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "message", "n_asked"),
+    [
+        ("xml", as_xml(XML[:-7], framed=False), "ends without </bill>, 6 times", 6),
+        ("htm", Wire(b"<html><body><pre>\nMINU", type="text/html", framed=False), "ends without </html>", 6),
+        ("htm", Wire(b"<html><body><h1>Sorry</h1></body></html>", type="text/html"), "no printed text", 1),
+        ("xml", Wire(b"<!DOCTYPE html><html></html>", type="text/html; charset=utf-8"), "an HTML page where XML", 1),
+        ("xml", as_xml(b"<html><body>Service Error</body></html>"), "an HTML page where XML is due", 1),
+        ("zip", Wire(b"not one", type="application/zip"), "something else where a ZIP is due", 1),
+        ("xml", as_xml(b"<a>" + b" " * 20_000 + b"</a>"), "more than 10,000 bytes", 1),
+        ("xml", as_xml(b"<a>" + b" " * 200_000 + b"</a>", framed=False), "more than 10,000 bytes", 1),
+        ("xml", as_xml(XML, headers=(("Content-Encoding", "zstd"),)), "compressed", 1),
+        ("xml", Wire(status=404), r"https://www.govinfo.gov/a: HTTP 404", 1),
+        ("xml", led_to("/a"), "redirected more than", MAX_REDIRECTS + 1),
+        ("xml", led_to("https://www.ecfr.gov/b.xml"), "another host", 1),
+        ("xml", led_to("https://unblock.federalregister.gov/"), "none of those that this feed may reach", 1),
+        ("xml", led_to("http://127.0.0.1:9/b.xml"), "none of those that this feed may reach", 1),
+        ("xml", led_to("ftp://www.govinfo.gov/b.xml"), "none of those that this feed may reach", 1),
+        ("xml", led_to("//evil.example/b.xml"), "none of those that this feed may reach", 1),
+        ("xml", led_to("https://www.govinfo.gov@evil.example/"), "none of those that this feed may reach", 1),
+        ("xml", led_to("file:///etc/passwd"), "none of those that this feed may reach", 1),
+    ],
+)
+def test_an_answer_that_is_not_the_file_is_refused(site, client, kind, reply, message, n_asked):
+    site.at("/a", reply)
+    with pytest.raises(Refused, match=message):
+        get(client, "/a", kind)
+    assert len(site.log) == n_asked
+
+
+@pytest.mark.parametrize("location", ["/b.xml", "http://www.govinfo.gov/b.xml"])
+def test_a_redirect_on_the_same_host_or_to_its_official_name_stays_with_the_mirror(site, client, location):
+    site.at("/a.xml", led_to(location))
+    site.at("/b.xml", as_xml(XML))
     assert get(client).data == XML
-    assert len(site.log) == 2
-
-
-def test_a_body_that_is_cut_every_time_is_refused(site, client):
-    site.at("/a.xml", as_xml(XML[:-7], framed=False))
-    with pytest.raises(Refused, match="ends without </bill>, 6 times"):
-        get(client)
-
-
-def test_a_printed_text_has_its_last_tag(site, client):
-    site.at("/a.htm", as_htm("MINUTES"), Wire(b"<html><body><pre>\nMINU", type="text/html", framed=False))
-    assert b"MINUTES" in get(client, "/a.htm", "htm").data
-    with pytest.raises(Refused, match="ends without </html>"):
-        get(client, "/a.htm", "htm")
-
-
-def test_a_page_about_something_else_is_no_printed_text(site, client):
-    site.at("/a.htm", Wire(b"<html><body><h1>Sorry</h1></body></html>", type="text/html"))
-    with pytest.raises(Refused, match="no printed text"):
-        get(client, "/a.htm", "htm")
-
-
-def test_an_html_page_where_xml_is_due_is_refused_at_once(site, client):
-    site.at("/a.xml", Wire(b"<!DOCTYPE html><html><body>Service Error</body></html>", type="text/html; charset=utf-8"))
-    with pytest.raises(Refused, match="an HTML page where XML is due"):
-        get(client)
-    assert len(site.log) == 1
-
-
-def test_an_html_page_that_calls_itself_xml_is_refused(site, client):
-    site.at("/a.xml", as_xml(b"<html><body>Service Error</body></html>"))
-    with pytest.raises(Refused, match="an HTML page where XML is due"):
-        get(client)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +178,7 @@ def test_an_html_page_that_calls_itself_xml_is_refused(site, client):
         b'<?xml version="1.0"?>\n<!DOCTYPE bill PUBLIC "-//X//bill.dtd//EN" "bill.dtd">\n<bill>1</bill>\n',
         b'\xef\xbb\xbf<ns3:uscDoc xmlns:ns3="u">1</ns3:uscDoc>',
         b"<RULE/>",
+        XML.decode().encode("utf-16"),
     ],
 )
 def test_xml_with_tables_comments_and_prologs_of_every_kind_is_taken(site, client, data):
@@ -183,62 +186,41 @@ def test_xml_with_tables_comments_and_prologs_of_every_kind_is_taken(site, clien
     assert get(client).data == data
 
 
-def test_a_zip_is_a_zip(site, client):
-    site.at("/a.zip", as_zip({"a.xml": XML}), Wire(b"not one", type="application/zip"))
-    assert get(client, "/a.zip", "zip").data.startswith(b"PK")
-    with pytest.raises(Refused, match="something else where a ZIP is due"):
-        get(client, "/a.zip", "zip")
-
-
-@pytest.mark.parametrize("declared", ["", "application/octet-stream", "text/plain"])
-def test_a_type_that_says_nothing_leaves_it_to_the_content(site, client, declared):
-    site.at("/a.xml", Wire(XML, type=declared))
-    assert get(client).data == XML
-
-
-def test_utf_16_is_looked_at_as_text(site, client):
-    data = XML.decode().encode("utf-16")
-    site.at("/a.xml", as_xml(data))
-    assert get(client).data == data
-
-
-def test_a_file_that_declares_too_much_is_refused_before_it_is_read(site, client):
-    site.at("/a.xml", as_xml(b"<a>" + b" " * 20_000 + b"</a>"))
-    with pytest.raises(Refused, match="more than 10,000 bytes"):
-        get(client)
-
-
-def test_a_file_that_grows_past_the_limit_is_refused(site, client):
-    site.at("/a.xml", as_xml(b"<a>" + b" " * 200_000 + b"</a>", framed=False))
-    with pytest.raises(Refused, match="more than 10,000 bytes"):
-        get(client)
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        ("zip", as_zip({"a.xml": XML})),
+        ("htm", as_htm("MINUTES")),
+        *(("xml", Wire(XML, type=declared)) for declared in ("", "application/octet-stream", "text/plain")),
+    ],
+)
+def test_a_file_of_another_kind_or_of_a_type_that_says_nothing_is_known_by_its_content(site, client, kind, reply):
+    site.at("/a", reply)
+    assert get(client, "/a", kind).data == reply.body
 
 
 @pytest.mark.parametrize("slow", ["head", "body"])
-def test_an_answer_that_drips_for_ever_is_given_up_and_the_next_one_comes(site, tmp_path, monkeypatch, slow):
+def test_an_answer_that_drips_for_ever_is_given_up_and_the_next_one_comes(site, connect, monkeypatch, slow):
     monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.3)
     site.at("/a.xml", as_xml(XML, slow=slow))
     site.at("/b.xml", as_xml(XML))
     site.at("/list", as_json({}, slow=slow))
-    with Client(Endpoints({"govinfo": site.url}), 1000.0, tmp_path, Clock(), print) as client:
-        assert get(client, "/b.xml").data == XML
-        with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
-            get(client)
-        with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
-            client.json(GOVINFO + "/list")
-        assert get(client, "/b.xml").data == XML
+    client = connect(time=Clock())
+    assert get(client, "/b.xml").data == XML
+    with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
+        get(client)
+    with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
+        client.json(GOVINFO + "/list")
+    assert get(client, "/b.xml").data == XML
 
 
-def test_a_connection_that_opens_after_the_deadline_is_of_no_use(site, tmp_path, monkeypatch):
+def test_a_connection_that_opens_after_the_deadline_is_of_no_use(site, connect, monkeypatch):
     monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.1)
     resolved = socket.getaddrinfo
     monkeypatch.setattr("socket.getaddrinfo", lambda *given, **named: time.sleep(0.3) or resolved(*given, **named))
     site.at("/a.xml", as_xml(XML, slow="head"))
-    with (
-        Client(Endpoints({"govinfo": site.url}), 1000.0, tmp_path, Clock(), print) as client,
-        pytest.raises(BackendError, match="no whole answer in the time"),
-    ):
-        get(client)
+    with pytest.raises(BackendError, match="no whole answer in the time"):
+        get(connect(time=Clock()))
 
 
 def test_all_attempts_at_an_answer_share_one_deadline(site, client, clock):
@@ -275,64 +257,10 @@ def test_nobody_listening_ends_the_run(tmp_path, clock):
         get(client)
 
 
-def test_a_compression_that_was_not_asked_for_is_refused(site, client):
-    site.at("/a.xml", as_xml(XML, headers=(("Content-Encoding", "zstd"),)))
-    with pytest.raises(Refused, match="compressed"):
-        get(client)
-
-
-def test_a_file_that_is_gone_is_refused_by_name(site, client):
-    with pytest.raises(Refused, match=r"https://www.govinfo.gov/a.xml: HTTP 404"):
-        get(client)
-    assert len(site.log) == 1
-
-
-def test_a_redirect_on_the_same_host_is_followed(site, client):
-    site.at("/a.xml", Wire(status=302, headers=(("Location", "/b.xml"),)))
-    site.at("/b.xml", as_xml(XML))
-    assert get(client).data == XML
-
-
-def test_a_redirect_to_the_official_name_stays_with_the_mirror(site, client):
-    site.at("/a.xml", Wire(status=301, headers=(("Location", "http://www.govinfo.gov/b.xml"),)))
-    site.at("/b.xml", as_xml(XML))
-    assert get(client).data == XML
-
-
-@pytest.mark.parametrize(
-    "location",
-    [
-        "https://unblock.federalregister.gov/",
-        "http://127.0.0.1:9/b.xml",
-        "ftp://www.govinfo.gov/b.xml",
-        "//evil.example/b.xml",
-        "https://www.govinfo.gov@evil.example/",
-        "file:///etc/passwd",
-    ],
-)
-def test_a_redirect_elsewhere_is_refused(site, client, location):
-    site.at("/a.xml", Wire(status=302, headers=(("Location", location),)))
-    with pytest.raises(Refused, match="none of those that this feed may reach"):
-        get(client)
-
-
-def test_a_redirect_to_another_service_is_refused(site, client):
-    site.at("/a.xml", Wire(status=302, headers=(("Location", "https://www.ecfr.gov/b.xml"),)))
-    with pytest.raises(Refused, match="another host"):
-        get(client)
-
-
 @pytest.mark.parametrize("location", ["http://[::1", "https://www.govinfo.gov:x/"])
 def test_a_following_page_that_is_no_address_is_refused(location):
     with pytest.raises(Refused, match="none of those that this feed may reach"):
         Endpoints({}).followed(GOVINFO + "/a", location)
-
-
-def test_a_redirect_in_circles_ends(site, client):
-    site.at("/a.xml", Wire(status=302, headers=(("Location", "/a.xml"),)))
-    with pytest.raises(Refused, match="redirected more than"):
-        get(client)
-    assert len(site.log) == MAX_REDIRECTS + 1
 
 
 def test_a_listing_that_is_not_json_is_asked_for_again(site, client):
@@ -340,23 +268,19 @@ def test_a_listing_that_is_not_json_is_asked_for_again(site, client):
     assert client.json(GOVINFO + "/list") == {"files": []}
 
 
-def test_a_listing_that_is_never_json_is_refused(site, client):
-    site.at("/list", Wire(b"[" * 100_000))
-    with pytest.raises(Refused, match="not JSON, 6 times"):
+@pytest.mark.parametrize(
+    ("reply", "message"), [(Wire(b"[" * 100_000), "not JSON, 6 times"), (Wire(status=406), "HTTP 406")]
+)
+def test_a_listing_that_is_never_json_or_was_asked_for_without_its_type_is_refused(site, client, reply, message):
+    site.at("/list", reply)
+    with pytest.raises(Refused, match=message):
         client.json(GOVINFO + "/list")
 
 
-def test_a_listing_asked_for_without_its_type_would_be_406(site, client):
-    site.at("/list", Wire(status=406))
-    with pytest.raises(Refused, match="HTTP 406"):
-        client.json(GOVINFO + "/list")
-
-
-def test_a_listing_that_is_unchanged_is_not_sent_twice(site, client, tmp_path, clock):
+def test_a_listing_that_is_unchanged_is_not_sent_twice(site, client, connect):
     site.at("/list", as_json({"files": [1]}, headers=(("ETag", '"1"'),)))
     assert client.json(GOVINFO + "/list") == {"files": [1]}
-    with Client(Endpoints({"govinfo": site.url}), 1000.0, tmp_path / "cache", clock, print) as later:
-        assert later.json(GOVINFO + "/list") == {"files": [1]}
+    assert connect().json(GOVINFO + "/list") == {"files": [1]}
     assert site.log[1][1]["if-none-match"] == '"1"'
 
 
@@ -377,28 +301,26 @@ def test_a_damaged_entry_of_the_cache_does_not_come_back(site, client):
     assert client.json(GOVINFO + "/list") == {}
 
 
-def test_a_cache_that_is_no_database_costs_nothing_but_the_cache(site, tmp_path, clock):
-    (tmp_path / "feeds").mkdir()
-    (tmp_path / "feeds" / "http_v2.db").write_bytes(b"no database" * 1000)
+def test_a_cache_that_is_no_database_costs_nothing_but_the_cache(site, tmp_path, connect):
+    (tmp_path / "cache" / "feeds").mkdir(parents=True)
+    (tmp_path / "cache" / "feeds" / "http_v2.db").write_bytes(b"no database" * 1000)
     site.at("/list", as_json({"files": [1]}))
-    with Client(Endpoints({"govinfo": site.url}), 1000.0, tmp_path, clock, print) as client:
-        assert client.json(GOVINFO + "/list") == {"files": [1]}
+    assert connect().json(GOVINFO + "/list") == {"files": [1]}
 
 
-def test_requests_to_one_host_keep_their_distance(site, tmp_path, clock):
+@pytest.mark.parametrize(
+    ("endpoint", "origin", "rate", "waits"),
+    [
+        ("govinfo", GOVINFO, 2.0, [0.5, 0.5, 0.5]),
+        ("federal-register", "https://www.federalregister.gov", 40.0, [1.0, 1.0, 1.0]),
+    ],
+)
+def test_requests_keep_their_distance_and_a_publisher_s_own_limit(site, connect, clock, endpoint, origin, rate, waits):
     site.at("/a.xml", as_xml(XML))
-    with Client(Endpoints({"govinfo": site.url}), 2.0, tmp_path, clock, print) as client:
-        for _ in range(4):
-            get(client)
-    assert clock.waits == [0.5, 0.5, 0.5]
-
-
-def test_a_publisher_s_own_limit_is_not_exceeded_whatever_the_rate(site, tmp_path, clock):
-    site.at("/a.xml", as_xml(XML))
-    with Client(Endpoints({"federal-register": site.url}), 40.0, tmp_path, clock, print) as client:
-        for _ in range(3):
-            client.file("https://www.federalregister.gov/a.xml", "xml", 1000)
-    assert clock.waits == [1.0, 1.0]
+    client = connect(endpoint, rate)
+    for _ in range(4):
+        client.file(origin + "/a.xml", "xml", 1000)
+    assert clock.waits == waits
 
 
 def test_a_key_goes_to_its_service_as_a_header_and_nowhere_else(site, keyed):
@@ -425,21 +347,17 @@ def test_a_keyed_answer_is_not_kept_even_if_it_repeats_the_key(site, keyed, tmp_
     assert "if-none-match" not in site.log[1][1]
 
 
-def test_a_missing_key_is_named_with_the_way_to_get_one(site, tmp_path, clock, monkeypatch):
+def test_a_missing_key_is_named_with_the_way_to_get_one(site, connect, monkeypatch):
     monkeypatch.delenv("PER_SOURCE_EVAL_GOVINFO_KEY", raising=False)
-    with (
-        Client(Endpoints({"govinfo-api": site.url}), 1.0, tmp_path, clock, print) as client,
-        pytest.raises(InputError, match=r"environment as PER_SOURCE_EVAL_GOVINFO_KEY .*`fetch --demo-key`"),
-    ):
-        client.json(API + "/published")
+    with pytest.raises(InputError, match=r"environment as PER_SOURCE_EVAL_GOVINFO_KEY .*`fetch --demo-key`"):
+        connect("govinfo-api").json(API + "/published")
     assert not site.log
 
 
-def test_the_demo_key_is_used_only_where_it_was_asked_for(site, tmp_path, clock, monkeypatch):
+def test_the_demo_key_is_used_only_where_it_was_asked_for(site, connect, monkeypatch):
     monkeypatch.delenv("PER_SOURCE_EVAL_GOVINFO_KEY", raising=False)
     site.at("/published", as_json({}))
-    with Client(Endpoints({"govinfo-api": site.url}, demo_key=True), 1.0, tmp_path, clock, print) as client:
-        client.json(API + "/published")
+    connect("govinfo-api", demo_key=True).json(API + "/published")
     assert site.log[0][1]["x-api-key"] == "DEMO_KEY"
 
 
@@ -452,13 +370,10 @@ def test_a_key_that_is_refused_is_said_so_without_showing_it(site, keyed, status
 
 
 @pytest.mark.parametrize("key", ["two words", "naïve", "x" * 5000, "line\nbreak"])
-def test_what_cannot_be_a_key_is_refused_without_showing_it(site, tmp_path, clock, monkeypatch, key):
+def test_what_cannot_be_a_key_is_refused_without_showing_it(connect, monkeypatch, key):
     monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", key)
-    with (
-        Client(Endpoints({"govinfo-api": site.url}), 1.0, tmp_path, clock, print) as client,
-        pytest.raises(InputError, match="is no key") as caught,
-    ):
-        client.json(API + "/published")
+    with pytest.raises(InputError, match="is no key") as caught:
+        connect("govinfo-api").json(API + "/published")
     assert key not in str(caught.value)
 
 

@@ -86,8 +86,8 @@ def _request(site, tmp_path):
 def _run(request_, tmp_path):
     """Fetches bills into a folder and returns the report; what was said is in `run.said`."""
 
-    def run(folder="out", **fields):
-        return fetch("bills", tmp_path / folder, replace(request_, **fields), run.said.append, FakeClock())
+    def run(folder="out", source="bills", **fields):
+        return fetch(source, tmp_path / folder, replace(request_, **fields), run.said.append, FakeClock())
 
     run.said = []
     return run
@@ -139,20 +139,13 @@ def test_each_file_is_recorded_with_address_digest_time_and_validators(run, tmp_
     }
 
 
-def test_the_folder_is_a_corpus_for_the_reader(run, tmp_path):
+def test_the_folder_is_a_corpus_in_which_each_bill_s_status_gives_its_policy_area(run, tmp_path):
     run()
-    reading = read_corpus(tmp_path / "out", "bills")
-    assert len(reading.documents) == 5
-    assert not reading.quarantined
-
-
-def test_the_status_of_each_bill_comes_with_it_and_gives_its_policy_area(run, tmp_path):
-    run()
-    documents = read_corpus(tmp_path / "out", "bills").documents
-    assert {document.stratum.rpartition("/")[2] for document in documents} == {"Ferries"}
     run("again", documents=digests(*NAMES[:2]))
-    documents = read_corpus(tmp_path / "again", "bills").documents
-    assert {document.stratum.rpartition("/")[2] for document in documents} == {"Ferries"}
+    for folder, n_documents in (("out", 5), ("again", 2)):
+        reading = read_corpus(tmp_path / folder, "bills")
+        assert (len(reading.documents), reading.quarantined) == (n_documents, ())
+        assert {document.stratum.rpartition("/")[2] for document in reading.documents} == {"Ferries"}
 
 
 def test_a_status_that_cannot_be_had_is_noted_and_the_bill_stays(run, site, tmp_path):
@@ -296,24 +289,28 @@ def test_a_listing_that_lies_about_sizes_does_not_matter(run, site):
     assert run().n_fetched == 5
 
 
-def test_a_file_larger_than_the_reader_reads_is_left_out_by_name(run, site, monkeypatch):
+@pytest.fixture(name="small")
+def _small(monkeypatch):
+    """The reader of bills takes no more than 100,000 bytes."""
     small = replace(source_format("bills"), max_bytes=100_000)
     monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
-    site.at(place(NAMES[4]), as_xml(b"<bill>" + b" " * 200_000 + b"</bill>"))
-    report = run()
-    ((name, reason),) = report.failed
-    assert name == NAMES[4]
-    assert "more than 100,000 bytes" in reason
-    assert report.n_fetched == 4
 
 
-def test_a_file_that_cannot_be_had_is_named_and_the_rest_is_fetched(run, site, tmp_path):
-    site.at(place(NAMES[1]), Wire(b"<!DOCTYPE html><html></html>", type="text/html"))
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (as_xml(b"<bill>" + b" " * 200_000 + b"</bill>"), "more than 100,000 bytes"),
+        (Wire(b"<!DOCTYPE html><html></html>", type="text/html"), "an HTML page where XML is due"),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_a_file_that_is_too_large_or_another_is_named_and_the_rest_is_fetched(run, site, tmp_path, reply, reason):
+    site.at(place(NAMES[4]), reply)
     report = run()
-    assert [name for name, _ in report.failed] == [NAMES[1]]
-    assert report.n_fetched == 4
-    assert not (tmp_path / "out" / NAMES[1]).exists()
-    assert any("an HTML page where XML is due" in line for line in run.said)
+    ((name, said),) = report.failed
+    assert (name, reason in said, report.n_fetched) == (NAMES[4], True, 4)
+    assert not (tmp_path / "out" / NAMES[4]).exists()
+    assert any(reason in line for line in run.said)
 
 
 def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run, site, tmp_path):
@@ -337,9 +334,8 @@ USELESS = {
 
 @pytest.mark.parametrize("reply", USELESS.values(), ids=USELESS)
 @pytest.mark.parametrize("n_files", [1, 5])
-def test_a_run_that_brings_nothing_is_no_success(run, site, monkeypatch, reply, n_files):
-    small = replace(source_format("bills"), max_bytes=100_000)
-    monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
+@pytest.mark.usefixtures("small")
+def test_a_run_that_brings_nothing_is_no_success(run, site, reply, n_files):
     site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES[:n_files]))
     for name in NAMES:
         site.at(place(name), reply)
@@ -385,18 +381,13 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
         ({"feed": "rss"}, "has no feed 'rss'"),
         ({"since": date(2024, 1, 1)}, "cannot be narrowed"),
         ({"endpoints": {"x": "http://127.0.0.1"}}, "no endpoint"),
+        ({"source": "federal_register", "since": date(2024, 2, 1), "until": date(2024, 1, 1)}, "later than"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_path, fields, message):
     with pytest.raises(InputError, match=message):
         run(**fields)
     assert not (tmp_path / "out").exists()
-
-
-def test_dates_in_the_wrong_order_are_refused(tmp_path):
-    request = FetchRequest(since=date(2024, 2, 1), until=date(2024, 1, 1))
-    with pytest.raises(InputError, match="later than"):
-        fetch("federal_register", tmp_path / "out", request, print, FakeClock())
 
 
 # --- killed, and two at once ------------------------------------------------------------------------------------
@@ -476,13 +467,6 @@ def test_a_changed_document_is_named_and_never_takes_the_place_of_the_old_one(ru
     assert json.loads(line)["doc_id"] == "BILLS-116hr9006eas"
 
 
-def test_one_changed_word_is_a_changed_document(run, site):
-    changed = content(NAMES[3]).replace(b"</text>", b" twice</text>", 1)
-    assert changed != content(NAMES[3])
-    site.at(again_place(NAMES[3]), as_xml(changed))
-    assert len(run(documents=digests(NAMES[3])).changed) == 1
-
-
 def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_name(run, site):
     site.at(again_place(NAMES[0]), Wire(status=404))
     site.at(again_place(NAMES[1]), as_xml(b"<bill><unclosed></bill>"))
@@ -516,12 +500,12 @@ def test_bytes_that_differ_from_the_record_are_noted_where_the_document_is_the_s
     assert NAMES[3] in report.notes[0]
 
 
-def test_a_file_set_aside_goes_once_the_right_one_is_there(run, site, tmp_path):
+def test_one_changed_word_is_a_changed_document_whose_file_goes_once_the_right_one_is_there(run, site, tmp_path):
     wanted = digests(NAMES[3])
     site.at(again_place(NAMES[3]), as_xml(content(NAMES[3]).replace(b"</text>", b" twice</text>", 1)))
-    run(documents=wanted)
+    assert len(run(documents=wanted).changed) == 1
     site.at(again_place(NAMES[3]), as_xml(content(NAMES[3])))
-    run(documents=wanted)
+    assert not run(documents=wanted).changed
     assert [path.name for path in (tmp_path / "out").glob("BILLS-*")] == [NAMES[3]]
 
 

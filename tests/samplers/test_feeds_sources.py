@@ -36,6 +36,7 @@ def _drawing(tmp_path, clock, monkeypatch):
     """A site for one endpoint, and a function that draws from it."""
     for key in KEYS:
         monkeypatch.setenv(key, "k")
+    monkeypatch.setattr("samplers.feeds.congress_gov.PAGE_SIZE", 3)
 
     class Drawing:
         def __init__(self, site):
@@ -97,16 +98,19 @@ def test_a_draw_holds_one_of_each_family():
 BILLS = tuple(f"BILLS-118hr{n}{version}.xml" for n in range(1, 31) for version in ("ih", "rh"))
 
 
+def bulk(site, listing):
+    """Folders of the bulk data by their paths, with the names in each; a name with a full stop is a file's."""
+    for path, _, names in (folder.partition(":") for folder in listing.split("; ")):
+        folders, files = (tuple(n for n in names.split() if ("." in n) == is_file) for is_file in (False, True))
+        site.at(f"/bulkdata/json/{path}", bulk_listing(folders=folders, files=files))
+
+
 def bulk_bills(site):
-    root = "/bulkdata/json/BILLS"
-    site.at(root, bulk_listing(folders=("118", "119", "resources")))
-    for congress in ("118", "119"):
-        site.at(f"{root}/{congress}", bulk_listing(folders=("1",)))
-        site.at(f"{root}/{congress}/1", bulk_listing(folders=("hr", "s"), files=("notes.txt",)))
-    site.at(f"{root}/118/1/hr", bulk_listing(files=(*BILLS, "BILLS-118-1-hr.zip")))
-    site.at(f"{root}/118/1/s", bulk_listing(files=("BILLS-118s5es.xml",)))
-    site.at(f"{root}/119/1/hr", bulk_listing(files=("BILLS-119hr888ih.xml",)))
-    site.at(f"{root}/119/1/s", bulk_listing())
+    bulk(site, "BILLS: 118 119 resources; BILLS/118: 1; BILLS/119: 1")
+    bulk(site, "BILLS/118/1: hr s notes.txt; BILLS/119/1: hr s notes.txt; BILLS/119/1/hr: BILLS-119hr888ih.xml")
+    bulk(
+        site, f"BILLS/118/1/hr: {' '.join(BILLS)} BILLS-118-1-hr.zip; BILLS/118/1/s: BILLS-118s5es.xml; BILLS/119/1/s:"
+    )
 
 
 def test_bills_are_listed_folder_by_folder_and_one_version_of_each_is_drawn(drawing):
@@ -143,65 +147,83 @@ def test_flags_that_leave_nothing_are_said(drawing):
         drawing.draw("bills", "govinfo", congresses=(99,))
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", ".hidden", "x" * 200, "a\nb", None, 7])
-def test_a_listing_with_a_name_that_is_none_ends_the_run(drawing, name):
-    drawing.site.at("/bulkdata/json/BILLS", as_json({"files": [{"name": name, "justFileName": name, "folder": True}]}))
-    with pytest.raises(BackendError, match="whose name is none"):
-        drawing.draw("bills", "govinfo")
+def named(name):
+    return {"files": [{"name": name, "justFileName": name, "folder": True}]}
 
 
-@pytest.mark.parametrize("listing", [[], {}, {"files": {}}, {"files": ["x"]}, "x", None])
-def test_json_that_is_no_listing_ends_the_run(drawing, listing):
-    drawing.site.at("/bulkdata/json/BILLS", as_json(listing))
-    with pytest.raises(BackendError):
-        drawing.draw("bills", "govinfo")
+BULK = ("bills", "govinfo", "/bulkdata/json/BILLS")
+TITLES = ("ecfr_and_cfr", "ecfr", "/api/versioner/v1/titles.json")
+REGISTER = ("federal_register", "federal-register", "/api/v1/documents.json")
+UNNUMBERED = (
+    {},
+    {"document_number": "../x", "publication_date": "2014-01-01"},
+    {"document_number": "2014-1"},
+    "x",
+    None,
+)
+
+
+@pytest.mark.parametrize(
+    ("feed", "listing", "message"),
+    [
+        *((BULK, named(name), "whose name is none") for name in ("../../etc/passwd", "a/b", "", ".hidden", "x" * 200)),
+        *((BULK, named(name), "whose name is none") for name in ("a\nb", None, 7)),
+        *((BULK, listing, "BILLS") for listing in ([], {}, {"files": {}}, {"files": ["x"]}, "x", None)),
+        *((TITLES, titles, r"titles\.json") for titles in ([], {"titles": [7]}, {"titles": None})),
+        (TITLES, {"titles": [{"number": 1}]}, r"titles\.json"),
+        *((REGISTER, {"count": 1, "results": [row]}, r"documents\.json") for row in UNNUMBERED),
+        (REGISTER, {"count": 7, "results": []}, "states 7 documents"),
+    ],
+)
+def test_a_listing_that_is_none_or_names_what_is_none_ends_the_run(drawing, feed, listing, message):
+    source, endpoint, path = feed
+    drawing.site.at(path, as_json(listing))
+    with pytest.raises(BackendError, match=message):
+        drawing.draw(source, endpoint, **(YEAR if endpoint == "federal-register" else {}))
 
 
 def test_a_listing_that_nests_for_ever_ends(drawing, monkeypatch):
     monkeypatch.setattr("samplers.feeds.govinfo_bulk.MAX_LISTINGS", 20)
-    drawing.site.routes.clear()
-    many = bulk_listing(folders=tuple(str(n) for n in range(100, 150)))
-    drawing.site.at("/bulkdata/json/BILLS", many)
-    for n in range(100, 150):
-        drawing.site.at(f"/bulkdata/json/BILLS/{n}", bulk_listing())
+    congresses = [str(n) for n in range(100, 150)]
+    bulk(drawing.site, "; ".join((f"BILLS: {' '.join(congresses)}", *(f"BILLS/{n}:" for n in congresses))))
     with pytest.raises(BackendError, match="more than 20 folders"):
         drawing.draw("bills", "govinfo")
 
 
-def test_laws_are_listed_by_congress(drawing):
-    drawing.site.at("/bulkdata/json/PLAW", bulk_listing(folders=("118", "resources")))
-    drawing.site.at("/bulkdata/json/PLAW/118", bulk_listing(folders=("public",)))
-    drawing.site.at("/bulkdata/json/PLAW/118/public", bulk_listing(files=("PLAW-118publ22.xml", "PLAW-118-public.zip")))
-    draw = drawing.draw("public_laws", "govinfo")
-    assert [item.url for item in draw.items] == ["https://www.govinfo.gov/bulkdata/PLAW/118/public/PLAW-118publ22.xml"]
+FEBRUARY = {"since": date(2024, 2, 1), "until": date(2024, 2, 29), "feed": "issues"}
+OF_LAWS = "PLAW: 118 resources; PLAW/118: public; PLAW/118/public: PLAW-118publ22.xml PLAW-118-public.zip"
+OF_ISSUES = "FR: 2023 2024 2025 resources; FR/2024: 01 02 03; FR/2024/02: FR-2024-02-12.xml FR-2024-02.zip"
+OF_VOLUMES = (
+    "CFR: 2024 2025 2026 resources; CFR/2025: title-1 title-14; CFR/2025/title-1: CFR-2025-title1-vol1.xml; "
+    "CFR/2025/title-14: CFR-2025-title14-vol5.xml graphics.zip"
+)
 
 
-def test_issues_of_the_register_are_listed_by_month(drawing):
-    root = "/bulkdata/json/FR"
-    drawing.site.at(root, bulk_listing(folders=("2023", "2024", "2025", "resources")))
-    drawing.site.at(f"{root}/2024", bulk_listing(folders=("01", "02", "03")))
-    drawing.site.at(f"{root}/2024/02", bulk_listing(files=("FR-2024-02-12.xml", "FR-2024-02.zip")))
-    fields = {"since": date(2024, 2, 1), "until": date(2024, 2, 29), "feed": "issues"}
-    draw = drawing.draw("federal_register", "govinfo", **fields)
-    assert [item.url for item in draw.items] == ["https://www.govinfo.gov/bulkdata/FR/2024/02/FR-2024-02-12.xml"]
-    assert drawing.site.paths == [root, f"{root}/2024", f"{root}/2024/02"]
-
-
-def test_volumes_of_the_cfr_are_last_year_s_unless_dates_say_otherwise(drawing):
-    root = "/bulkdata/json/CFR"
-    drawing.site.at(root, bulk_listing(folders=("2024", "2025", "2026", "resources")))
-    drawing.site.at(f"{root}/2025", bulk_listing(folders=("title-1", "title-14")))
-    drawing.site.at(f"{root}/2025/title-1", bulk_listing(files=("CFR-2025-title1-vol1.xml",)))
-    drawing.site.at(f"{root}/2025/title-14", bulk_listing(files=("CFR-2025-title14-vol5.xml", "graphics.zip")))
-    draw = drawing.draw("ecfr_and_cfr", "govinfo", feed="annual")
-    assert paths(draw) == ["CFR-2025-title1-vol1.xml", "CFR-2025-title14-vol5.xml"]
-
-
-def test_whole_titles_of_the_ecfr_can_be_drawn(drawing):
-    drawing.site.at("/bulkdata/json/ECFR", bulk_listing(folders=("title-1", "resources")))
-    drawing.site.at("/bulkdata/json/ECFR/title-1", bulk_listing(files=("ECFR-title1.xml",)))
-    draw = drawing.draw("ecfr_and_cfr", "govinfo", feed="titles")
-    assert [item.url for item in draw.items] == ["https://www.govinfo.gov/bulkdata/ECFR/title-1/ECFR-title1.xml"]
+@pytest.mark.parametrize(
+    ("source", "fields", "listing", "found"),
+    [
+        ("public_laws", {}, OF_LAWS, ["PLAW/118/public/PLAW-118publ22.xml"]),
+        ("federal_register", FEBRUARY, OF_ISSUES, ["FR/2024/02/FR-2024-02-12.xml"]),
+        (
+            "ecfr_and_cfr",
+            {"feed": "annual"},
+            OF_VOLUMES,
+            ["CFR/2025/title-1/CFR-2025-title1-vol1.xml", "CFR/2025/title-14/CFR-2025-title14-vol5.xml"],
+        ),
+        (
+            "ecfr_and_cfr",
+            {"feed": "titles"},
+            "ECFR: title-1 resources; ECFR/title-1: ECFR-title1.xml",
+            ["ECFR/title-1/ECFR-title1.xml"],
+        ),
+    ],
+)
+def test_a_collection_is_listed_by_congress_month_year_or_title(drawing, source, fields, listing, found):
+    """Volumes of the CFR are last year's unless dates say otherwise; folders that cannot hold a file are not asked."""
+    bulk(drawing.site, listing)
+    draw = drawing.draw(source, "govinfo", **fields)
+    assert [item.url for item in draw.items] == [f"https://www.govinfo.gov/bulkdata/{path}" for path in found]
+    assert set(drawing.site.paths) == set(drawing.site.routes)
 
 
 def test_the_status_of_a_bill_lies_by_congress_and_type():
@@ -356,12 +378,6 @@ def test_a_day_with_more_than_a_window_shows_ends_the_run(drawing):
         drawing.draw("federal_register", "federal-register", **YEAR)
 
 
-def test_results_that_are_fewer_than_their_count_end_the_run(drawing):
-    drawing.site.at("/api/v1/documents.json", as_json({"count": 7, "results": []}))
-    with pytest.raises(BackendError, match="states 7 documents"):
-        drawing.draw("federal_register", "federal-register", **YEAR)
-
-
 def test_notices_are_listed_only_where_the_options_ask_for_them(drawing):
     register(drawing.site, many(1, 1))
     drawing.draw("federal_register", "federal-register", **YEAR)
@@ -370,15 +386,6 @@ def test_notices_are_listed_only_where_the_options_ask_for_them(drawing):
     assert False in asked
     assert True in asked
     assert asked == sorted(asked)
-
-
-@pytest.mark.parametrize(
-    "row", [{}, {"document_number": "../x", "publication_date": "2014-01-01"}, {"document_number": "2014-1"}, "x", None]
-)
-def test_a_document_without_number_or_date_ends_the_run(drawing, row):
-    drawing.site.at("/api/v1/documents.json", as_json({"count": 1, "results": [row]}))
-    with pytest.raises(BackendError):
-        drawing.draw("federal_register", "federal-register", **YEAR)
 
 
 def test_documents_of_a_manifest_are_found_by_their_numbers(drawing):
@@ -427,13 +434,6 @@ def test_a_day_before_the_ecfr_began_is_refused(drawing):
         drawing.draw("ecfr_and_cfr", "ecfr", until=date(2012, 1, 1))
 
 
-@pytest.mark.parametrize("titles", [[], {"titles": [7]}, {"titles": [{"number": 1}]}, {"titles": None}])
-def test_titles_that_are_none_end_the_run(drawing, titles):
-    drawing.site.at("/api/versioner/v1/titles.json", as_json(titles))
-    with pytest.raises(BackendError, match=r"titles\.json"):
-        drawing.draw("ecfr_and_cfr", "ecfr")
-
-
 @pytest.mark.parametrize(
     ("unit", "part"),
     [
@@ -451,10 +451,7 @@ def test_a_unit_of_the_cfr_names_its_part(unit, part):
 
 
 def test_sections_of_a_manifest_are_found_by_part_by_volume_or_by_title(drawing):
-    drawing.site.at(
-        "/bulkdata/json/CFR/2012/title-12",
-        bulk_listing(files=("CFR-2012-title12-vol10.xml", "CFR-2012-title12-vol9.xml", "readme.xml")),
-    )
+    bulk(drawing.site, "CFR/2012/title-12: CFR-2012-title12-vol10.xml CFR-2012-title12-vol9.xml readme.xml")
     ids = ("cfr:12-1009.1@2012", "cfr:1-51.1@2026-11-20", "cfr:1-51.3@2026-11-20", "cfr:1-18.1@ecfr", "cfr:1-x@undated")
     located = drawing.locate("ecfr_and_cfr", "govinfo", *ids)
     assert [(item.path, len(wanted)) for item, wanted in located.items] == [
@@ -508,21 +505,27 @@ def zipped(members):
     return as_zip(members).body
 
 
-@pytest.mark.parametrize("members", [{}, {"a.xml": b"<a/>", "b.xml": b"<b/>"}, {"a.txt": b"x"}])
-def test_a_zip_with_another_number_of_files_is_refused(members):
-    with pytest.raises(Refused, match="XML files where one is due"):
-        unzipped(zipped(members), "usc01.xml", 1000)
+SOUND = zipped({"usc01.xml": b"<uscDoc>" + bytes(range(200)) + b"</uscDoc>"})
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        *((zipped(dict.fromkeys(names, b"<a/>")), "XML files where one is due") for names in ((), ("a.xml", "b.xml"))),
+        (zipped({"a.txt": b"x"}), "XML files where one is due"),
+        (zipped({"a.xml": b" " * 5000}), "more than"),
+        *((SOUND[:keep] + b"\0" * 40, "damaged") for keep in (3, 30, 60, 90)),
+    ],
+)
+def test_a_zip_that_is_damaged_declares_too_much_or_holds_another_number_of_files_is_refused(data, message):
+    with pytest.raises(Refused, match=message):
+        unzipped(data, "usc01.xml", 1000)
 
 
 def test_a_zip_of_very_many_files_is_refused_before_they_are_listed(monkeypatch):
     monkeypatch.setattr("zipfile.ZipFile", lambda _: pytest.fail("the archive was opened"))
     with pytest.raises(Refused, match="more than 100 files"):
         unzipped(b"PK\x01\x02" * 101, "usc01.xml", 10_000)
-
-
-def test_a_zip_that_declares_too_much_is_refused():
-    with pytest.raises(Refused, match="more than"):
-        unzipped(zipped({"a.xml": b" " * 5000}), "usc01.xml", 1000)
 
 
 def test_a_zip_that_declares_less_than_it_holds_is_refused():
@@ -533,13 +536,6 @@ def test_a_zip_that_declares_less_than_it_holds_is_refused():
         data[at : at + 4] = (10).to_bytes(4, "little")
     with pytest.raises(Refused):
         unzipped(bytes(data), "usc01.xml", 1000)
-
-
-@pytest.mark.parametrize("keep", [3, 30, 60, 90])
-def test_a_damaged_zip_is_refused(keep):
-    data = zipped({"usc01.xml": b"<uscDoc>" + bytes(range(200)) + b"</uscDoc>"})
-    with pytest.raises(Refused, match="damaged"):
-        unzipped(data[:keep] + b"\0" * 40, "usc01.xml", 1000)
 
 
 def test_sections_of_a_manifest_are_found_in_their_titles(drawing):
@@ -579,8 +575,7 @@ def reports(site, *, total=None):
         site.at(f"/v3/crsreport/{name}", as_json({"CRSReport": {"id": name, "version": 18, "formats": formats}}))
 
 
-def test_reports_are_listed_and_each_says_where_its_page_lies(drawing, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.congress_gov.PAGE_SIZE", 3)
+def test_reports_are_listed_and_each_says_where_its_page_lies(drawing):
     reports(drawing.site)
     draw = drawing.draw("crs_reports", "congress-api")
     assert paths(draw) == ["IF10354v18.html", "IN12354v18.html", "R47324v18.html"]
@@ -588,15 +583,13 @@ def test_reports_are_listed_and_each_says_where_its_page_lies(drawing, monkeypat
     assert "1 of 4 reports drawn have no HTML" in drawing.said[-1]
 
 
-def test_reports_are_narrowed_by_the_day_of_publication(drawing, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.congress_gov.PAGE_SIZE", 3)
+def test_reports_are_narrowed_by_the_day_of_publication(drawing):
     reports(drawing.site)
     draw = drawing.draw("crs_reports", "congress-api", since=date(2021, 1, 1), until=date(2021, 12, 31))
     assert paths(draw) == ["IF10354v18.html"]
 
 
-def test_a_listing_of_reports_that_ends_early_is_not_taken_for_whole(drawing, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.congress_gov.PAGE_SIZE", 3)
+def test_a_listing_of_reports_that_ends_early_is_not_taken_for_whole(drawing):
     reports(drawing.site, total=9)
     with pytest.raises(BackendError, match="states 9 reports and lists 4"):
         drawing.draw("crs_reports", "congress-api")

@@ -29,9 +29,8 @@ def written(body: str) -> tuple[str, list[tuple[int, str, str, str]], GpoText]:
     return text, [(s.level, s.kind, s.label, text[s.span.start : s.span.end]) for s in sections], gpo
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+LINES = {
+    "emphasis without white space around it neither glues nor splits": (
         ('the<E T="04">Lamp Register</E>of 2031', "the Lamp Register of 2031"),
         ('in the<E T="04">Lamp Register</E>.<E T="03">See</E>5 CFR 1', "in the Lamp Register. See 5 CFR 1"),
         ('(a)<E T="03">General.</E>The rule', "(a) General. The rule"),
@@ -46,28 +45,14 @@ def written(body: str) -> tuple[str, list[tuple[int, str, str, str]], GpoText]:
         ('the form<E T="03">and</E><E T="04">the book</E>are', "the form and the book are"),
         ("the<I>lamp</I>and the<B>wick</B>", "the lamp and the wick"),
         ('<E T="03">Note</E>* * *', "Note * * *"),
-    ],
-)
-def test_emphasis_without_white_space_around_it_neither_glues_nor_splits(body, expected):
-    assert line(body) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+    ),
+    "a single emphasised letter belongs to its number": (
         ('78c; 78<E T="03">l;</E>78m', "78c; 78l; 78m"),
         ('§ 12.17(<E T="03">l</E>)(4)', "§ 12.17(l)(4)"),
         ('78<E T="03">m</E>(a)', "78m(a)"),
         ('(ii)(A)(<E T="03">1</E>) or', "(ii)(A)(1) or"),
-    ],
-)
-def test_a_single_emphasised_letter_belongs_to_its_number(body, expected):
-    assert line(body) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+    ),
+    "white space that printing put before punctuation is taken away": (
         ('at\n   <E T="03">air@harbor.example</E>\n   . Then', "at air@harbor.example. Then"),
         ('(\n   <E T="03">see</E>\n   1 CFR 2)', "(see 1 CFR 2)"),
         ('1\n <E T="03">et seq.</E>\n ), as', "1 et seq.), as"),
@@ -76,15 +61,8 @@ def test_a_single_emphasised_letter_belongs_to_its_number(body, expected):
         ('of <E T="03">lamps</E> — and', "of lamps — and"),
         ('(a)\n <E T="03">Lamps</E>\n —(1)\n <E T="03">Scope</E>', "(a) Lamps—(1) Scope"),
         ('of <E T="03">lamps</E>\n — and', "of lamps — and"),
-    ],
-)
-def test_white_space_that_printing_put_before_punctuation_is_taken_away(body, expected):
-    assert line(body) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+    ),
+    "index figures belong to their word and marks stand apart": (
         ('SO<E T="52">2</E> and', "SO2 and"),
         ('SO\n  <E T="52">2</E>\n  , PM\n  <E T="0732">2.5</E>\n  .', "SO2, PM2.5."),
         ('N<E T="52">2</E>O', "N2O"),
@@ -98,28 +76,14 @@ def test_white_space_that_printing_put_before_punctuation_is_taken_away(body, ex
         ("Total<SU>g</SU>", "Total g"),
         ("<SU>a</SU>1,200", "a 1,200"),
         ('Cost\n<E T="8145">1</E>', "Cost 1"),
-    ],
-)
-def test_index_figures_belong_to_their_word_and_marks_stand_apart(body, expected):
-    assert line(body) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+    ),
+    "fractions stand apart from digits and not from letters": (
         ("8<FR>1/2</FR>inches", "8 1/2 inches"),
         ("8 <FR>1/2</FR> inches", "8 1/2 inches"),
         ("(<FR>1/6</FR>) of", "(1/6) of"),
         ("NW<FR>1/4</FR>NE<FR>1/4</FR>, lot", "NW1/4NE1/4, lot"),
-    ],
-)
-def test_fractions_stand_apart_from_digits_and_not_from_letters(body, expected):
-    assert line(body) == expected
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+    ),
+    "a page mark never splits a sentence or glues its words": (
         ('the keeper<PRTPAGE P="7"/>lights it', "the keeper lights it"),
         ('the keeper <PRTPAGE P="7"/>lights it', "the keeper lights it"),
         ('the keeper<PRTPAGE P="7"/>\n lights it', "the keeper lights it"),
@@ -129,10 +93,15 @@ def test_fractions_stand_apart_from_digits_and_not_from_letters(body, expected):
         ('ER18-<PRTPAGE P="7"/>\n   2066', "ER18-2066"),
         ('DC 20375-\n   <PRTPAGE P="7"/>5320', "DC 20375-5320"),
         ('short- <PRTPAGE P="7"/>and long', "short- and long"),
-    ],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "body", "expected"), [(claim, *row) for claim, rows in LINES.items() for row in rows]
 )
-def test_a_page_mark_never_splits_a_sentence_or_glues_its_words(body, expected):
-    assert line(body) == expected
+def test_inline_marks_read_as_printed(claim, body, expected):
+    assert line(body) == expected, claim
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,15 @@ def in_zip(place: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLA
     return path
 
 
-def in_database(place: Path, files: dict[str, bytes], columns: str = "doc_id, path, raw") -> Path:
+def in_database(place: Path, files: dict[str, bytes], columns: str = "doc_id, path, raw", *more: str) -> Path:
     path = place / "substrate.db"
     with sqlite3.connect(path) as database:
         database.execute(f"CREATE TABLE bills_documents ({columns})")
         database.execute("CREATE TABLE bills_chunks (chunk_id)")
         rows = [(f"bill:{n}", name, data) for n, (name, data) in enumerate(files.items())]
         database.executemany("INSERT INTO bills_documents VALUES (?, ?, ?)", rows)
+        for statement in more:
+            database.execute(statement)
     database.close()
     return path
 
@@ -70,9 +72,10 @@ def test_folder_zip_and_database_give_the_same_documents(tmp_path, laid_down):
 
 def test_a_place_that_is_none_of_the_three_is_an_input_error(tmp_path):
     (tmp_path / "one.xml").write_bytes(bill(1))
-    for path in (tmp_path / "one.xml", tmp_path / "nowhere"):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("one.xml", "nowhere", "pipe"):
         with pytest.raises(InputError, match="is not a folder, a ZIP or an SQLite database"):
-            read(path)
+            read(tmp_path / name)
 
 
 def test_names_that_a_terminal_would_obey_are_shown_with_question_marks(tmp_path):
@@ -125,12 +128,6 @@ def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened
         ]
     reading = read_corpus(corpus, "bills")
     assert (reading.n_files, reading.n_ignored, reading.quarantined) == (2, 4, ())
-
-
-def test_a_pipe_in_the_place_of_a_corpus_is_an_input_error(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is not a folder, a ZIP or an SQLite database"):
-        read(tmp_path / "pipe")
 
 
 REFUSED = {
@@ -263,33 +260,25 @@ SELECT n AS doc_id, n AS path, zeroblob(1000000) AS raw FROM rows"""
 SPARSE = "CREATE VIRTUAL TABLE us_code_documents USING fts5(doc_id, path, raw)"
 
 
-@pytest.mark.parametrize(("sql", "kind"), [(ENDLESS, "view"), (SPARSE, "virtual")])
-def test_a_view_is_not_read_whatever_it_would_give(tmp_path, sql, kind):
-    path = in_database(tmp_path, {})
-    with sqlite3.connect(path) as database:
-        database.execute(sql)
-    database.close()
-    with pytest.raises(InputError, match=f"us_code_documents is a {kind}, not a table"), corpus_files(path, "us_code"):
-        pass
+CALLED_A_TABLE = (
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_schema SET type = 'table' WHERE name = 'us_code_documents'",
+)
+COMPUTED = "CREATE TABLE us_code_documents (doc_id, path, raw AS (zeroblob(900000000)))"
 
 
-def test_a_view_that_the_file_calls_a_table_is_not_read(tmp_path):
-    path = in_database(tmp_path, {})
-    with sqlite3.connect(path) as database:
-        database.execute(ENDLESS)
-        database.execute("PRAGMA writable_schema = ON")
-        database.execute("UPDATE sqlite_schema SET type = 'table' WHERE name = 'us_code_documents'")
-    database.close()
-    with pytest.raises(InputError), corpus_files(path, "us_code"):
-        pass
-
-
-def test_a_column_that_is_computed_is_not_read(tmp_path):
-    path = in_database(tmp_path, {})
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE us_code_documents (doc_id, path, raw AS (zeroblob(900000000)))")
-    database.close()
-    with pytest.raises(InputError, match=r"has the columns doc_id, path\. Documents"), corpus_files(path, "us_code"):
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        ((ENDLESS,), "us_code_documents is a view, not a table"),
+        ((SPARSE,), "us_code_documents is a virtual, not a table"),
+        ((ENDLESS, *CALLED_A_TABLE), "Give --corpus-path another place"),
+        ((COMPUTED,), r"has the columns doc_id, path\. Documents"),
+    ],
+)
+def test_a_view_or_a_computed_column_is_not_read_whatever_it_would_give(tmp_path, statements, said):
+    path = in_database(tmp_path, {}, "doc_id, path, raw", *statements)
+    with pytest.raises(InputError, match=said), corpus_files(path, "us_code"):
         pass
 
 

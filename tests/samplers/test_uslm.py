@@ -42,8 +42,12 @@ def section_text(walked: Walk, label: str) -> str:
     return walked.text[section.span.start : section.span.end]
 
 
+def walked_body(body: str) -> Walk:
+    return walk(f"<bill><legis-body>{body}</legis-body></bill>".encode(), "x", ROOTS)
+
+
 def text_of(body: str) -> str:
-    return walk(f"<bill><legis-body>{body}</legis-body></bill>".encode(), "x", ROOTS).text
+    return walked_body(body).text
 
 
 DTD_TEXT = """\
@@ -170,14 +174,14 @@ def test_text_without_heading_continues_the_account_before_it_and_not_the_sectio
 @pytest.mark.parametrize("header", ["Office", "(including transfer of funds)"])
 def test_headings_without_text_do_not_nest_without_end(header: str) -> None:
     body = f"<appropriations-small><header>{header}</header></appropriations-small>" * 3_000
-    walked = walk(f"<bill><legis-body>{body}</legis-body></bill>".encode(), "x", ROOTS)
+    walked = walked_body(body)
     assert len(walked.sections) == 3_000
     assert max(section.level for section in walked.sections) < 30
 
 
 def test_a_heading_before_the_number_follows_it_in_the_label() -> None:
     section = "<section><heading>(transfer of funds)</heading><num>Sec. 205. </num><content>Words.</content></section>"
-    walked = walk(f"<bill><legis-body>{section}</legis-body></bill>".encode(), "x", ROOTS)
+    walked = walked_body(section)
     assert walked.text == "(transfer of funds)\nSec. 205. Words."
     assert labels(walked) == [(11, "section", "Sec. 205. (transfer of funds)")]
 
@@ -324,7 +328,7 @@ def test_an_undeclared_reference_to_a_known_character_is_that_character() -> Non
 
 def test_a_level_inside_a_heading_leaves_no_mark_in_text_or_labels() -> None:
     section = "<section><header>a<paragraph>b</paragraph>c</header><text>d</text></section>"
-    walked = walk(f"<bill><legis-body>{section}</legis-body></bill>".encode(), "x", ROOTS)
+    walked = walked_body(section)
     words = walked.text + "".join(section.label for section in walked.sections)
     assert not any(character < " " and character not in "\n\t" for character in words)
 

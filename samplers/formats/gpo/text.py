@@ -63,7 +63,7 @@ class GpoText:
             "HD": self.heading,
             "STARS": self._stars,
             "GPOTABLE": self._table,
-            "FTNT": self._keep_footnote,
+            "FTNT": lambda element, _: self._footnotes.append(element),
             "CONTENTS": self.leave_out("table of contents"),
             "EAR": self.leave_out("running heads"),
         }
@@ -248,9 +248,6 @@ class GpoText:
             ranks.setdefault(head.get("H", "1"), []).append(head)
         for _, heads in sorted(ranks.items()):
             self.row(heads, level)
-
-    def _keep_footnote(self, element: etree._Element, _: int) -> None:
-        self._footnotes.append(element)
 
     def _write_footnotes(self, level: int) -> None:
         """Write the footnotes that wait, in a part of that level."""

@@ -40,7 +40,7 @@ def pdf_pages(data: bytes, name: str) -> list[list[Line]]:
     """The lines of each page in the order in which the file draws them.
 
     A hyphen at the end of a line is its last character. DocumentError for what is no PDF, is damaged or encrypted,
-    for more than MAX_BYTES, SECONDS or the limits of `worker`, and where no page has any text (a scan).
+    for more than MAX_BYTES, SECONDS or the limits of `worker`, and if no page has any text (a scan).
     """
     if len(data) > MAX_BYTES:
         raise DocumentError(name, f"larger than {MAX_BYTES // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")

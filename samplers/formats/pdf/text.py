@@ -82,7 +82,7 @@ def read_typed(text: str, name: str) -> PageText:
 def paragraphs_of(pages: Sequence[Sequence[Line]], pitch: float | None = None) -> PageText:
     """The paragraphs of some pages, from top to bottom of each; `pitch` is the points from line to line, if known.
 
-    A word that a line's end broke at a hyphen is rejoined without it where the document has the whole word elsewhere;
+    A word that a line's end broke at a hyphen is rejoined without it if the document has the whole word elsewhere;
     otherwise the hyphen stays, since most such hyphens are the word's own ("non-defense").
     """
     left_out: Counter[str] = Counter()
@@ -143,7 +143,7 @@ def _height(line: Line) -> float:
 
 def _without_heads(pages: list[list[Line]], left_out: Counter[str]) -> list[list[Line]]:
     """The pages without page numbers and what is repeated at the top or bottom of at least half of them."""
-    edges = [{place: _digits_masked(page[place]) for place in _edges(page)} for page in pages]
+    edges = [{place: re.sub(r"\d+", "0", page[place].text) for place in _edges(page)} for page in pages]
     seen = Counter(chain.from_iterable(set(edge.values()) for edge in edges))
     result = []
     for page, edge in zip(pages, edges, strict=True):
@@ -161,10 +161,6 @@ def _without_heads(pages: list[list[Line]], left_out: Counter[str]) -> list[list
 
 def _edges(page: Sequence[Line]) -> list[int]:
     return sorted({place for place in (0, 1, len(page) - 2, len(page) - 1) if 0 <= place < len(page)})
-
-
-def _digits_masked(line: Line) -> str:
-    return re.sub(r"\d+", "0", line.text)
 
 
 def _pitch(pages: Sequence[Sequence[Line]]) -> float:

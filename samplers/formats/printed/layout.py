@@ -33,7 +33,8 @@ def with_headings(text: str, mark: str, takes_notes: bool) -> str:
 def is_heading(block: str, takes_notes: bool) -> bool:
     """Whether every line of a block is centred, and the block neither ends a sentence nor is a list of pages."""
     body = block.strip()
-    if not body or not _begins_heading(body[0], takes_notes) or _is_open_ended(body):
+    opens = "“`\"'*([" if takes_notes else "“`\"'*"
+    if not body or not (body[0].isalnum() or body[0] in opens) or _is_open_ended(body):
         return False
     if body.endswith(",") and _SMALL.search(body):
         return False
@@ -50,10 +51,6 @@ def is_centred(line: str) -> bool:
     """Whether what stands on a line is as far from the one margin as from the other."""
     body = line.strip()
     return abs(len(line) - len(line.lstrip()) - (WIDTH - len(body)) / 2) <= _TOLERANCE
-
-
-def _begins_heading(first: str, takes_notes: bool) -> bool:
-    return first.isalnum() or first in "“`\"'*" or (takes_notes and first in "([")
 
 
 def n_marks(text: str) -> int:

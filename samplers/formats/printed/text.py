@@ -81,7 +81,9 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     del source  # One copy less while the lines are stripped: the peak is 6 times the file, not 8.
     if "<" in text:
         text = removed(_STRUCK, text, left_out, "struck out by an editor", _beside)
-        text = removed(_CHARACTER_NAME, text, left_out, "names of characters", _character)
+        text = removed(
+            _CHARACTER_NAME, text, left_out, "names of characters", lambda name: _CHARACTERS.get(name[1].lower(), "")
+        )
     text = _without_controls(text, text if has_entities else odd, left_out)
     text = unicodedata.normalize("NFC", text)
     stripped = ("\n".join(map(str.rstrip, stretch.split("\n"))) for stretch in stretches(text))
@@ -177,10 +179,6 @@ def _beside(match: re.Match[str]) -> str:
     if any(kept):
         return "\n".join((*kept, " " * (len(last) - len(last.lstrip(" ")))))
     return " " if lines else ""
-
-
-def _character(match: re.Match[str]) -> str:
-    return _CHARACTERS.get(match[1].lower(), "")
 
 
 def _without_controls(text: str, odd: str, left_out: dict[str, int]) -> str:

@@ -36,7 +36,7 @@ class Edition(NamedTuple):
 
 
 def edition(root: etree._Element, name: str) -> Edition:
-    """What a file says of itself; its name counts where it says nothing. DocumentError where it is not the Code's."""
+    """What a file says of itself; its name counts if it says nothing. DocumentError if it is not the Code's."""
     kind = local_name(root)
     known = kind == "uscDoc" or RANKS.get(kind, SECTION_RANK + 1) <= SECTION_RANK
     found = next(_identified(root), None)

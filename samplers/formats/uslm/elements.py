@@ -8,38 +8,11 @@ from lxml import etree
 
 from samplers.formats.safe_xml import entity_text, local_name, plain_text
 from samplers.formats.text_writer import Part, visible
-from samplers.formats.uslm.marks import (
-    BLOCK,
-    CLOSING,
-    GLUE,
-    JOIN,
-    LEAD,
-    LINE,
-    OPENING,
-    PARAGRAPH,
-    PART_END,
-    SPACE,
-    STOP,
-    TAB,
-    plain,
-)
-from samplers.formats.uslm.names import (
-    BLOCKS,
-    BREAKS,
-    CELLS,
-    FORMS,
-    HEADINGS,
-    NOTES,
-    NUMBERS,
-    OFFICIAL_TITLES,
-    QUOTED,
-    RANKS,
-    SECTION_RANK,
-)
+from samplers.formats.uslm import marks, names
 
-_AFTER_NUMBER = SPACE + LEAD
-_OWN_LINE, _RUN_IN = LINE + LEAD, STOP + SPACE + LEAD
-_RUN_IN_KINDS = frozenset(kind for kind, rank in RANKS.items() if rank > SECTION_RANK) - NOTES
+_AFTER_NUMBER = marks.SPACE + marks.LEAD
+_OWN_LINE, _RUN_IN = marks.LINE + marks.LEAD, marks.STOP + marks.SPACE + marks.LEAD
+_RUN_IN_KINDS = frozenset(kind for kind, rank in names.RANKS.items() if rank > names.SECTION_RANK) - names.NOTES
 _AFTER_QUOTE = (".", ",", ";", ":", ")", "”", "’")
 
 
@@ -98,9 +71,9 @@ def after_heading(kind: str) -> str:
 
 def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A section, a larger or a smaller level; a part unless it is quoted."""
-    rank = RANKS[kind]
+    rank = names.RANKS[kind]
     inner = max(rank, place.level + 1)
-    separator = PARAGRAPH if rank <= SECTION_RANK and not place.is_quoted else LINE
+    separator = marks.PARAGRAPH if rank <= names.SECTION_RANK and not place.is_quoted else marks.LINE
     after = after_heading(kind)
     if place.is_quoted:
         walker.write(separator)
@@ -109,13 +82,13 @@ def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
         return
     part = walker.open(kind, inner, separator)
     walker.children(element, depth, Place(inner, after, part, kind == "note", place.in_row, place.n_quotes))
-    walker.write(PART_END + separator)
+    walker.write(marks.PART_END + separator)
 
 
 def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A level's number or heading, which is noted for its label."""
     write, part = walker.write, place.part
-    write(SPACE)
+    write(marks.SPACE)
     written = element.text or ""
     if len(element):
         begin = len(walker.pieces)
@@ -123,81 +96,74 @@ def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Pl
         written = "".join(walker.pieces[begin:])
     elif written:
         write(written)
-    if part is not None and kind in HEADINGS:
-        part.heading = f"{part.heading} {plain(written)}".strip()
+    if part is not None and kind in names.HEADINGS:
+        part.heading = f"{part.heading} {marks.plain(written)}".strip()
     elif part is not None and not part.num:
-        part.num = plain(written)
-    write(_AFTER_NUMBER if kind in NUMBERS else place.after_heading)
+        part.num = marks.plain(written)
+    write(_AFTER_NUMBER if kind in names.NUMBERS else place.after_heading)
     walker.lead_end = len(walker.pieces)
 
 
 def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
-    walker.write(OPENING[which])
-    if len(element):
-        walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
-    elif text := element.text:
-        walker.write(text)
-    walker.write(CLOSING[which])
+    walker.write(marks.OPENING[which])
+    inline(walker, element, kind, depth, place._replace(n_quotes=place.n_quotes + 1))
+    walker.write(marks.CLOSING[which])
 
 
 def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Text that goes into another law."""
     if element.get("display-inline") == "yes-display-inline":
-        walker.write(GLUE + SPACE + LEAD)
+        walker.write(marks.GLUE + marks.SPACE + marks.LEAD)
         walker.lead_end = len(walker.pieces)
     else:
-        walker.write(LINE)
+        walker.write(marks.LINE)
     inner = place._replace(is_quoted=True, part=None, n_quotes=place.n_quotes + 1)
     if kind == "quotedContent":  # USLM writes its own marks
         walker.children(element, depth, inner)
     else:
-        walker.write(OPENING[place.n_quotes % 2])
+        walker.write(marks.OPENING[place.n_quotes % 2])
         walker.children(element, depth, inner)
         if not any(local_name(child) == "after-quoted-block" for child in element):
-            walker.write(CLOSING[place.n_quotes % 2])
-    walker.write(LINE)
+            walker.write(marks.CLOSING[place.n_quotes % 2])
+    walker.write(marks.LINE)
     join_tail(walker, element)
 
 
 def join_tail(walker: Walk, element: etree._Element) -> None:
     """Let the text after an element follow without a gap if it begins with a closing mark."""
     if (element.tail or "").lstrip().startswith(_AFTER_QUOTE):
-        walker.write(JOIN)
+        walker.write(marks.JOIN)
 
 
 def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What follows a quoted block ("." or "; and") without a gap."""
-    walker.write(GLUE)
+    walker.write(marks.GLUE)
     if kind == "after-quoted-block":
-        walker.write(CLOSING[(place.n_quotes - 1) % 2])
+        walker.write(marks.CLOSING[(place.n_quotes - 1) % 2])
     inline(walker, element, kind, depth, place)
-    walker.write(LINE)
+    walker.write(marks.LINE)
 
 
 def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A cell of a table."""
-    walker.write(TAB)
+    walker.write(marks.TAB)
     inline(walker, element, kind, depth, place._replace(in_row=True))
-    walker.write(TAB)
+    walker.write(marks.TAB)
 
 
 def line_break(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """The end of a printed line or page."""
-    walker.write(SPACE)
+    walker.write(marks.SPACE)
     inline(walker, element, kind, depth, place)
 
 
 def block(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """What begins and ends a line, except in a row."""
-    in_row = place.in_row
-    walker.write(SPACE if in_row else BLOCK)
-    if len(element):
-        walker.children(element, depth, place)
-    elif text := element.text:
-        walker.write(text)
-    walker.write(SPACE if in_row else LINE)
+    walker.write(marks.SPACE if place.in_row else marks.BLOCK)
+    inline(walker, element, kind, depth, place)
+    walker.write(marks.SPACE if place.in_row else marks.LINE)
 
 
 def official_title(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
@@ -217,13 +183,13 @@ def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: 
     """What is no text, counted under a reason; an official title inside a form is text all the same."""
     walker.dropped[reason] += n_visible(element)
     name = local_name(element)
-    if name in QUOTED:
+    if name in names.QUOTED:
         join_tail(walker, element)
-    if name not in FORMS:
+    if name not in names.FORMS:
         return
     for title in element.iter():
-        is_inner = any(local_name(ancestor) in OFFICIAL_TITLES for ancestor in title.iterancestors())
-        if local_name(title) in OFFICIAL_TITLES and not is_inner:
+        is_inner = any(local_name(ancestor) in names.OFFICIAL_TITLES for ancestor in title.iterancestors())
+        if local_name(title) in names.OFFICIAL_TITLES and not is_inner:
             walker.dropped[reason] -= n_visible(title)
             official_title(walker, title, local_name(title), depth, place)
 
@@ -249,22 +215,22 @@ def n_visible(element: etree._Element) -> int:
 
 def _table(*rows: tuple[Iterable[str], Handler]) -> dict[str, Handler]:
     table: dict[str, Handler] = {}
-    for names, handler in rows:
-        table |= dict.fromkeys(names, handler)
+    for keys, handler in rows:
+        table |= dict.fromkeys(keys, handler)
     return table
 
 
 HANDLERS: Mapping[str, Handler] = _table(
     (("",), entity),
-    (BREAKS, line_break),
-    (BLOCKS, block),
-    (OFFICIAL_TITLES, official_title),
-    (CELLS, cell),
+    (names.BREAKS, line_break),
+    (names.BLOCKS, block),
+    (names.OFFICIAL_TITLES, official_title),
+    (names.CELLS, cell),
     (("after-quoted-block",), after_quoted),
     (("quote",), quote),
-    (QUOTED, quoted),
-    ((*NUMBERS, *HEADINGS), lead),
-    (RANKS, level),
+    (names.QUOTED, quoted),
+    ((*names.NUMBERS, *names.HEADINGS), lead),
+    (names.RANKS, level),
     (("note", "ref", "block", "docTitle"), by_attribute),
 )
 """Handlers by name, the later row of two; elements that are not in it run on."""

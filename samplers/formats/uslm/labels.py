@@ -44,10 +44,5 @@ def _section_label(num: str, heading: str, text: str) -> str:
 
 def first_words(text: str, num: str) -> str:
     """The FIRST_WORDS of a text's first line after its number."""
-    words = _first_line(text, num).split()
+    words = text.removeprefix(" ".join(num.split())).strip().partition("\n")[0].split()
     return " ".join(words[:FIRST_WORDS]) + (" …" if len(words) > FIRST_WORDS else "")
-
-
-def _first_line(text: str, num: str) -> str:
-    after_num = text.removeprefix(" ".join(num.split())).strip()
-    return after_num.partition("\n")[0]

@@ -16,14 +16,14 @@ def grouped(sections: Sequence[Section], text: str) -> list[Section]:
     for index, section in enumerate(sections):
         if section.kind == "notes":
             head = -1
-        elif section.kind == "note" and _is_heading(section, text):
+        elif (
+            section.kind == "note"
+            and section.label
+            and section.label == text[section.span.start : section.span.end].rstrip(".:— ")
+        ):
             head = index
         elif head >= 0:
             start, end = result[head].span.start, max(result[head].span.end, section.span.end)
             result[head] = replace(result[head], span=Span(start, end))
             result[index] = replace(section, level=section.level + 1)
     return result
-
-
-def _is_heading(note: Section, text: str) -> bool:
-    return bool(note.label) and text[note.span.start : note.span.end].rstrip(".:— ") == note.label

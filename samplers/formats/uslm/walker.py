@@ -137,7 +137,8 @@ class Walker:
                 handler = level if kind in RANKS else inline
             handler, kind = _unless_exception(child, handler, kind)
             opens = opens and handler is level and not place.is_quoted
-            if opens and not _is_headed(child) and headings.continues(kind):
+            is_headed = any(local_name(each) in NUMBERS | HEADINGS for each in child)
+            if opens and not is_headed and headings.continues(kind):
                 self.write(LINE)
                 self.children(child, depth, place._replace(level=headings.level))
                 self.write(LINE + (child.tail or ""))
@@ -170,10 +171,6 @@ def _unless_exception(element: etree._Element, handler: Handler, kind: str) -> t
     if element.get("role") == "after-quoted-block" and handler in (inline, block, cell):
         return after_quoted, kind
     return handler, kind
-
-
-def _is_headed(element: etree._Element) -> bool:
-    return any(local_name(child) in NUMBERS | HEADINGS for child in element)
 
 
 def _first_text(element: etree._Element) -> str:
