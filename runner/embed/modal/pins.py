@@ -12,9 +12,8 @@ _DISTRIBUTION = "per-source-eval"
 
 
 def image_pins() -> dict[str, str]:
-    """Version by distribution, sorted by name: the extra `local` without packages of weights, and numpy.
-
-    Weights come from the model hub there. A BackendError where the tool itself is not installed.
+    """Version by distribution, sorted: the extra `local` without packages of weights, and numpy; a BackendError if this
+    tool is not installed.
     """
     return {
         name: version
@@ -29,9 +28,9 @@ def model_pins() -> dict[str, str]:
 
 
 def payload_pin() -> str:
-    """The requirement of what texts and rows travel in, which images of older workspaces come without.
+    """The requirement of the payload format, which images of older workspaces lack; a BackendError without a pin.
 
-    No vector depends on it, so it is no part of an encoder's identity. A BackendError where it has no pin.
+    No vector depends on it, so it is no part of an encoder's identity.
     """
     for name, version, extra in _pins():
         if (name, extra) == ("cbor2", "modal"):
