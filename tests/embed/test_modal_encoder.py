@@ -1,8 +1,5 @@
 import json
-import os
 import re
-import subprocess
-import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +33,9 @@ from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.eval_set.version import CACHE_VARIABLE
 from tests.embed.test_estimate import session
+from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     SPEC,
@@ -203,8 +201,7 @@ def test_neither_modal_nor_torch_is_imported_before_the_first_batch(tmp_path):
         "    encoder = backend.encoder('minilm-l6-v2'); encoder.identity(); encoder.token_counts(['a'], 'query')\n"
         "print({'modal', 'torch', 'transformers'} & set(sys.modules))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == "set()"
+    assert said_by(code).strip() == "set()"
 
 
 def test_an_open_backend_that_embeds_nothing_talks_to_nobody(bench):
@@ -556,9 +553,6 @@ def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):
         "print(sorted(path.name for path in tokenizer_folder(spec).iterdir()), tokenizer_folder(spec).name)"
     )
     with HubServer(packaged_minilm()) as hub:
-        leading = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
-        ended = subprocess.run(
-            [sys.executable, "-c", code], cwd=CHECKOUT, env={**os.environ, **leading}, capture_output=True, text=True
-        )
-        assert ended.stdout.strip() == f"['tokenizer.json'] {MINILM.revision}", ended.stderr
+        said = said_by(code, HF_ENDPOINT=hub.url, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="0")
+        assert said.strip() == f"['tokenizer.json'] {MINILM.revision}"
         assert not [path for _, path in hub.requests if "safetensors" in path]
