@@ -78,22 +78,22 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
 def _attempts(folder: Path) -> list[Attempt]:
     path = folder / ATTEMPTS
     lines = _lines(path)[:-1] if path.exists() else []
-    return [_attempt(line, f"{path} line {number}") for number, line in enumerate(lines, start=1)]
+    found = []
+    for number, line in enumerate(lines, start=1):
+        where = f"{path} line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(
+                f"{where} is damaged ({error}). Delete the line; the ledger beside it holds what was spent."
+            ) from error
+        found.append(checked(Attempt, row, where))
+    return found
 
 
 def _lines(path: Path) -> list[bytes]:
     """All whole lines, and last what a torn write left, empty if there is none."""
     return path.read_bytes().split(b"\n")
-
-
-def _attempt(line: bytes, where: str) -> Attempt:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise InputError(
-            f"{where} is damaged ({error}). Delete the line; the ledger beside it holds what was spent."
-        ) from error
-    return checked(Attempt, row, where)
 
 
 def _sum(dollars: Iterable[float | None]) -> float | None:

@@ -46,11 +46,10 @@ def _pins() -> list[tuple[str, str, str]]:
         raise BackendError(
             f"{_DISTRIBUTION} is not installed, so the versions for Modal's image are not known. Run `make setup`."
         ) from error
-    return sorted(_pin(requirement) for requirement in requirements)
-
-
-def _pin(requirement: str) -> tuple[str, str, str]:
-    pin, _, marker = requirement.partition(";")
-    name, _, version = pin.strip().partition("==")
-    extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
-    return name, version, extra[1] if extra else ""
+    found = []
+    for requirement in requirements:
+        pin, _, marker = requirement.partition(";")
+        name, _, version = pin.strip().partition("==")
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
+        found.append((name, version, extra[1] if extra else ""))
+    return sorted(found)
