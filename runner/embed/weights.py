@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 MODELS = Path(__file__).resolve().parents[2] / ".models"
-"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder an encoder."""
+"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder per encoder."""
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -143,7 +143,7 @@ def _installed_folder(spec: EncoderSpec) -> Path | None:
 
 
 class _Get(Protocol):
-    """The folder of files of the hub; a LocalEntryNotFoundError where its cache alone is asked and has none."""
+    """A folder of the hub's files; a LocalEntryNotFoundError if only the cache is asked and has none."""
 
     def __call__(self, *, local_files_only: bool) -> Path: ...
 

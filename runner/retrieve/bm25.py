@@ -52,7 +52,7 @@ POSTING_BYTES = 8
 
 
 class Index(NamedTuple):
-    """The scores of all texts for a query, and how many pairs of a text and one of its terms there are."""
+    """The scores of all texts for a query, and the number of distinct (text, term) pairs."""
 
     scores: Callable[[str], NDArray[np.float64]]
     postings: int

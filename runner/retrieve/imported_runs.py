@@ -18,7 +18,7 @@ from runner.eval_set.trec import TrecRun, read_trec_run
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 
 DEEPEST = 100_000
-"""Hits read of a query, so that RUN_DEPTH of them remain where others are not in the sample."""
+"""Hits read per query, so that RUN_DEPTH of them remain after those outside the sample are dropped."""
 
 LONGEST_NAME = 100
 

@@ -194,7 +194,7 @@ class CellRuns:
 
     @cached_property
     def _boilerplate(self) -> float:
-        """Of the documents, so the same for every chunker."""
+        """The documents' share, the same for every chunker."""
         return boilerplate_share(self.documents())
 
     def _facts(

@@ -27,7 +27,7 @@ PRODUCT_SIZE = 1 << 18
 QUERIES_TOGETHER = 32
 
 PAIRS_AT_ONCE = 1 << 25
-"""Documents times queries of one pass over the vectors: so many pairs are held, 1.3 GB, where all documents tie."""
+"""Documents times queries per pass over the vectors: so many pairs are held, 1.3 GB, if all documents tie."""
 
 
 def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> list[Ints]:

@@ -124,7 +124,7 @@ class Estimate:
 
     @property
     def weights_usd(self) -> float:
-        """Dollars of downloading weights, once an encoder."""
+        """Dollars of downloading weights, once per encoder."""
         return sum(each.weights_usd for each in self.encoders)
 
     @property

@@ -38,7 +38,7 @@ SCALEDOWN_SECONDS = 60
 
 
 def _requirements() -> list[str]:
-    """Pins of the image, where it is defined; none in a container, which is made from it already."""
+    """The image's pins; none in a container, which is made from it already."""
     if not modal.is_local():
         return []
     return [*(f"{name}=={version}" for name, version in image_pins().items()), payload_pin()]

@@ -38,7 +38,7 @@ _EXACTLY = {"H100": "H100!"}
 
 
 class Placement(NamedTuple):
-    """On what a container runs an encoder. `gpu` is a GPU's name in the table of prices, or "cpu"."""
+    """The device of a container and how many there are; `gpu` is a name in the table of prices, or "cpu"."""
 
     gpu: str
     containers: int
