@@ -535,6 +535,7 @@ def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here, parity
     server, said, progress, verdict = smoked(here)
     assert parity in said
     assert (verdict.exit_code if verdict else 0) == exit_code
+    assert verdict is None or "cosine" in str(verdict)
     assert "32 texts came back as rows of 16" in said
     assert "where: device cpu" in said
     assert "by list price" in said
