@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
@@ -33,11 +32,11 @@ class Backend(Protocol):
         ...
 
     def encoder(self, name: str) -> Encoder:
-        """The encoder of a catalogued name, nothing loaded yet; an InputError for names that are not to be used."""
+        """The encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
         ...
 
     def prepare(self, work: Sequence[Work]) -> None:
-        """Called before the first text is sent; a BackendError where the work may not be begun."""
+        """Called before the first text is sent; a BackendError if the work may not begin."""
         ...
 
     def billed(self, run_id: str, began: datetime) -> float | None:
@@ -50,13 +49,11 @@ class Backend(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Unmetered:
-    """The part of a backend that rents nothing: there is nothing to ask for, to be billed for or to stop."""
+    """The part of a backend that rents nothing."""
 
     def prepare(self, work: Sequence[Work]) -> None:
         """Ask for nothing."""
@@ -70,9 +67,7 @@ class Unmetered:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
 

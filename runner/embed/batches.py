@@ -33,7 +33,7 @@ class TextSet:
 
     @classmethod
     def of(cls, texts: Sequence[str], side: PromptSide, order: Order) -> "TextSet":
-        """Of texts that may occur more than once; a UnicodeEncodeError for half of a surrogate pair."""
+        """Drop repeats; a UnicodeEncodeError for half of a surrogate pair."""
         unique = list(dict.fromkeys(texts))
         joined = b"".join(sha256(text.encode()).digest() for text in unique)
         return cls(unique, np.frombuffer(joined, np.uint8).reshape(len(unique), SHA256_BYTES), side, order)
@@ -52,10 +52,10 @@ class TextSet:
 def plan_forwards(
     lengths: NDArray[np.int64], digests: NDArray[np.uint8], grouping: Grouping, order: Order
 ) -> list[list[int]]:
-    """Indices by forward batch: longest texts first, so that memory gives out early; equal lengths by digest.
+    """Indices per forward batch: longest texts first, so that memory runs out early if at all; equal lengths by digest
+    (n, 32).
 
-    `digests` are the texts' SHA-256, (n, 32). Reversed, the shortest come first and batches are a quarter smaller, so
-    that most texts meet other neighbours and another matrix shape.
+    Reversed, the shortest come first in batches a quarter smaller: most texts meet other neighbours and another shape.
     """
     columns = np.ascontiguousarray(digests).view(">u8").reshape(len(lengths), SHA256_BYTES // 8)
     ranked = np.lexsort((*columns.T[::-1], -lengths))
@@ -79,7 +79,7 @@ def plan_forwards(
 def plan_requests(
     forwards: Sequence[list[int]], lengths: NDArray[np.int64], grouping: Grouping
 ) -> list[list[list[int]]]:
-    """Forward batches by request, in order: one each, or as many as the grouping lets share one."""
+    """Forward batches by request, in order: one each, or as many as the grouping allows."""
     requests: list[list[list[int]]] = []
     n_texts = n_tokens = 0
     for forward in forwards:
@@ -94,13 +94,8 @@ def plan_requests(
     return requests
 
 
-def flat(request: Sequence[Sequence[int]]) -> list[int]:
-    """The indices of a request, forward batch after forward batch."""
-    return list(itertools.chain.from_iterable(request))
-
-
 def token_counts(encoder: Encoder, work: TextSet) -> NDArray[np.int64]:
-    """One count a text, before truncation; a BackendError where the encoder gives others."""
+    """One count per text, before truncation; a BackendError if the encoder gives others."""
     counts = np.asarray(encoder.token_counts(work.texts, work.side), dtype=np.int64)
     if counts.shape != (len(work.texts),) or (counts < 0).any():
         raise BackendError(
@@ -115,7 +110,7 @@ def planned(encoder: Encoder, work: TextSet, counts: NDArray[np.int64]) -> Itera
     grouping, lengths = encoder.grouping, tokens_read(counts, encoder.spec.max_tokens)
     forwards = plan_forwards(lengths, work.digests, grouping, work.order)
     for request in plan_requests(forwards, lengths, grouping):
-        rows = flat(request)
+        rows = list(itertools.chain.from_iterable(request))
         yield Batch(work.side, tuple(work.texts[row] for row in rows), tuple(map(len, request))), rows
 
 

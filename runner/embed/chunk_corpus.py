@@ -1,7 +1,4 @@
-"""Documents -> chunks, and their rows on disk.
-
-Under which key a corpus's chunks lie in the store, and how many tokens they have.
-"""
+"""Documents to chunks: their rows on disk, their key in the store, and how many tokens they have."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -15,14 +12,17 @@ from runner.base.records import Chunk, Document, Span
 from runner.base.store import MANIFEST, Store
 from runner.eval_set.version import Version
 
+STAGE, ROWS = "chunks", "chunks.tsv"
+"""A chunker's place in the store, and the file there."""
+
+CHUNK_FORMAT = 3
+"""Raised when a chunker's rows would differ for the same documents; part of their key."""
+
 HEADER = "doc_id\tindex\tstart\tend\tn_tokens\tcontext"
 
 
 def chunk_corpus(documents: Sequence[Document], chunker_name: str) -> list[Chunk]:
-    """Every document's chunks: documents in the order given, chunks in text order.
-
-    Raises InputError for an unknown chunker, before anything is chunked.
-    """
+    """All chunks, by document in the order given, then in text order; an InputError for an unknown chunker."""
     chunks_of = chunker(chunker_name)
     return [chunk for document in documents for chunk in chunks_of(document)]
 
@@ -34,7 +34,7 @@ def chunks_to_rows(chunks: Iterable[Chunk]) -> bytes:
 
 
 def rows_to_chunks(content: bytes) -> list[Chunk]:
-    """The chunks that `chunks_to_rows` wrote; an InputError names the row that it cannot have written."""
+    """The chunks that `chunks_to_rows` wrote; an InputError names a damaged row."""
     # Split on newlines alone: str.splitlines would also break at separators that a context may hold.
     header, *rows = content.decode().removesuffix("\n").split("\n")
     if header != HEADER:
@@ -50,23 +50,14 @@ def _chunk(row: str, number: int) -> Chunk:
         raise InputError(f"Chunk row {number} is damaged ({error}): {row[:80]!r}. Make the chunks again.") from error
 
 
-CHUNK_FORMAT = 3
-"""Raised when the rows of a chunker would come out otherwise from the same documents; part of their key."""
-
-STAGE = "chunks"
-
-ROWS = "chunks.tsv"
-
-
 def chunk_inputs(chunker: str, corpus_sha256: str) -> dict[str, str | int]:
     """What the chunks of a corpus are made from."""
     return {"format": CHUNK_FORMAT, "chunker": chunker, "chunkers": chunkers_sha256(), "corpus": corpus_sha256}
 
 
 def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | None:
-    """Tokens (cl100k_base, context included) of the version's chunks; None if the store does not hold them.
-
-    A chunk counts with `limit` tokens at most, which is where an encoder cuts it off; 0 for no limit.
+    """Tokens (cl100k_base, context included) of the version's chunks, each cut at `limit` if it is not 0; None if the
+    store does not hold the chunks.
     """
     folder = Store(version.cache).folder(STAGE, chunk_inputs(chunker, file_sha256(version.corpus_path)))
     if not (folder / MANIFEST).exists():
@@ -77,6 +68,6 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
 
 @cache
 def chunkers_sha256() -> str:
-    """Digest of the chunkers' source, so that whoever changes a chunker under its old name sees its new scores."""
+    """Digest of the chunkers' source: a chunker that is changed under its old name gets new scores."""
     sources = sorted(Path(registry.__file__).parent.glob("*.py"))
     return digest({path.name: file_sha256(path) for path in sources})

@@ -1,16 +1,13 @@
-"""What a reader of the results, and the gate before a bulk embedding, should know of a chunker's chunks.
+"""Whether a chunker's chunks are fit to embed: sizes, repeats, coverage, and the histogram of lengths for the page."""
 
-How long chunks are, in tokens: the counts that the page draws, with the place where an encoder stops reading.
-"""
-
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import sha256
-from runner.base.records import Chunk, Document
+from runner.base.records import Chunk, Document, Span
 from runner.eval_set.shapes.cell import ChunkHealth, Lengths
 from samplers.corpus.readiness import boilerplate_share
 from samplers.formats.text_writer import visible
@@ -23,10 +20,10 @@ TIMES = 5
 
 
 def lengths(n_tokens: NDArray[np.int64], limit: int) -> Lengths:
-    """Chunks by their tokens, in bins of a sixteenth of `limit`, or of the longest where that is shorter.
+    """Chunks by token count, in bins of a sixteenth of `limit` (0 for none), or of the longest chunk if that is
+    shorter.
 
-    A limit of 0 is none. Bins reach to the longest chunk; past TIMES as many as reach the limit there is one more, for
-    all longer ones.
+    Bins reach to the longest chunk; what is longer than TIMES the limit shares one last bin.
     """
     longest = int(n_tokens.max(initial=0))
     width = max(1, -(-min(limit or longest, longest) // BINS))
@@ -43,12 +40,11 @@ def chunk_health(
 ) -> ChunkHealth:
     """Counts and shares of one chunker's chunks over these documents; everything is 0 without chunks.
 
-    Percentiles are nearest-rank, so they are token counts of real chunks. `duplicate_share` is the share of chunks
-    whose context and text repeat an earlier chunk's. Of the documents' characters, white space aside, `coverage` is the
-    share in a chunk and `outside_sections_share` the share in no section that the reader found; `boilerplate_share` is
-    that of characters in lines which many documents have (`boilerplate`, where it is known already: it is the same for
-    every chunker). `degenerate` says in words what should stop a bulk embedding; `limit` is the chunker's size in
-    tokens, 0 without one.
+    Percentiles are nearest-rank: token counts of real chunks. `duplicate_share` counts chunks whose context and text
+    repeat an earlier chunk's. Of the characters other than white space, `coverage` is the share in some chunk,
+    `outside_sections_share` that in no section, and `boilerplate_share` that in lines which many documents have (pass
+    `boilerplate` if it is known: it is the same for every chunker). `degenerate` says what should stop a bulk
+    embedding; `limit` is the chunker's size in tokens, 0 without one.
     """
     if not chunks:
         return _NOTHING
@@ -58,17 +54,11 @@ def chunk_health(
     sizes = np.array([chunk.n_tokens for chunk in chunks])
     median, high = np.percentile(sizes, [50, 95], method="inverted_cdf").tolist()
     n_characters = sum(visible(document.text) for document in documents)
-    missed = sum(_missed(document.text, _spans(chunks_of[document.doc_id])) for document in documents)
-    outside = sum(
-        _missed(document.text, [(s.span.start, s.span.end) for s in document.sections]) for document in documents
-    )
-    readings = Counter(sha256(c.reading(document)) for document in documents for c in chunks_of[document.doc_id])
-    empty = sum(
-        not document.text[c.span.start : c.span.end].strip()
-        for document in documents
-        for c in chunks_of[document.doc_id]
-    )
-    repeats = len(chunks) - len(readings)
+    missed = sum(_missed(document.text, sorted(c.span for c in chunks_of[document.doc_id])) for document in documents)
+    outside = sum(_missed(document.text, [section.span for section in document.sections]) for document in documents)
+    placed = [(chunk, document) for document in documents for chunk in chunks_of[document.doc_id]]
+    repeats = len(chunks) - len({sha256(chunk.reading(document)) for chunk, document in placed})
+    empty = sum(not document.text[chunk.span.start : chunk.span.end].strip() for chunk, document in placed)
     return ChunkHealth(
         count=len(chunks),
         tokens_p50=int(median),
@@ -112,14 +102,10 @@ def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int) -> 
     return found
 
 
-def _spans(chunks: Iterable[Chunk]) -> list[tuple[int, int]]:
-    return sorted((chunk.span.start, chunk.span.end) for chunk in chunks)
-
-
-def _missed(text: str, spans: Iterable[tuple[int, int]]) -> int:
+def _missed(text: str, spans: Iterable[Span]) -> int:
     """Characters other than white space that lie in none of the spans, which are sorted by start."""
     missed = reach = 0
-    for start, end in spans:
-        missed += visible(text[reach : max(reach, start)])
-        reach = max(reach, end)
+    for span in spans:
+        missed += visible(text[reach : max(reach, span.start)])
+        reach = max(reach, span.end)
     return missed + visible(text[reach:])

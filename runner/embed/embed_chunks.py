@@ -40,12 +40,12 @@ def embed(
     name_of: Callable[[int], str] | None = None,
     report: Report | None = None,
 ) -> Vectors:
-    """One unit row per text, in input order; memory-mapped, but a copy of few rows where a text occurs twice.
+    """One unit row per text, in input order; memory-mapped, or a copy if texts repeat and rows are few.
 
-    Batches are a function of the set of distinct texts alone: neither repeats, input order nor a killed attempt
-    changes a bit. `order="reversed"` embeds the same texts in other batches and another order, for the A/A arm.
-    `name_of` says how messages call the text of an index. A batch that fails does not stop the others; in the end a
-    BackendError names its texts. What was finished is kept for the next attempt.
+    Batches depend on the set of distinct texts alone: repeats, input order and killed attempts change no bit.
+    `order="reversed"` embeds the same texts in other batches, for the A/A arm. `name_of` names the text of an index in
+    messages. A batch that fails does not stop the others; at the end a BackendError names its texts, and what was
+    finished is kept.
     """
     if not texts:
         none = np.zeros(0, dtype=np.int64)
@@ -68,15 +68,15 @@ def embed(
         places = np.array([position[text] for text in texts], np.int64)
         rows, counts = placed(store, folder, places), counts[places]
     facts = json.loads((folder / "facts.json").read_bytes())
-    return Vectors(rows, counts, _lost(counts, encoder.spec.max_tokens), facts)
+    return Vectors(rows, counts, counts - tokens_read(counts, encoder.spec.max_tokens), facts)
 
 
 def outstanding(
     store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
 ) -> tuple[int, int]:
-    """How many distinct texts `embed` would send, and how many of their tokens the encoder reads; nothing is sent.
+    """How many distinct texts, and tokens read of them, `embed` would send; nothing is sent.
 
-    Batches that an earlier attempt left are taken for whole; `embed` looks at their bytes.
+    Batches of an earlier attempt count as whole; only `embed` reads their bytes.
     """
     if not texts:
         return 0, 0
@@ -91,13 +91,13 @@ def outstanding(
 
 
 def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward") -> bool:
-    """Whether an earlier run left vectors of these texts, all of them or some."""
+    """Whether an earlier run left vectors of some of these texts."""
     folder = store.folder("vectors", _text_set(texts, side, order, None).inputs(encoder))
     return (folder / MANIFEST).exists() or (folder / PIECES).exists()
 
 
 def _text_set(texts: Sequence[str], side: PromptSide, order: Order, name_of: Callable[[int], str] | None) -> TextSet:
-    """The texts without repeats; an InputError names one that is no Unicode text, which no backend can be sent."""
+    """The texts without repeats; an InputError names one that is not valid Unicode."""
     try:
         return TextSet.of(texts, side, order)
     except UnicodeEncodeError as error:
@@ -152,7 +152,7 @@ class _Job:
         )
 
     def _embed_missing(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
-        """Send what is missing until nothing is, or the tries are used up; then say which texts are to blame."""
+        """Send what is missing until nothing is or the tries are used up; then name the texts to blame."""
         for _ in range(1 + self.encoder.resubmissions):
             if not missing:
                 return
@@ -162,7 +162,7 @@ class _Job:
             raise BackendError(f"{self._blame(list(missing.values()))} {self._kept()}")
 
     def _send(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
-        """One submission; whatever comes back whole leaves `missing`. Repeats and strangers change nothing."""
+        """Submit once; what comes back whole leaves `missing`. Repeats and strangers change nothing."""
         failures = 0
         with self._session(), closing(self.encoder.embed([batch for batch, _ in missing.values()])) as answers:
             for answer in answers:
@@ -216,7 +216,7 @@ class _Job:
         return f"{name}: {where} could not be embedded. It fails on {named}: {trouble}."
 
     def _failing_alone(self, rows: Sequence[int]) -> list[int]:
-        """Those of the texts that fail when they are sent one by one; none if nothing comes back any more."""
+        """The texts that fail when sent one by one; none if nothing comes back any more."""
         batches = [(Batch(self.work.side, (self.work.texts[row],), (1,)), row) for row in rows]
         failing = {batch.batch_id: (batch, row) for batch, row in batches}
         failures = 0
@@ -273,22 +273,14 @@ class _Job:
 
 
 def _differ(texts: Sequence[str]) -> bool:
-    """Whether three or more texts are told apart by any tokenizer, from their openings on.
+    """Whether at least three texts have visibly different openings.
 
-    Equal vectors alone prove nothing: texts may differ in case only, or past the encoder's limit.
+    Equal vectors alone prove nothing: texts may differ only in case, or past the encoder's limit.
     """
     openings = set()
     for text in texts:
-        openings.add(_opening(text))
+        plain = unicodedata.normalize("NFKD", text[:400]).casefold()
+        openings.add(re.sub(r"[\W_]+", " ", plain).strip()[:100])
         if len(openings) >= 3:
             return True
     return False
-
-
-def _opening(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text[:400]).casefold()
-    return re.sub(r"[\W_]+", " ", plain).strip()[:100]
-
-
-def _lost(counts: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    return np.maximum(counts - limit, 0) if limit else np.zeros_like(counts)

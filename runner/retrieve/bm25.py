@@ -1,7 +1,4 @@
-"""Sparse retrieval: BM25 by bm25s (Lucene's formula, with and without stemming and stop words), and rank-bm25's Okapi.
-
-Okapi is for comparability with Phase 1; the plain variant for that with published figures.
-"""
+"""Sparse retrieval: BM25 by bm25s (Lucene's formula), and rank-bm25's Okapi for comparability with Phase 1."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,7 +52,7 @@ POSTING_BYTES = 8
 
 
 class Index(NamedTuple):
-    """The scores of all texts for a query, and how many pairs of a text and one of its terms there are."""
+    """The scores of all texts for a query, and the number of distinct (text, term) pairs."""
 
     scores: Callable[[str], NDArray[np.float64]]
     postings: int
@@ -72,9 +69,8 @@ def bm25_run(
 ) -> Retrieval:
     """The RUN_DEPTH documents whose best chunk scores highest for each query, and their reading lists.
 
-    `texts` are the chunks' readings, in the order of `chunks`; every variant counts its statistics over them. Only
-    scores above 0, after rounding to 1e-5, make a hit: Okapi's floor can turn negative in a corpus where most terms
-    are in most chunks, and a chunk without a query term is no find. A query without a known term has no hits.
+    `texts` are the chunks' readings in the order of `chunks`. Only scores above 0, after rounding to 1e-5, make a hit:
+    Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits.
     """
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
@@ -97,10 +93,9 @@ def bm25_description(variant: str) -> dict[str, str | float]:
 
 
 def lucene_tokens(texts: Sequence[str]) -> list[list[str]]:
-    """The stemmed terms of each text, stop words left out, repetitions kept.
+    """The stemmed terms of each text, without stop words, with repetitions.
 
-    Section numbers are printed with an en dash and typed with a hyphen; both are one token here, "78dd-1", beside
-    its parts.
+    Section numbers are printed with an en dash and typed with a hyphen; both are one token, "78dd-1", beside its parts.
     """
     import Stemmer
     from bm25s.stopwords import STOPWORDS_EN
@@ -113,7 +108,7 @@ def lucene_tokens(texts: Sequence[str]) -> list[list[str]]:
 def plain_tokens(texts: Sequence[str]) -> list[list[str]]:
     """The lower-case words of each text, as bm25s cuts them by default.
 
-    Without words of one character: on SciFact they are worth 0.003 nDCG@10, and published figures leave them out.
+    One-character words are left out, as in published figures; they are worth 0.003 nDCG@10 on SciFact.
     """
     return [re.findall(r"\b\w\w+\b", text.lower()) for text in texts]
 

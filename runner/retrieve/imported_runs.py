@@ -18,7 +18,7 @@ from runner.eval_set.trec import TrecRun, read_trec_run
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 
 DEEPEST = 100_000
-"""Hits read of a query, so that RUN_DEPTH of them remain where others are not in the sample."""
+"""Hits read per query, so that RUN_DEPTH of them remain after those outside the sample are dropped."""
 
 LONGEST_NAME = 100
 
@@ -26,10 +26,7 @@ METHOD = "another system's ranking of documents, imported from a TREC run file"
 
 
 def import_runs(version: Version, paths: Sequence[Path]) -> None:
-    """Every file as a cell `trec:TAG` of the version's record; nothing is written where one of them is wrong.
-
-    A file whose tag was imported before takes the earlier one's place.
-    """
+    """Record every file as a cell `trec:TAG`, in place of an earlier one; nothing is written if one file is wrong."""
     if not paths:
         return
     ground = _ground(version)
@@ -45,7 +42,7 @@ def import_runs(version: Version, paths: Sequence[Path]) -> None:
 
 
 def imported_cells(version: Version) -> list[str]:
-    """The cells imported so far, sorted; an InputError where one belongs to other documents or queries."""
+    """The cells imported so far, sorted; an InputError if one belongs to other documents or queries."""
     corpus, queries = file_sha256(version.corpus_path), file_sha256(version.queries_path)
     cells = []
     for path in sorted((version.record / "cells").glob(f"{slug(IMPORTED)}-*.json")):
@@ -76,7 +73,7 @@ def _check_namesake(version: Version, cell: str, made: CellFile) -> None:
 
 
 class _Ground(NamedTuple):
-    """What a run is held to; of `strangers`, documents that the corpus does not have, there may be so many."""
+    """What a run is checked against; it may name as many unknown documents as `strangers` (None: any number)."""
 
     query_ids: list[str]
     documents: frozenset[str]

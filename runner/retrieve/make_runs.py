@@ -64,17 +64,11 @@ class Wanted(NamedTuple):
 
 
 class CellRuns:
-    """Makes the runs of one version's cells in three stages, each of which finds in the store what it made before.
-
-    Documents, chunks and vectors are loaded when a run first needs them.
+    """Makes a version's runs in three stages; each takes from the store what was made before, and loads what it needs
+    late.
     """
 
-    def __init__(
-        self,
-        version: Version,
-        documents: Callable[[], Sequence[Document]],
-        backend: Backend,
-    ) -> None:
+    def __init__(self, version: Version, documents: Callable[[], Sequence[Document]], backend: Backend) -> None:
         self.version = version
         self.store = Store(version.cache)
         self.queries = load_queries(version.queries_path)
@@ -108,7 +102,7 @@ class CellRuns:
             write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
 
     def make(self, wanted: Iterable[Wanted]) -> None:
-        """Make the runs that the record does not hold yet, through all three stages."""
+        """Take the runs that the record lacks through all three stages."""
         missing = self.missing(wanted)
         self.chunk(missing)
         self.embed(missing)
@@ -121,10 +115,7 @@ class CellRuns:
         return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
 
     def is_current(self, wanted: Wanted) -> bool:
-        """Whether the record holds the run for the present inputs.
-
-        IntegrityError if the run was edited or exchanged.
-        """
+        """Whether the record holds the run for the present inputs; an IntegrityError if the run was edited."""
         cell, path = str(wanted.cell), self.version.cell_path(wanted.name)
         if not path.exists():
             return False
@@ -169,14 +160,13 @@ class CellRuns:
         embedded = None if embedding is None else self.vectors.vectors(embedding)
         started = time.perf_counter()
         found = self._retrieve(cell, embedded)
-        finished = time.perf_counter()
+        measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
         run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
         write_atomic(folder / "run.tsv", run)
         write_atomic(folder / "chunks.tsv", chunk_run)
         vectors = None if embedded is None else embedded[0]
         facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), found.index_bytes)
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
-        measured = {"retrieve_seconds": round(finished - started, 3)}
         if embedding is None or embedding in self.vectors.seconds:
             measured["embed_seconds"] = round(0.0 if embedding is None else self.vectors.seconds[embedding], 3)
         self.measured[wanted.name] = measured
@@ -204,7 +194,7 @@ class CellRuns:
 
     @cached_property
     def _boilerplate(self) -> float:
-        """Of the documents, so the same for every chunker."""
+        """The documents' share, the same for every chunker."""
         return boilerplate_share(self.documents())
 
     def _facts(

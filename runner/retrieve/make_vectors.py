@@ -52,10 +52,7 @@ class CellVectors:
         """The chunks of a chunker by document, as retrieval takes them."""
 
     def embed(self, embeddings: Sequence[Embedding]) -> None:
-        """Make these vectors, one after the other, or each encoder's in a thread if the backend is concurrent.
-
-        A concurrent backend is first asked whether what is outstanding may begin.
-        """
+        """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin."""
         if not self.backend.concurrent:
             for embedding in dict.fromkeys(embeddings):
                 self.vectors(embedding)
@@ -74,7 +71,7 @@ class CellVectors:
             side_by_side(jobs)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
-        """Of the chunks and of the queries; a BackendError where they were made in two places."""
+        """Of the chunks and of the queries; a BackendError if they were made in two places."""
         with bars() as bar:
             return self._vectors(wanted, self._reported(bar, wanted.encoder, f" x {wanted.chunker}"))
 
@@ -108,7 +105,7 @@ class CellVectors:
         if chunker not in self._chunks:
 
             def build(folder: Path) -> None:
-                write_atomic(folder / "chunks.tsv", chunks_to_rows(chunk_corpus(self.documents(), chunker)))
+                write_atomic(folder / ROWS, chunks_to_rows(chunk_corpus(self.documents(), chunker)))
 
             folder = self.store.ensure(STAGE, chunk_inputs(chunker, self.corpus_sha256), build)
             self._chunks[chunker] = rows_to_chunks((folder / ROWS).read_bytes())
@@ -153,7 +150,7 @@ class CellVectors:
 
 
 class _Sum:
-    """One report out of those of several embeddings, one after the other."""
+    """One report over several embeddings, one after the other."""
 
     def __init__(self, report: Report, work: Work) -> None:
         self.report, self.work = report, work

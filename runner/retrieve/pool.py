@@ -1,4 +1,4 @@
-"""The pool: every document that some run has within the depth, and what of it no judge has graded."""
+"""The pool: every document within the depth of some run, and what of it is ungraded."""
 
 from collections.abc import Iterable
 
@@ -15,6 +15,6 @@ def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
 
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
-    """The pairs that no judge has graded in a first round, in order: those that scores have no grade for."""
+    """The pairs without a grade of the first round, in order: those that scores have no grade for."""
     judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
     return [pair for pair in pairs if pair not in judged]

@@ -17,9 +17,9 @@ SCORE_STEPS = 100_000
 
 
 class Retrieval(NamedTuple):
-    """What a retriever hands on: the ranked documents, the ranked chunks below them, and the size of what it searched.
+    """A retriever's result: ranked documents, the ranked chunks below them, and the index's size.
 
-    `index_bytes` are those of vectors as float32, and 8 a posting of BM25 (a number and a score).
+    `index_bytes` are 4 per vector coordinate and 8 per posting of BM25.
     """
 
     run: Run
@@ -31,9 +31,8 @@ class Retrieval(NamedTuple):
 class ChunkTable:
     """The chunks of a cell as columns, one row per chunk in the given order.
 
-    `doc_ids` are the documents in ascending order, and a document's number is its place there; `documents` holds each
-    row's number; `order` lists the rows by document, then chunk index, and `starts` (n_documents + 1) says where each
-    document's rows begin in it.
+    `doc_ids` ascend, and a document's number is its place there; `documents` holds each row's number. `order` lists the
+    rows by document, then chunk index; `starts` (n_documents + 1) is where each document begins in it.
     """
 
     doc_ids: Sequence[str]
@@ -71,8 +70,8 @@ def chunk_table(chunks: Sequence[Chunk]) -> ChunkTable:
 def _numbered(owners: Sequence[str]) -> tuple[Sequence[str], Ints]:
     """The distinct names in ascending order, and each owner's place among them.
 
-    Chunks mostly come document by document in that very order. Then neighbours are compared and nothing is hashed: of
-    a million documents the hashes take two thirds of the time.
+    Chunks mostly come in that order; then neighbours are compared instead of hashed, which takes two thirds of the
+    time.
     """
     begins = np.fromiter(map(ne, owners, chain([None], owners)), np.bool_, len(owners))
     firsts = [owners[row] for row in np.flatnonzero(begins).tolist()]
@@ -95,7 +94,7 @@ def quantised(scores: NDArray[np.float64]) -> Ints:
 def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
     """Positions from best to worst: score descending, doc_id descending (trec_eval's order), chunk index ascending.
 
-    The one owner of ties. `documents` are a ChunkTable's numbers, which ascend with doc_id.
+    The one owner of ties; `documents` are a ChunkTable's numbers.
     """
     return np.lexsort((indices, -documents, -scores))
 
@@ -115,10 +114,10 @@ def best_chunks(documents: Ints) -> NDArray[np.intp]:
 def retrieval(
     cell: str, chunks: Sequence[Chunk], table: ChunkTable, scored: Iterable[tuple[str, Ints, Ints]], index_bytes: int
 ) -> Retrieval:
-    """Final rankings by MaxP from (query_id, rows, scores), where scores are integers of 1e-5.
+    """Final rankings by MaxP from (query_id, rows, scores), with scores as integers of 1e-5.
 
-    The rows of a query must hold every chunk of each document that can be among its best RUN_DEPTH. The reading
-    list runs over the chunks of the documents ranked, by chunk score.
+    A query's rows must hold every chunk of each document that can be among its best RUN_DEPTH. The reading list has the
+    ranked documents' chunks by score.
     """
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
@@ -136,6 +135,6 @@ def retrieval(
 
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:
-    """The first rows, up to and with the one that brings their tokens to READ_TOKENS; all of them if none does."""
+    """The first rows, up to the one that brings their tokens to READ_TOKENS; all of them if none does."""
     depth = int(np.searchsorted(np.cumsum(table.n_tokens[rows]), READ_TOKENS)) + 1
     return tuple(ChunkHit(chunks[row].doc_id, chunks[row].span, chunks[row].n_tokens) for row in rows[:depth].tolist())

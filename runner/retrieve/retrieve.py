@@ -1,7 +1,7 @@
-"""Exact dense retrieval and the two hybrids, with results that no thread count, block size or row order can change.
+"""Exact dense retrieval and two hybrids: no thread count, block size or row order changes a result.
 
-Similarities in float32, whose last bits depend on the BLAS, its threads and the block, only pick a shortlist (see
-`shortlist`), by a margin that covers their worst error; every score that counts is summed again in float64.
+float32 similarities only pick a shortlist (`shortlist`), by a margin over their worst error; every score that counts is
+summed again in float64.
 """
 
 import math
@@ -23,9 +23,9 @@ EXACT_ROWS = 256  # as float64 these still fit a core's cache; larger blocks too
 
 
 class DenseArm(NamedTuple):
-    """What dense retrieval compares: a row of `query_vectors` a query with a row of `chunk_vectors` a chunk.
+    """What dense retrieval compares: one row of `query_vectors` per query with one of `chunk_vectors` per chunk.
 
-    `known_table` is the chunks' table where the caller has it, since one serves every cell of a chunker.
+    `known_table` is the chunks' table, if the caller has it: one serves every cell of a chunker.
     """
 
     query_ids: Sequence[str]
@@ -36,7 +36,7 @@ class DenseArm(NamedTuple):
 
     @property
     def table(self) -> ChunkTable:
-        """The chunks' table, made now where the caller had none."""
+        """The chunks' table, made now if the caller had none."""
         return self.known_table or chunk_table(self.chunks)
 
     @property
@@ -48,8 +48,8 @@ class DenseArm(NamedTuple):
 def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
 
-    Exact: equal to scoring every chunk in float64 and rounding to 1e-5. Equal rows score equally. Of a document's
-    chunks that score alike the first is its evidence. Raises ValueError on rows that do not fit or are not finite.
+    Equal to scoring every chunk in float64 and rounding to 1e-5; of equal chunks the first is the evidence. Raises
+    ValueError for rows that do not fit or are not finite.
     """
     _check(arm)
     table = arm.table
@@ -79,9 +79,8 @@ def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
 
-    Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best chunk by dense
-    score, even if the dense arm ranks it below RUN_DEPTH. The reading list takes each document's best chunk in
-    fused order, then each one's second best, and so on, since fused scores belong to documents.
+    Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best dense chunk, even below
+    RUN_DEPTH. The reading list has every document's best chunk in fused order, then the second best ones, and so on.
     """
     table, chunks = arm.table, arm.chunks
     dense = dense_run(cell, arm._replace(known_table=table)).run
@@ -110,9 +109,9 @@ def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
 
 
 def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """The first RUN_DEPTH documents by summed reciprocal rank, and their scores in whole steps of 1e-9.
+    """The first RUN_DEPTH documents by summed reciprocal rank, with scores in whole steps of 1e-9.
 
-    Documents are numbers that ascend with doc_id, since these settle ties.
+    Documents are numbers that ascend with doc_id, which settles ties.
     """
     documents, scores = reciprocal_ranks(rankings)
     order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
@@ -122,8 +121,8 @@ def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
 def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Every document of the rankings, ascending, and its sum of 1 / (RRF_K + rank) in whole steps of 1e-9.
 
-    Exact sums rounded half up. Rounding merges none of them: with two rankings of RUN_DEPTH the denominators are at
-    most (60 + 100) ** 2, so that two different sums lie at least 1.5e-9 apart.
+    Exact sums rounded half up; none merge: with two rankings denominators are at most (60 + 100) ** 2, so two different
+    sums lie at least 1.5e-9 apart.
     """
     sums: dict[int, Fraction] = {}
     for ranking in rankings:
@@ -135,10 +134,9 @@ def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
-    """Inner products of one query (dim,) with the rows named, in whole steps of 1e-5.
+    """Inner products of one query (dim,) with the named rows, in whole steps of 1e-5.
 
-    A product of two float32 is exact in float64 and each row is summed by itself, in numpy's one order for
-    contiguous rows: a row's score depends on nothing but the row and the query.
+    float32 products are exact in float64, and each row is summed alone: its score depends only on row and query.
     """
     scores = np.empty(len(rows), np.int64)
     exact_query = query.astype(np.float64)

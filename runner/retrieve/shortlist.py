@@ -1,7 +1,7 @@
-"""The documents that can be among a query's best, found in float32 while the vectors stream by once.
+"""Documents that could be in the exact top RUN_DEPTH, given float32 rounding error, in one pass over the vectors.
 
-The last bits of a float32 product depend on the BLAS and on the shape of the product. They decide nothing here: a
-document is left out only if RUN_DEPTH others are ahead of it by more than both products can be wrong.
+The last bits of a float32 product depend on the BLAS and on the product's shape, and decide nothing: a document is
+dropped only if RUN_DEPTH others are ahead by more than both products can be wrong.
 """
 
 import math
@@ -27,13 +27,13 @@ PRODUCT_SIZE = 1 << 18
 QUERIES_TOGETHER = 32
 
 PAIRS_AT_ONCE = 1 << 25
-"""Documents times queries of one pass over the vectors: so many pairs are held, 1.3 GB, where all documents tie."""
+"""Documents times queries per pass over the vectors: so many pairs are held, 1.3 GB, if all documents tie."""
 
 
 def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> list[Ints]:
-    """For each query the documents, ascending, whose exact score in steps of 1e-5 can reach the RUN_DEPTH-th best.
+    """Per query the documents, ascending, whose exact score in steps of 1e-5 can reach the RUN_DEPTH-th best.
 
-    Every core takes an equal part of the rows. ValueError where a row holds a value that is not finite.
+    Every core takes an equal part of the rows; a ValueError if a value is not finite.
     """
     turn = max(1, PAIRS_AT_ONCE // max(1, len(table.doc_ids)))
     found: list[Ints] = []
@@ -90,7 +90,7 @@ class _Contenders:
             self._settle()
 
     def joined(self, others: Sequence["_Contenders"]) -> list[Ints]:
-        """For each query its documents, when what other parts of the rows left is counted in."""
+        """For each query its documents, other parts of the rows included."""
         for other in others:
             self._kept += other._kept
             self._largest_norm = max(self._largest_norm, other._largest_norm)
@@ -130,7 +130,7 @@ class _Contenders:
 
 
 def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: range) -> list[_Contenders]:
-    """What one part of the rows leaves, for every QUERIES_TOGETHER of the queries."""
+    """What one part of the rows leaves, per QUERIES_TOGETHER queries."""
     n_rows, n_documents = _block_rows(chunk_vectors), len(table.doc_ids)
     found = [
         _Contenders(queries[start : start + QUERIES_TOGETHER], n_documents, n_rows)
@@ -158,7 +158,7 @@ def _block_rows(chunk_vectors: Matrix) -> int:
 
 
 def _parts(n_rows: int, block_rows: int) -> list[range]:
-    """A range of rows for every core, each of whole blocks but for the last; one range if there is nothing to do."""
+    """A range of rows per core, whole blocks but for the last; one empty range without rows."""
     n_blocks = -(-n_rows // block_rows)
     size = max(1, -(-n_blocks // cores())) * block_rows
     return [range(start, min(start + size, n_rows)) for start in range(0, max(1, n_rows), size)]

@@ -253,10 +253,8 @@ def test_a_damaged_batch_is_embedded_again_and_whole_ones_are_not(store):
     honest = FakeEncoder()
     resumed = embed(store, honest, TEXTS, "document")
     sent = [batch for batch in honest.encoded if batch[0] in TEXTS]
-    assert len(sent) in (
-        3,
-        4,
-    )  # what failed, a damaged line, a torn line, and a damaged row where it is in none of these
+    # What failed, a damaged line, a torn line, and the damaged row if it is in none of these.
+    assert len(sent) in (3, 4)
     assert TEXTS[-1] in {text for batch in sent for text in batch}
     fresh = embed(Store(store.root.parent / "fresh"), FakeEncoder(), TEXTS, "document")
     assert np.array_equal(resumed.rows, fresh.rows)
@@ -343,31 +341,26 @@ def test_only_what_is_missing_is_sent_again_and_at_most_twice(store):
 
 @pytest.mark.parametrize(
     ("changed", "says"),
-    [
-        ({"facts": {"device": "NVIDIA A10"}}, "device cpu at first, device NVIDIA A10 now"),
-        ({"n_tokens": np.array([1])}, "counts other tokens than the catalogued tokenizer"),
-    ],
+    [({"facts": {"device": "NVIDIA A10"}}, "cpu at first, .*A10 now"), ({"n_tokens": np.array([1])}, "counts other")],
 )
 def test_an_answer_from_elsewhere_or_of_another_tokenizer_ends_the_run(store, changed, says):
     with pytest.raises(BackendError, match=says):
         embed(store, Remote(lambda answers, _: [*answers[:2], replace(answers[2], **changed)]), TEXTS, "document")
 
 
-def test_what_ends_the_session_says_what_is_kept(store):
-    def refuse(answers, _):
-        yield from answers[:3]
-        raise BackendError("fake: the budget is used up.")
-
-    with pytest.raises(BackendError, match=r"used up. \d+ of 60 texts are embedded and kept"):
-        embed(store, Remote(refuse), TEXTS, "document")
-
-
-def test_a_backend_that_raises_anything_else_is_named_with_it(store):
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (BackendError("fake: the budget is used up."), r"fake: the budget is used up. \d+ of 60 texts"),
+        (OSError("no route to host"), r"fake failed: OSError: no route to host. \d+ of 60 texts"),
+    ],
+)
+def test_what_ends_the_session_is_named_with_what_is_kept(store, error, says):
     def stumble(answers, _):
-        yield answers[0]
-        raise OSError("no route to host")
+        yield from answers[:3]
+        raise error
 
-    with pytest.raises(BackendError, match=r"fake failed: OSError: no route to host. \d+ of 60 texts"):
+    with pytest.raises(BackendError, match=says):
         embed(store, Remote(stumble), TEXTS, "document")
 
 

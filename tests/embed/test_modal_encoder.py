@@ -1,14 +1,13 @@
 import json
-import os
 import re
-import subprocess
-import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
+from itertools import chain
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from runner.base.store import Store
 from runner.commands import smoke as smoke_command
 from runner.commands.smoke import smoke
 from runner.embed.backends import Work
-from runner.embed.batches import flat, plan_forwards, plan_requests
+from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
@@ -34,8 +33,9 @@ from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.eval_set.version import CACHE_VARIABLE
 from tests.embed.test_estimate import session
+from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     SPEC,
@@ -132,8 +132,9 @@ def test_no_request_to_a_gpu_has_more_texts_than_an_answer_should(tmp_path_facto
     grouping, counts = encoder.grouping, np.array(lengths)
     digests = np.random.default_rng(0).integers(0, 256, (len(counts), 32), np.uint8)
     requests = plan_requests(plan_forwards(counts, digests, grouping, order), counts, grouping)
-    assert sorted(flat([flat(request) for request in requests])) == list(range(len(counts)))
-    assert max(len(flat(request)) for request in requests) * encoder.spec.dim * 4 <= 1 << 20
+    sent = [list(chain.from_iterable(request)) for request in requests]
+    assert sorted(chain.from_iterable(sent)) == list(range(len(counts)))
+    assert max(map(len, sent)) * encoder.spec.dim * 4 <= 1 << 20
 
 
 def test_the_number_of_texts_of_a_forward_batch_is_part_of_the_identity(tmp_path):
@@ -200,8 +201,7 @@ def test_neither_modal_nor_torch_is_imported_before_the_first_batch(tmp_path):
         "    encoder = backend.encoder('minilm-l6-v2'); encoder.identity(); encoder.token_counts(['a'], 'query')\n"
         "print({'modal', 'torch', 'transformers'} & set(sys.modules))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == "set()"
+    assert said_by(code).strip() == "set()"
 
 
 def test_an_open_backend_that_embeds_nothing_talks_to_nobody(bench):
@@ -377,13 +377,6 @@ def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tm
         assert "$0.00 for downloading weights; $0.00 spent before" in said
 
 
-def test_a_run_that_was_not_estimated_is_remembered_without_one(bench):
-    made = bench()
-    made.embed(TEXTS[:5])
-    (said,) = (json.loads(line) for line in (made.folder / "spend" / "attempts.jsonl").read_text().splitlines())
-    assert said["estimate_usd"] is None
-
-
 def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
     made, run_id, began = bench(), "a-run", datetime(2026, 11, 22, 20, 59, tzinfo=UTC)
     ended = began + timedelta(minutes=90)
@@ -403,16 +396,18 @@ def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
     assert made.backend.billed("unheard-of", began, later) is None
 
 
-def test_every_run_that_started_an_app_is_remembered_with_its_estimate(bench):
+@pytest.mark.parametrize("is_estimated", [True, False])
+def test_every_run_that_started_an_app_is_remembered_with_its_estimate_if_it_had_one(bench, is_estimated):
     made = bench()
     assert spend_receipt(made.folder / "spend", made.backend.billed) is None
-    made.backend.prepare([Work("words", 10, 100)])
+    if is_estimated:
+        made.backend.prepare([Work("words", 10, 100)])
     made.embed(TEXTS[:5])
     made.backend.meter.close()
     (said,) = (json.loads(line) for line in (made.folder / "spend" / "attempts.jsonl").read_text().splitlines())
     assert (said["run_id"], said["max_usd"]) == (made.backend.service.run_id, 5.0)
     assert spend_receipt(made.folder / "spend", lambda run_id, began: 0.5).actual_usd == 0.5
-    assert said["estimate_usd"] > 0
+    assert said["estimate_usd"] > 0 if is_estimated else said["estimate_usd"] is None
 
 
 def test_without_the_package_the_way_to_it_is_said(tmp_path, monkeypatch):
@@ -479,29 +474,26 @@ def _failing(monkeypatch):
 
 
 @LOCALLY
-@pytest.mark.parametrize("error", [RuntimeError("CUDA error: illegal memory access"), MemoryError()])
-def test_a_container_whose_gpu_fails_takes_no_more_inputs_and_has_modal_try_again(failing, error):
+@pytest.mark.parametrize(
+    ("device", "kind", "saved"),
+    [
+        ("cuda", "RuntimeError", ["retired"]),
+        ("cuda", "MemoryError", ["retired"]),
+        ("cuda", "torch.cuda.OutOfMemoryError", ["emptied"]),
+        ("cpu", "RuntimeError", []),
+    ],
+)
+def test_a_gpu_that_is_full_is_emptied_and_one_that_fails_takes_no_more_inputs(failing, device, kind, saved):
     run, calls = failing
-    with pytest.raises(type(error)):
-        run("cuda", error)
-    assert calls == ["retired"]
+    error = resolve_name(kind if "." in kind else f"builtins.{kind}")
+    with pytest.raises(error):  # so that Modal tries again
+        run(device, error("CUDA error"))
+    assert calls == saved
 
 
 @LOCALLY
-def test_a_gpu_that_is_full_is_emptied_and_goes_on(failing):
-    import torch
-
+def test_an_error_about_a_text_is_its_answer_and_retires_no_container(failing):
     run, calls = failing
-    with pytest.raises(torch.cuda.OutOfMemoryError):
-        run("cuda", torch.cuda.OutOfMemoryError("out of memory"))
-    assert calls == ["emptied"]
-
-
-@LOCALLY
-def test_without_a_gpu_a_failure_retires_no_container_and_no_other_error_does_anywhere(failing):
-    run, calls = failing
-    with pytest.raises(RuntimeError):
-        run("cpu", RuntimeError("no luck"))
     assert "no such character" in run("cuda", ValueError("no such character"))["error"]
     assert not calls
 
@@ -531,9 +523,19 @@ def _smoked(bench, monkeypatch, tmp_path, capsys):
     return run
 
 
-@pytest.mark.parametrize("here", [Words, Mistaken, None])
-def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here):
-    server, said, progress, _ = smoked(here)
+@pytest.mark.parametrize(
+    ("here", "parity", "exit_code"),
+    [
+        (Words, "the same vectors as here, smallest cosine 1.000000", 0),
+        (Mistaken, "NOT the vectors of this machine", 1),
+        (None, "parity: not checked", 0),
+    ],
+)
+def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here, parity, exit_code):
+    server, said, progress, verdict = smoked(here)
+    assert parity in said
+    assert (verdict.exit_code if verdict else 0) == exit_code
+    assert verdict is None or "cosine" in str(verdict)
     assert "32 texts came back as rows of 16" in said
     assert "where: device cpu" in said
     assert "by list price" in said
@@ -544,23 +546,6 @@ def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here):
     assert len(sent) == 32 or here is None, "where the weights are here nothing but the comparison is paid for"
 
 
-def test_smoke_compares_where_the_weights_are_here(smoked):
-    _, said, _, verdict = smoked(Words)
-    assert "the same vectors as here, smallest cosine 1.000000" in said
-    assert verdict is None
-
-
-def test_smoke_ends_with_1_where_the_vectors_are_others(smoked):
-    _, said, _, verdict = smoked(Mistaken)
-    assert "NOT the vectors of this machine" in said
-    assert "cosine" in str(verdict)
-    assert verdict.exit_code == 1
-
-
-def test_smoke_says_that_it_compared_nothing_where_the_weights_are_not_here(smoked):
-    assert "parity: not checked, the encoder's weights are not on this machine" in smoked(None)[1]
-
-
 def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):
     code = (
         "from dataclasses import replace; from runner.eval_set import catalog\n"
@@ -569,9 +554,6 @@ def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):
         "print(sorted(path.name for path in tokenizer_folder(spec).iterdir()), tokenizer_folder(spec).name)"
     )
     with HubServer(packaged_minilm()) as hub:
-        leading = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
-        ended = subprocess.run(
-            [sys.executable, "-c", code], cwd=CHECKOUT, env={**os.environ, **leading}, capture_output=True, text=True
-        )
-        assert ended.stdout.strip() == f"['tokenizer.json'] {MINILM.revision}", ended.stderr
+        said = said_by(code, HF_ENDPOINT=hub.url, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="0")
+        assert said.strip() == f"['tokenizer.json'] {MINILM.revision}"
         assert not [path for _, path in hub.requests if "safetensors" in path]

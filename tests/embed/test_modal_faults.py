@@ -47,12 +47,8 @@ def test_without_faults_every_batch_is_sent_and_embedded_once(bench, protocol):
 @pytest.mark.parametrize(
     ("protocol", "rpc"),
     [
-        ("control", "AppPublish"),
-        ("control", "FunctionMap"),
-        ("control", "FunctionPutInputs"),
-        ("control", "FunctionGetOutputs"),
-        ("input", "MapStartOrContinue"),
-        ("input", "MapAwait"),
+        *[("control", rpc) for rpc in ("AppPublish", "FunctionMap", "FunctionPutInputs", "FunctionGetOutputs")],
+        *[("input", rpc) for rpc in ("MapStartOrContinue", "MapAwait")],
     ],
 )
 def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, protocol, rpc):
@@ -112,13 +108,6 @@ def test_an_input_that_modal_gives_up_is_sent_again_by_the_engine(bench):
     assert sorted(made.tried().values()) == [1] * (N_BATCHES - 1) + [5]
 
 
-def test_an_input_past_its_timeout_is_sent_again(bench):
-    made = bench()
-    made.server.faults.time_out_input(holds(TEXTS[0]), times=4)
-    whole(made)
-    assert max(made.sent().values()) == 2
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_container_that_dies_with_an_input_in_hand_loses_nothing(bench, protocol):
     made = bench(protocol=protocol)
@@ -157,32 +146,30 @@ def test_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_alone_t
     assert again[1] == 1
 
 
-def test_rows_that_were_changed_on_their_way_are_refused_and_made_again(bench):
+def changed(**parts):
+    """A fault that gives other parts to the answer about TEXTS[0]; None takes a part away."""
+
+    def change(said):
+        return {name: value for name, value in (said | parts).items() if value is not None}
+
+    return lambda faults: faults.change_output(change, when=holds(TEXTS[0]))
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(lambda faults: faults.time_out_input(holds(TEXTS[0]), times=4), id="past its timeout"),
+        pytest.param(changed(data=bytes(64)), id="rows changed on their way"),
+        pytest.param(changed(batch_id="0" * 64), id="rows of another batch"),
+        *[
+            pytest.param(changed(**{part: None}), id=f"without {part}")
+            for part in ("data", "sha256", "tokens", "facts", "batch_id")
+        ],
+    ],
+)
+def test_an_answer_that_is_late_changed_or_lacks_a_part_is_asked_for_again(bench, plant):
     made = bench()
-
-    def changed(said):
-        return {**said, "data": b"\x00" * len(said["data"])}
-
-    made.server.faults.change_output(changed, when=holds(TEXTS[0]))
-    whole(made)
-    assert max(made.sent().values()) == 2
-
-
-@pytest.mark.parametrize("missing", ["data", "sha256", "tokens", "facts", "batch_id"])
-def test_an_answer_without_a_part_is_no_answer(bench, missing):
-    made = bench()
-
-    def cut(said):
-        return {name: value for name, value in said.items() if name != missing}
-
-    made.server.faults.change_output(cut, when=holds(TEXTS[0]))
-    whole(made)
-    assert max(made.sent().values()) == 2
-
-
-def test_rows_of_another_batch_take_nobodys_place(bench):
-    made = bench()
-    made.server.faults.change_output(lambda said: {**said, "batch_id": "0" * 64}, when=holds(TEXTS[0]))
+    plant(made.server.faults)
     whole(made)
     assert max(made.sent().values()) == 2
 
@@ -208,17 +195,17 @@ def test_two_kinds_of_gpu_never_share_a_cell(bench):
         made.embed()
 
 
-def test_a_limit_of_the_workspace_is_said_at_once(bench):
+@pytest.mark.parametrize(
+    ("plant", "advice"),
+    [
+        (lambda faults: faults.resource_exhausted("FunctionMap"), "lower --containers"),
+        (lambda faults: faults.bad_token(), "modal token new"),
+    ],
+)
+def test_a_limit_of_the_workspace_and_a_refused_token_are_said_at_once_with_the_way_on(bench, plant, advice):
     made = bench()
-    made.server.faults.resource_exhausted("FunctionMap")
-    with pytest.raises(BackendError, match=r"Modal gives no more resources.*lower --containers"):
-        made.embed()
-
-
-def test_a_token_that_is_refused_says_how_to_get_one(bench):
-    made = bench()
-    made.server.faults.bad_token()
-    with pytest.raises(BackendError, match=r"does not accept the token.*modal token new"):
+    plant(made.server.faults)
+    with pytest.raises(BackendError, match=advice):
         made.embed()
     assert not made.server.inputs
 

@@ -57,13 +57,16 @@ def checks(found):
     return {check.name: check for check in found.checks}
 
 
+def compared(remote, local=None):
+    return parity(local or Here(), remote, today=TODAY)
+
+
 def failed(remote, local=None):
-    found = parity(local or Here(), remote, today=TODAY)
-    return {check.name: check.said for check in found.checks if not check.passed}
+    return {check.name: check.said for check in compared(remote, local).checks if not check.passed}
 
 
 def test_rounding_passes_and_every_figure_is_on_record():
-    found = parity(Here(), There(), today=TODAY)
+    found = compared(There())
     assert found.passed
     assert list(checks(found)) == ["tokens", "cosine", "norms", "prompts", "truncation"]
     assert (found.encoder, found.local["name"], found.remote["name"]) == ("fake", "local", "modal")
@@ -74,11 +77,12 @@ def test_rounding_passes_and_every_figure_is_on_record():
     assert found.worst in checks(found)["cosine"].said
 
 
-def test_float32_is_held_to_a_closer_bound_than_half_precision():
-    class Float32(There):
-        dtype = "float32"
+class Float32(There):
+    dtype = "float32"
 
-    found = parity(Here(), Float32(), today=TODAY)
+
+def test_float32_is_held_to_a_closer_bound_than_half_precision():
+    found = compared(Float32())
     assert found.cosine_required == FLOAT32_COSINE
     assert not checks(found)["cosine"].passed
     assert f"at least {FLOAT32_COSINE} is asked for" in checks(found)["cosine"].said
@@ -109,23 +113,21 @@ OTHER_SIDE = {"query": "document", "document": "query"}
 
 
 @pytest.mark.parametrize(
-    ("read", "prompt", "said"),
+    ("read", "prompt", "name", "words"),
     [
-        (lambda row, text, side: row(text, "document"), PROMPT, {"prompts": "'query: ' is not applied"}),
-        (lambda row, text, side: row(text, "document"), PROMPT, {"cosine": "16 of 32 texts are below"}),
-        (lambda row, text, side: row(text, OTHER_SIDE[side]), PROMPT, {"prompts": "or to the other side"}),
-        (lambda row, text, side: row(text, "query"), PROMPT, {"prompts": "is not applied"}),
-        (lambda row, text, side: row(PROMPT * (side == "query") + text, side), PROMPT, {"prompts": "this one twice"}),
-        (lambda row, text, side: row("search " * (side == "query") + text, side), "", {"prompts": "none are cata"}),
-        (up_to(30), PROMPT, {"truncation": "it reads less of a text"}),
-        (up_to(16), PROMPT, {"truncation": "32 tokens"}),
-        (up_to(40), PROMPT, {"truncation": "it reads on"}),
+        (lambda row, text, side: row(text, "document"), PROMPT, "prompts", "'query: ' is not applied"),
+        (lambda row, text, side: row(text, "document"), PROMPT, "cosine", "16 of 32 texts are below"),
+        (lambda row, text, side: row(text, OTHER_SIDE[side]), PROMPT, "prompts", "or to the other side"),
+        (lambda row, text, side: row(text, "query"), PROMPT, "prompts", "is not applied"),
+        (lambda row, text, side: row(PROMPT * (side == "query") + text, side), PROMPT, "prompts", "this one twice"),
+        (lambda row, text, side: row("search " * (side == "query") + text, side), "", "prompts", "none are cata"),
+        (up_to(30), PROMPT, "truncation", "it reads less of a text"),
+        (up_to(16), PROMPT, "truncation", "32 tokens"),
+        (up_to(40), PROMPT, "truncation", "it reads on"),
     ],
 )
-def test_another_prompt_or_limit_is_named(read, prompt, said):
-    found = failed(Misreading(read, prompt), Here(prompt))
-    ((name, words),) = said.items()
-    assert words in found[name]
+def test_another_prompt_or_limit_is_named(read, prompt, name, words):
+    assert words in failed(Misreading(read, prompt), Here(prompt))[name]
 
 
 def test_without_a_prompt_there_is_none_to_miss():
@@ -137,7 +139,7 @@ def test_other_weights_are_named_by_the_text_that_they_move_most():
         def _row(self, text, side):
             return super()._row(text, side) + 0.3 * _noise("drift") * (text == "Repealed.")
 
-    found = parity(Here(), Other(), today=TODAY)
+    found = compared(Other())
     assert "'one word'" in found.worst
     assert "'one word'" in checks(found)["cosine"].said
     assert "2 of 32 texts are below" in checks(found)["cosine"].said
@@ -182,7 +184,7 @@ def test_lost_and_repeated_answers_change_nothing():
                     yield answer
             yield Answer("", error="a worker was lost")
 
-    assert parity(Here(), Unsteady(), today=TODAY).sha256 == parity(Here(), There(), today=TODAY).sha256
+    assert compared(Unsteady()).sha256 == compared(There()).sha256
 
 
 def test_texts_that_never_come_back_end_the_comparison_by_name():
@@ -193,7 +195,7 @@ def test_texts_that_never_come_back_end_the_comparison_by_name():
                 yield Answer(batch.batch_id, error="out of memory") if poisoned else answer
 
     with pytest.raises(BackendError, match=r"of 16 texts were not embedded \(out of memory\), the first the document "):
-        parity(Here(), Deaf(), today=TODAY)
+        compared(Deaf())
 
 
 def test_two_kinds_of_machine_in_one_comparison_are_refused():
@@ -203,11 +205,11 @@ def test_two_kinds_of_machine_in_one_comparison_are_refused():
                 yield replace(answer, facts={"device": f"GPU {number % 2}"})
 
     with pytest.raises(BackendError, match=r"two kinds of machine \(device: 'GPU 0' and 'GPU 1'\)"):
-        parity(Here(), Mixed(), today=TODAY)
+        compared(Mixed())
 
 
 def test_the_digest_is_of_the_figures_and_not_of_the_day():
-    found = parity(Here(), There(), today=TODAY)
+    found = compared(There())
     assert parity(Here(), There(), today="2027-12-31").sha256 == found.sha256
     assert found.model_copy(update={"cosine_min": 0.9}).sha256 != found.sha256
 
@@ -226,7 +228,7 @@ def test_there_are_sixteen_different_texts_a_side_and_they_meet_the_limit_exactl
 
 
 def test_a_passed_parity_is_found_by_the_remote_encoder_alone(tmp_path):
-    store, found = Store(tmp_path), parity(Here(), There(), today=TODAY)
+    store, found = Store(tmp_path), compared(There())
     assert parity_of(store, There().identity()) is None
     path = keep(store, There().identity(), found)
     assert parity_of(store, There().identity()) == found
@@ -241,7 +243,7 @@ def test_a_passed_parity_is_found_by_the_remote_encoder_alone(tmp_path):
 
 
 def test_a_failed_parity_takes_the_passed_one_away_and_is_kept_for_reading(tmp_path):
-    store, found = Store(tmp_path), parity(Here(), There(), today=TODAY)
+    store, found = Store(tmp_path), compared(There())
     keep(store, There().identity(), found)
     bad = found.model_copy(update={"checks": [found.checks[0].model_copy(update={"passed": False})]})
     path = keep(store, There().identity(), bad)
@@ -255,7 +257,7 @@ def test_a_failed_parity_takes_the_passed_one_away_and_is_kept_for_reading(tmp_p
 
 def test_a_damaged_record_counts_as_not_made_and_says_so(tmp_path, caplog):
     store = Store(tmp_path)
-    path = keep(store, There().identity(), parity(Here(), There(), today=TODAY))
+    path = keep(store, There().identity(), compared(There()))
     path.write_text(path.read_text()[:-20])
     with caplog.at_level(logging.WARNING):
         assert parity_of(store, There().identity()) is None
@@ -275,6 +277,9 @@ class ThereToo(LocalBackend):
         self.prepared += work
 
 
+ONE = ("--parity=modal", "--encoder=minilm-l6-v2")
+
+
 @pytest.fixture(name="doctor")
 def _doctor(tmp_path, monkeypatch, capsys):
     """Exit code, stdout and stderr of `doctor`, with encoders that need no weights, and the folder of its ledger."""
@@ -283,12 +288,13 @@ def _doctor(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("runner.embed.weights.verified_folder", lambda spec: tmp_path)
 
     def call(backend, *arguments):
-        places = []
+        """`backend` is one, or the class of its encoders."""
+        opened, places = backend if isinstance(backend, ThereToo) else ThereToo(lambda name: backend()), []
         monkeypatch.setattr(
-            "runner.commands.doctor.backend_from", lambda options, folder: places.append(folder) or backend
+            "runner.commands.doctor.backend_from", lambda options, folder: places.append(folder) or opened
         )
         try:
-            code = cli.main(["doctor", *arguments, "--ascii"])
+            code = cli.main(["doctor", *(arguments or ONE), "--ascii"])
         except SystemExit as stopped:
             code = stopped.code
         said = capsys.readouterr()
@@ -299,7 +305,7 @@ def _doctor(tmp_path, monkeypatch, capsys):
 
 def test_the_doctor_says_that_a_backend_passes_and_keeps_the_record(doctor, tmp_path):
     backend = ThereToo(lambda name: There())
-    code, out, _, places = doctor(backend, "--parity=modal", "--encoder=minilm-l6-v2")
+    code, out, _, places = doctor(backend)
     found = parity_of(Store(tmp_path), There().identity())
     assert code == 0
     assert out.startswith("[ok] fake on modal (NVIDIA L4, float16): smallest cosine 0.99")
@@ -314,7 +320,7 @@ def test_the_doctor_ends_with_1_and_says_what_is_wrong(doctor, tmp_path):
         def encode(self, texts, side):
             return super().encode(texts, "document")
 
-    code, out, err, _ = doctor(ThereToo(lambda name: NoPrompt()), "--parity=modal", "--encoder=minilm-l6-v2")
+    code, out, err, _ = doctor(NoPrompt)
     assert code == 1
     assert out.startswith("[x] fake on modal (NVIDIA L4, float16): other vectors than here")
     assert "    prompts: query and document vectors of one text are the same: 'query: ' is not applied" in out
@@ -323,7 +329,7 @@ def test_the_doctor_ends_with_1_and_says_what_is_wrong(doctor, tmp_path):
 
 
 def test_the_doctor_gives_the_whole_record_as_json(doctor):
-    code, out, _, _ = doctor(ThereToo(lambda name: There()), "--parity=modal", "--encoder=minilm-l6-v2", "--json")
+    code, out, _, _ = doctor(There, *ONE, "--json")
     said = json.loads(out)
     assert (code, said["ok"]) == (0, True)
     (row,) = said["parity"]
@@ -345,42 +351,33 @@ def test_a_backend_that_is_not_there_is_found_out_before_anything_is_embedded_he
             yield
 
     monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: Loading())
-    code, _, err, _ = doctor(ThereToo(lambda name: Absent()), "--parity=modal", "--encoder=minilm-l6-v2")
+    code, _, err, _ = doctor(Absent)
     assert (code, embedded) == (5, [])
     assert "nobody answers at this address" in err
 
 
 def test_an_encoder_named_twice_is_compared_once(doctor):
     backend = ThereToo(lambda name: There())
-    code, out, _, _ = doctor(backend, "--parity=modal", "--encoder=minilm-l6-v2", "--encoder=minilm-l6-v2")
+    code, out, _, _ = doctor(backend, *ONE, ONE[1])
     assert (code, out.count("[ok]"), len(backend.prepared)) == (0, 1, 1)
 
 
-def test_missing_weights_are_named_before_the_backend_is_started(doctor, monkeypatch):
-    def missing(spec):
-        raise BackendError(f"{spec.name} is not on this machine. Finished cells are kept. Add --rehearse.")
+@pytest.mark.parametrize(
+    ("is_here", "told", "said"),
+    [(False, "cells are kept. Add --rehearse.", "make mpnet"), (True, "not the catalogued", "not the catalogued")],
+)
+def test_missing_or_other_weights_are_named_before_the_backend_is_started(doctor, monkeypatch, is_here, told, said):
+    def refuse(spec):
+        raise BackendError(f"{spec.name}: {told}")
 
-    monkeypatch.setattr("runner.embed.weights.verified_folder", missing)
-    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: False)
-    code, _, err, places = doctor(ThereToo(lambda name: There()), "--parity=modal", "--encoder=mpnet-base-v2")
-    assert code == 5
-    assert "needs the weights of mpnet-base-v2 on this machine too" in err
-    assert "make mpnet" in err
-    assert "--encoder NAME" in err
+    monkeypatch.setattr("runner.embed.weights.verified_folder", refuse)
+    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: is_here)
+    code, _, err, places = doctor(There, "--parity=modal", "--encoder=mpnet-base-v2")
+    assert (code, places) == (5, [])
+    assert "mpnet-base-v2" in err
+    assert said in err
     assert "kept" not in err
     assert "--rehearse" not in err
-    assert places == []
-
-
-def test_weights_that_are_here_and_not_the_catalogued_ones_are_called_that(doctor, monkeypatch):
-    def other(spec):
-        raise BackendError(f"{spec.name}: model.safetensors is not the catalogued model. Install the weights again.")
-
-    monkeypatch.setattr("runner.embed.weights.verified_folder", other)
-    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: True)
-    code, _, err, places = doctor(ThereToo(lambda name: There()), "--parity=modal", "--encoder=mpnet-base-v2")
-    assert (code, places) == (5, [])
-    assert "mpnet-base-v2: model.safetensors is not the catalogued model. Install the weights again." in err
 
 
 def test_without_a_name_every_encoder_whose_weights_are_here_is_compared(doctor, monkeypatch):
@@ -409,7 +406,7 @@ def test_without_a_name_every_encoder_whose_weights_are_here_is_compared(doctor,
     ],
 )
 def test_flags_that_do_not_fit_are_usage_errors(doctor, arguments, said):
-    code, _, err, places = doctor(ThereToo(lambda name: There()), *arguments)
+    code, _, err, places = doctor(There, *arguments)
     assert code == 2
     assert said in err
     assert places == []

@@ -1,17 +1,14 @@
 """Code from the model hub: only what the catalogue pins is ever run, and it is enough without a network."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from runner.embed.weights import verified_folder
 from runner.eval_set import catalog
-from runner.eval_set.version import CHECKOUT
+from tests.embed.test_local_encoder import said_by
 
 SPEC = catalog.encoder("nomic-v1.5")
 CLASSES = {
@@ -69,17 +66,8 @@ def test_a_model_runs_the_pinned_code_and_no_other(tmp_path, is_main_there):
         refs.mkdir()
         (refs / "main").write_text("f" * 40)
     environment = {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    done = subprocess.run(
-        [sys.executable, "-c", _LOAD],
-        capture_output=True,
-        text=True,
-        cwd=CHECKOUT,
-        env=os.environ | environment,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "model code of the pin" in done.stdout
-    assert "config code of the pin" in done.stdout
-    assert "main" not in done.stdout
-    assert done.stdout.splitlines()[-1] == "(1, 384)"
+    said = said_by(_LOAD, **environment)
+    assert "model code of the pin" in said
+    assert "config code of the pin" in said
+    assert "main" not in said
+    assert said.splitlines()[-1] == "(1, 384)"

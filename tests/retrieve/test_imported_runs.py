@@ -72,9 +72,8 @@ def test_a_missing_query_scores_nothing_and_stays_in_the_mean(version, tmp_path)
 
 
 def test_queries_of_other_splits_are_left_out_and_counted(version, tmp_path):
-    run, facts = imported(
-        version, write_run(tmp_path / "run", everywhere([(IDS[0], 1.0)]) | {"other": [(IDS[1], 1.0)]})
-    )
+    rankings = everywhere([(IDS[0], 1.0)]) | {"other": [(IDS[1], 1.0)]}
+    run, facts = imported(version, write_run(tmp_path / "run", rankings))
     assert "other" not in run.hits
     assert facts.queries_left_out == 1
 
@@ -167,23 +166,12 @@ def test_no_more_than_a_runs_depth_is_kept(version, tmp_path, monkeypatch):
 
 
 def test_an_imported_run_is_on_the_page_with_its_test(version, tmp_path):
-    perfect = {
-        q: [(d, g) for d, g in sorted(grades.items(), key=lambda pair: -pair[1])] for q, grades in qrels().items()
-    }
+    perfect = {q: sorted(grades.items(), key=lambda pair: -pair[1]) for q, grades in qrels().items()}
     said = evaluate(version, None, write_run(tmp_path / "run", perfect, tag="oracle"))
     assert "trec:oracle" in said
     page = (version.folder / "results.html").read_text()
     assert "trec:oracle" in page
     assert "imported from a TREC run file" in page
-
-
-def test_a_pipe_is_refused_before_it_is_read(version, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    assert "is not a regular file" in refused(version, tmp_path / "pipe")
-
-
-def test_a_run_file_that_is_not_there_is_named(version, tmp_path):
-    assert "none.run does not exist" in refused(version, tmp_path / "none.run")
 
 
 def test_an_edited_run_is_found(version, tmp_path):
@@ -200,7 +188,10 @@ def test_two_tags_that_make_one_name_are_two_systems(version, tmp_path):
     assert "The tag TIES makes the name trec:ties, which ties has already" in refused(version, again)
 
 
-def test_standard_input_and_compressed_files_are_refused_with_a_way_out(version, tmp_path):
+def test_what_is_no_file_of_text_is_refused_with_a_way_out(version, tmp_path):
     assert "Save the run first" in refused(version, Path("-"))
+    assert "none.run does not exist" in refused(version, tmp_path / "none.run")
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a regular file" in refused(version, tmp_path / "pipe"), "before it is read"
     (tmp_path / "run.gz").write_bytes(gzip.compress(b"q1 Q0 d101-1 1 1.0 mine\n"))
     assert "is compressed (gzip). Unpack it first." in refused(version, tmp_path / "run.gz")

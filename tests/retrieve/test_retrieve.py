@@ -30,6 +30,17 @@ def corpus(n_documents, n_chunks, seed, distinct=30):
     return chunks, vectors, [f"q{i}" for i in range(len(queries))], queries
 
 
+def apart(n):
+    """Chunks of n documents, one each."""
+    return [Chunk(f"d{i:05}", 0, Span(0, 5), "", 10) for i in range(n)]
+
+
+def ranked(queries, chunks, vectors):
+    """The hits of every query, which is numbered."""
+    run = dense_run("cell", DenseArm([f"q{i}" for i in range(len(queries))], queries, chunks, vectors)).run
+    return [list(hits) for hits in run.hits.values()]
+
+
 def unit(rows):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
@@ -55,29 +66,24 @@ def brute_force(chunks, vectors, queries):
 
 @given(st.integers(1, 250), st.integers(0, 400), st.integers(0, 2**32), st.sampled_from([1, 2, 7, 60, 400]))
 def test_a_dense_run_equals_brute_force_in_float64_with_many_duplicates(n_documents, more, seed, distinct):
-    chunks, vectors, query_ids, queries = corpus(n_documents, n_documents + more, seed, distinct)
-    run = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).run
-    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+    chunks, vectors, _, queries = corpus(n_documents, n_documents + more, seed, distinct)
+    assert ranked(queries, chunks, vectors) == brute_force(chunks, vectors, queries)
 
 
 def test_near_duplicates_closer_than_float32_can_tell_are_ordered_as_in_float64():
     rng = np.random.default_rng(3)
     base = unit(rng.normal(size=(1, DIM)))
     vectors = np.repeat(base, 3000, axis=0) + rng.normal(scale=2e-6, size=(3000, DIM)).astype(np.float32)
-    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(3000)]
     queries = unit(base + 0.2 * rng.normal(size=(2, DIM)))
-    run = dense_run("cell", DenseArm(["a", "b"], queries, chunks, vectors)).run
-    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+    assert ranked(queries, apart(3000), vectors) == brute_force(apart(3000), vectors, queries)
 
 
 def test_rows_so_long_that_float32_misorders_them_are_ordered_as_in_float64():
     rng = np.random.default_rng(13)
     base = 1000 * unit(rng.normal(size=(1, DIM)))
     vectors = np.repeat(base, 2000, axis=0) + rng.normal(scale=1e-3, size=(2000, DIM)).astype(np.float32)
-    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(2000)]
     queries = base + rng.normal(scale=100, size=(3, DIM)).astype(np.float32)
-    run = dense_run("cell", DenseArm(["a", "b", "c"], queries, chunks, vectors)).run
-    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+    assert ranked(queries, apart(2000), vectors) == brute_force(apart(2000), vectors, queries)
 
 
 def close_calls(n_documents, more, seed):
@@ -114,13 +120,12 @@ def close_calls(n_documents, more, seed):
 )
 def test_close_calls_of_long_and_short_rows_are_ranked_as_in_float64(n_documents, more, seed, rows, workers, together):
     chunks, vectors, queries = close_calls(n_documents, more, seed)
-    query_ids = [f"q{i}" for i in range(len(queries))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shortlist, "BLOCK_BYTES", rows * DIM * 4)
         patch.setattr(shortlist, "QUERIES_TOGETHER", together)
         patch.setattr(shortlist, "cores", lambda: workers)
-        run = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).run
-    assert [list(hits) for hits in run.hits.values()] == brute_force(chunks, vectors, queries)
+        found = ranked(queries, chunks, vectors)
+    assert found == brute_force(chunks, vectors, queries)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -133,22 +138,21 @@ def test_rows_longer_than_all_before_them_are_given_the_wider_margin_they_need(m
     exact = long.astype(np.float64) @ query[0].astype(np.float64)
     long = long[(exact > 0.5001) & (exact < 0.5005)][:90]  # the float32 scores of some lie far below 0.5
     vectors = np.concatenate([np.tile(query / 2, (900, 1)), long])
-    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(len(vectors))]
+    chunks = apart(len(vectors))
     monkeypatch.setattr(shortlist, "cores", lambda: workers)
     monkeypatch.setattr(shortlist, "BLOCK_BYTES", (450 if workers == 1 else 900) * DIM * 4)
-    run = dense_run("cell", DenseArm(["q"], query, chunks, vectors)).run
+    (hits,) = found = ranked(query, chunks, vectors)
     assert len(long) == 90
-    assert list(run.hits["q"]) == brute_force(chunks, vectors, query)[0]
-    assert {hit.doc_id for hit in run.hits["q"][:90]} == {chunk.doc_id for chunk in chunks[900:]}
+    assert found == brute_force(chunks, vectors, query)
+    assert {hit.doc_id for hit in hits[:90]} == {chunk.doc_id for chunk in chunks[900:]}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_a_shortlist_leaves_most_documents_out_and_none_that_counts(monkeypatch, workers):
     rng = np.random.default_rng(21)
-    chunks = [Chunk(f"d{i:05}", 0, Span(0, 5), "", 10) for i in range(20_000)]
     vectors, queries = unit(rng.normal(size=(20_000, DIM))), unit(rng.normal(size=(40, DIM)))
     monkeypatch.setattr(shortlist, "cores", lambda: workers)
-    found = shortlist.shortlists(queries, chunk_table(chunks), vectors)
+    found = shortlist.shortlists(queries, chunk_table(apart(20_000)), vectors)
     exact = queries.astype(np.float64) @ vectors.T.astype(np.float64)
     for documents, scores in zip(found, exact, strict=True):
         assert set(np.argsort(scores)[-RUN_DEPTH:]) <= set(documents.tolist())
@@ -157,10 +161,9 @@ def test_a_shortlist_leaves_most_documents_out_and_none_that_counts(monkeypatch,
 
 
 def test_documents_that_all_tie_all_stay_on_the_shortlist(monkeypatch):
-    chunks = [Chunk(f"d{i:04}", 0, Span(0, 5), "", 10) for i in range(3000)]
     vectors = np.tile(unit(np.ones((1, DIM))), (3000, 1))
     monkeypatch.setattr(shortlist, "BLOCK_BYTES", 100 * DIM * 4)
-    (found,) = shortlist.shortlists(vectors[:1], chunk_table(chunks), vectors)
+    (found,) = shortlist.shortlists(vectors[:1], chunk_table(apart(3000)), vectors)
     assert found.tolist() == list(range(3000))
 
 
@@ -256,29 +259,27 @@ def test_the_number_of_threads_changes_nothing():
 def test_of_chunks_that_score_alike_the_first_is_the_evidence():
     vectors = np.tile(unit(np.ones((1, DIM))), (4, 1))
     chunks = [Chunk("d", i, Span(10 * i, 10 * i + 5), "", 1) for i in (2, 0, 3, 1)]
-    run = dense_run("cell", DenseArm(["q"], vectors[:1], chunks, vectors)).run
-    assert run.hits["q"] == (Hit("d", 1.0, Span(0, 5)),)
+    assert ranked(vectors[:1], chunks, vectors) == [[Hit("d", 1.0, Span(0, 5))]]
 
 
 def test_ties_go_to_the_larger_document_id_as_in_trec_eval():
     vectors = np.tile(unit(np.ones((1, DIM))), (3, 1))
     chunks = [Chunk(doc_id, 0, Span(0, 5), "", 1) for doc_id in ("b", "a", "c")]
-    run = dense_run("cell", DenseArm(["q"], vectors[:1], chunks, vectors)).run
-    assert [hit.doc_id for hit in run.hits["q"]] == ["c", "b", "a"]
+    assert [hit.doc_id for hit in ranked(vectors[:1], chunks, vectors)[0]] == ["c", "b", "a"]
 
 
 def test_vectors_that_do_not_fit_or_are_not_finite_raise():
-    chunks, vectors, query_ids, queries = corpus(10, 20, seed=6)
+    chunks, vectors, _, queries = corpus(10, 20, seed=6)
     with pytest.raises(ValueError, match="do not fit"):
-        dense_run("cell", DenseArm(query_ids, queries, chunks[1:], vectors))
+        ranked(queries, chunks[1:], vectors)
     with pytest.raises(ValueError, match="do not fit"):
-        dense_run("cell", DenseArm(query_ids, queries[:, 1:], chunks, vectors))
+        ranked(queries[:, 1:], chunks, vectors)
     with pytest.raises(ValueError, match="not finite"):
-        dense_run("cell", DenseArm(query_ids, queries * np.float32("nan"), chunks, vectors))
+        ranked(queries * np.float32("nan"), chunks, vectors)
     for value in (np.nan, np.inf, -np.inf):
         vectors[7, 3] = value
         with pytest.raises(ValueError, match="chunk vectors 0 to 20 hold a value that is not finite"):
-            dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+            ranked(queries, chunks, vectors)
 
 
 def test_no_chunks_at_all_give_every_query_an_empty_list():

@@ -1,11 +1,6 @@
-"""A loopback model hub: folders under (hub id, revision), for huggingface_hub by way of HF_ENDPOINT.
-
-By itself, `python -m tests.support.hub_server HUB_ID REVISION FOLDER ...` prints its address and serves.
-"""
+"""A loopback model hub: folders under (hub id, revision), for huggingface_hub by way of HF_ENDPOINT."""
 
 import hashlib
-import sys
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cache
@@ -39,11 +34,6 @@ class HubServer(Loopback, ExitStack):
         self.authorizations: list[str] = []
         """What clients sent as Authorization, in order; clients without one leave nothing."""
         self.enter_context(served(self))
-
-    @property
-    def downloads(self) -> list[str]:
-        """Paths of the files that were fetched."""
-        return [path for method, path in self.requests if method == "GET" and "/resolve/" in path]
 
     def answer(self, request: Request) -> Wire:
         path = unquote(urlsplit(request.path).path)
@@ -108,16 +98,3 @@ def _hashed(file: Path, size: int, changed: int) -> str:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def main() -> None:
-    """Serves what the command line names; without arguments the packaged MiniLM."""
-    said = sys.argv[1:]
-    models = {(said[i], said[i + 1]): Path(said[i + 2]) for i in range(0, len(said), 3)} or packaged_minilm()
-    with HubServer(models) as hub:
-        print(hub.url, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

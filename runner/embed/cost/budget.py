@@ -1,4 +1,4 @@
-"""What embedding on rented machines may cost, and has cost so far: the ceiling of --max-usd and its watchdog."""
+"""The ceiling of --max-usd: a meter over everything spent on rented machines, and its watchdog."""
 
 import logging
 import math
@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from runner.base.canonical import slug
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Meter:
-    """What a version has spent on rented machines, this process and others included; threads may share it.
+    """What a version has spent on rented machines, by this process and others; threads may share it.
 
     Every amount is an upper bound by list price. `folder` holds the ledger, which is read at once: a damaged file is a
     BudgetError. Nothing is written and no thread runs before the first session.
@@ -79,26 +79,25 @@ class Meter:
 
     @classmethod
     def of(cls, folder: Path, options: RemoteOptions) -> Self:
-        """A meter as the operator's options have it."""
+        """A meter with the operator's options."""
         return cls(folder, options.max_usd, options.price, gpu=options.gpu, price_source=options.price_source)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def rows(self) -> list[LedgerRow]:
-        """All sessions of the version, other processes' first. A BudgetError where one cannot be read."""
+        """All sessions of the version, other processes' first; a BudgetError if one cannot be read."""
         self._look_again()
         with self._state:
             now = self._clock()
             return [*self._other_rows(), *(pool.row(now) for pool in self._pools.values())]
 
     def spent(self) -> float:
-        """Dollars of all sessions of the version by list price; never less than it said before.
-
-        BudgetError where another process's session cannot be read.
+        """Dollars of all the version's sessions by list price, never less than before; a BudgetError if one cannot be
+        read.
         """
         with self._state:
             now = self._clock()
@@ -126,10 +125,10 @@ class Meter:
 
     @contextmanager
     def session(self, what: str, gpu: str, max_containers: int, kind: Kind) -> Iterator["MeteredSession"]:
-        """Time that is charged. BudgetError, before anything may start, where the ceiling is reached already.
+        """A session that is charged; a BudgetError, before anything starts, if the ceiling is reached already.
 
-        Sessions of one encoder that overlap, or follow one another before its containers are let go, are one row of
-        the ledger: the same containers serve them.
+        Sessions of one encoder that overlap, or that follow before its containers are let go, share a row of the
+        ledger: the same containers serve them.
         """
         self._look_again()
         self.check()
@@ -147,7 +146,7 @@ class Meter:
             pool.seen(container_id, tokens, texts, self._clock())
 
     def on_exhausted(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called once, by the watchdog, when the ceiling is reached; at once where it is already."""
+        """Have the watchdog call `callback` once when the ceiling is reached; at once if it is already."""
         with self._state:
             if not self._is_stopped:
                 self._callbacks.append(callback)
@@ -167,7 +166,7 @@ class Meter:
             self._stop_all()
 
     def close(self) -> None:
-        """All sessions ended and no container idle any longer: the app that they belong to is stopped."""
+        """End all sessions without an idle time: the app that they belong to is stopped."""
         with self._state:
             now = self._clock()
             for pool in self._pools.values():
@@ -251,12 +250,12 @@ class Meter:
             _call(callback)
 
 
+@dataclass(frozen=True)
 class MeteredSession:
     """One session in progress."""
 
-    def __init__(self, meter: Meter, pool: ContainerPool) -> None:
-        self._meter = meter
-        self._pool = pool
+    _meter: Meter
+    _pool: ContainerPool
 
     def seen(self, container_id: str, tokens: int, texts: int) -> None:
         """An answer arrived."""
@@ -268,7 +267,7 @@ class MeteredSession:
 
 
 def _call(callback: Callable[[], None]) -> None:
-    """The call; what it raises is logged by its type alone, since the next `check` ends the run in any case."""
+    """Call it; an error is logged by its type alone, since the next `check` ends the run in any case."""
     try:
         callback()
     except Exception as error:  # noqa: BLE001  # one that fails must not keep the others from stopping

@@ -1,7 +1,6 @@
 """The containers that serve one encoder, and what their time costs: an upper bound at any moment, never falling.
 
-All that may run are charged for all the time. Nothing tells one that starts slowly, hangs or fails again and again,
-and is billed for it, from one that was never started.
+All that may run are charged all the time: one that hangs or fails, and is billed, looks like one never started.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ IDLE_SECONDS = 60.0
 
 
 class SteadyClock:
-    """Seconds since it was made, by a clock that may jump back: such a jump counts as no time, and time goes on."""
+    """Seconds since it was made, by a clock that may jump back: a jump counts as no time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -85,16 +84,12 @@ class ContainerPool:
         self._tokens += tokens
         self._texts += texts
 
-    def container_seconds(self, now: float) -> float:
-        """The clock's seconds times the containers that may run, whether they answered or not."""
-        return self._seconds_to(now if self._until is None else min(now, self._until))
-
     def usd(self, now: float) -> float:
-        """Dollars until now."""
-        return self.price * self.container_seconds(now)
+        """Dollars until now, for all containers that may run, whether they answered or not."""
+        return self.price * self._seconds_to(now if self._until is None else min(now, self._until))
 
     def row(self, now: float) -> LedgerRow:
-        """What the ledger says: the cost if nothing more is asked of the containers, their idle end included."""
+        """The ledger's row: the cost, idle end included, if nothing more is asked of the containers."""
         until = now + IDLE_SECONDS if self._until is None else self._until
         charged = self._seconds_to(until)
         return LedgerRow(

@@ -1,6 +1,6 @@
-"""What embedding on rented machines would cost, before anything starts: no network, no encoder, nothing written.
+"""What embedding a matrix of cells would cost on rented machines, from stored chunks or else from characters.
 
-How many tokens a matrix of cells has to embed: from the chunks that are stored, else from characters.
+Nothing is started, asked or written.
 """
 
 import re
@@ -34,7 +34,7 @@ class TokenCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is known of the texts of a version: characters of each document, of all queries, chunks counted already."""
+    """What is known of a version's texts: characters per document and of all queries, and chunks counted already."""
 
     document_chars: Sequence[int]
     query_chars: int
@@ -45,10 +45,10 @@ class Corpus:
 def planned_tokens(
     cells: Sequence[str], baseline: str, corpus: Corpus, current: Collection[str]
 ) -> dict[str, TokenCount]:
-    """What every encoder of the cells has to read, from stored counts or characters; not what `current` cells have.
+    """What each encoder of the cells still has to read; what `current` cells have is left out.
 
     Cells of one encoder and chunker share their vectors. The baseline is embedded once more, in other batches, unless
-    it is "" or NOISE_FLOOR_CELL is current. From characters, whole documents alone are cut at the encoder's limit.
+    it is "" or NOISE_FLOOR_CELL is current. From characters, only whole documents are cut at the encoder's limit.
     """
     parsed = {cell: parsed for cell in cells if not isinstance(parsed := parse_cell(cell), BM25Cell)}
     done = {(parsed[cell].encoder, parsed[cell].chunker) for cell in current if cell in parsed}
@@ -112,7 +112,7 @@ class EncoderEstimate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is left to do would cost this much by list price."""
+    """What it would cost by list price to do what is left."""
 
     encoders: tuple[EncoderEstimate, ...]
     remote: RemoteOptions
@@ -124,7 +124,7 @@ class Estimate:
 
     @property
     def weights_usd(self) -> float:
-        """Dollars of downloading weights, once an encoder."""
+        """Dollars of downloading weights, once per encoder."""
         return sum(each.weights_usd for each in self.encoders)
 
     @property
@@ -145,15 +145,14 @@ class Estimate:
         ]
 
     def is_affordable(self, spent: float) -> bool:
-        """Whether the ceiling holds, by this estimate, after what was spent before; whatever that was, for nothing."""
+        """Whether this estimate and what was spent before stay within the ceiling; always if nothing is left to do."""
         return not self.encoders or spent + self.usd <= self.remote.max_usd
 
 
 def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions: Collection[LedgerRow]) -> Estimate:
-    """The dollars that reading so many tokens takes; `sessions` are earlier ones, which may have measured a rate.
+    """The dollars for reading so many tokens; `sessions` are earlier ones, which may have measured a rate.
 
-    Every container that may start is taken to start, to share the work evenly, and to idle at the end until it is let
-    go: while the work lasts all of them are charged.
+    Every container that may start is taken to start, to share the work evenly, and to idle at the end.
     """
     here = {row.what for row in sessions if row.kind == "weights" and row.ended}
     parts = []

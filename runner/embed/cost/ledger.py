@@ -1,7 +1,7 @@
-"""What a version's sessions on a provider's machines have cost: one JSON file a session, each written whole.
+"""What a version's sessions on rented machines have cost: one JSON file per session, each written whole.
 
-A file is there before its session starts anything, and says at any time what the session has cost if nobody writes it
-again: a killed process leaves its spending behind.
+A file exists before its session starts anything, and always says what the session costs if nobody writes it again: a
+killed process leaves its spending behind.
 """
 
 import logging
@@ -77,10 +77,7 @@ class Ledger:
         self._known: dict[Path, tuple[tuple[int, ...], LedgerRow]] = {}
 
     def rows(self, without: Container[Path] = ()) -> list[LedgerRow]:
-        """The sessions in the order of their files' names, none for a folder that is not there.
-
-        A BudgetError names a damaged file.
-        """
+        """The sessions by file name, none without the folder; a BudgetError names a damaged file."""
         self._known = dict(self._read(without))
         return [row for _, row in self._known.values()]
 
@@ -98,10 +95,9 @@ class Ledger:
 
 
 def all_sessions(folder: Path) -> list[LedgerRow]:
-    """The sessions of all the work that a folder belongs to, for what they measured: whatever their ledger counts for.
+    """All sessions below the nearest folder named WORK above `folder` (below `folder` without one), for their rates.
 
-    That is every ledger below the nearest folder named WORK above it; below the folder itself if there is none.
-    Nobody's ceiling hangs on them, so a damaged one is left out with a warning in the log.
+    Nobody's ceiling depends on them, so a damaged ledger is left out with a warning in the log.
     """
     root = next((above for above in (folder, *folder.parents) if above.name == WORK), folder)
     found = []
@@ -114,7 +110,7 @@ def all_sessions(folder: Path) -> list[LedgerRow]:
 
 
 def read_session(path: Path) -> LedgerRow:
-    """One session's file; a BudgetError names it where it cannot be read, since money must not be forgotten."""
+    """One session's file; a BudgetError if it cannot be read, since money must not be forgotten."""
     try:
         return checked(LedgerRow, read_json(path), path)
     except InputError as error:
@@ -125,6 +121,6 @@ def read_session(path: Path) -> LedgerRow:
 
 
 def write_session(path: Path, row: LedgerRow) -> None:
-    """Put a session's file at its place; a BackendError where the disk takes none."""
+    """Write a session's file; a BackendError if the disk takes none."""
     with disk_errors(path):
         write_atomic(path, json_bytes(row.model_dump()))

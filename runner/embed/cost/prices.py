@@ -1,8 +1,6 @@
-"""What a second of a rented container costs: a dated table, since no provider is asked before anything starts.
+"""What rented machines cost and how fast they embed: a dated price list, token rates, and the operator's options.
 
-How many tokens per second an encoder reads in one container: a cautious default until a session has measured it.
-
-What the operator asks of rented machines, and what is asked if nothing is said.
+No provider is asked. A rate is a cautious default until a session has measured it.
 """
 
 import math
@@ -49,7 +47,7 @@ CORES = {"gpu": 1, "cpu": 4, "weights": 1}
 
 
 def known_gpu(name: str) -> str:
-    """The name as the table has it, whatever its case; an InputError lists the known ones."""
+    """The name as the table has it, whatever its case; an InputError if it has none."""
     for known in (*GPUS, CPU):
         if name.strip().casefold() == known.casefold():
             return known
@@ -71,14 +69,14 @@ def weights_price() -> float:
 
 
 def positive(flag: str, value: float) -> float:
-    """The value, when it is a finite number above 0; an InputError names the flag otherwise."""
+    """The value if it is finite and above 0; else an InputError names the flag."""
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"{flag}: {value} is no number of dollars above 0.")
     return value
 
 
 def shown(usd: float) -> str:
-    """Dollars as messages have them: cents, and two figures of what is less than ten of them."""
+    """Dollars for messages: whole cents, or two significant figures below ten cents."""
     return f"${usd:.2f}" if usd >= 0.1 or usd == 0 else f"${usd:.2g}"
 
 
@@ -121,7 +119,7 @@ def default_rate(encoder: str, gpu: str) -> float:
 
 
 def size(encoder: str) -> Size:
-    """The size that the encoder's row states; without one it is taken for the largest of all."""
+    """The size in the encoder's row; without one, the largest of all."""
     known = ENCODERS[encoder].size if encoder in ENCODERS else None
     return known or max(spec.size for spec in ENCODERS.values() if spec.size)
 
@@ -135,7 +133,7 @@ CONTAINERS = 4
 
 @dataclass(frozen=True)
 class RemoteOptions:
-    """What the operator asks of rented machines; an InputError for a GPU without a price and for what is no amount."""
+    """What the operator asks of rented machines; an InputError for a GPU without a price or an impossible amount."""
 
     gpu: str = GPU
     max_usd: float = MAX_USD

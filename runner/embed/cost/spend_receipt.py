@@ -36,7 +36,7 @@ class Attempt(FrozenModel):
 
 
 def remember_attempt(folder: Path, attempt: Attempt) -> None:
-    """Add a line to the folder's attempts, in the place of a torn one; a BackendError where the disk takes none."""
+    """Append an attempt, replacing a torn last line; a BackendError if the disk takes none."""
     path = folder / ATTEMPTS
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,9 +49,9 @@ def remember_attempt(folder: Path, attempt: Attempt) -> None:
 def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
     """All sessions of the ledger in `folder` together; None if nothing was spent.
 
-    The estimate is the first attempt's, which was made before anything started. Billed is all or nothing: an attempt
-    that the provider says nothing of leaves the sum unknown. A BudgetError names a session's damaged file, an
-    InputError a damaged line of the attempts; the last one may be torn, by a process that had rented nothing yet.
+    The estimate is the first attempt's. The bill is all or nothing: one attempt without an answer leaves it unknown. A
+    BudgetError names a damaged session, an InputError a damaged attempt; the last may be torn: it had rented nothing
+    yet.
     """
     rows = Ledger(folder).rows()
     embedding = [row for row in rows if row.kind == "embed"]
@@ -78,22 +78,22 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
 def _attempts(folder: Path) -> list[Attempt]:
     path = folder / ATTEMPTS
     lines = _lines(path)[:-1] if path.exists() else []
-    return [_attempt(line, f"{path} line {number}") for number, line in enumerate(lines, start=1)]
+    found = []
+    for number, line in enumerate(lines, start=1):
+        where = f"{path} line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(
+                f"{where} is damaged ({error}). Delete the line; the ledger beside it holds what was spent."
+            ) from error
+        found.append(checked(Attempt, row, where))
+    return found
 
 
 def _lines(path: Path) -> list[bytes]:
-    """Every whole line without its end; last what follows the last of them, which is empty unless a write was torn."""
+    """All whole lines, and last what a torn write left, empty if there is none."""
     return path.read_bytes().split(b"\n")
-
-
-def _attempt(line: bytes, where: str) -> Attempt:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise InputError(
-            f"{where} is damaged ({error}). Delete the line; the ledger beside it holds what was spent."
-        ) from error
-    return checked(Attempt, row, where)
 
 
 def _sum(dollars: Iterable[float | None]) -> float | None:

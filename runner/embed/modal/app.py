@@ -1,8 +1,8 @@
-"""What runs on Modal: one class that embeds with any catalogued encoder, and a function that fetches weights.
+"""What runs on Modal: a class that embeds with any catalogued encoder, and a function that fetches weights.
 
-A container sees this package alone, as it was uploaded, and the image's pinned libraries. The class has no network:
-a revision that was not fetched fails there and cannot drift. Its GPU, cores and number of containers are named by the
-caller (`with_options`), since an option that is set here cannot be unset for a run without a GPU.
+A container sees this package, as it was uploaded, and the image's pinned libraries. The class has no network, so a
+revision that was not fetched fails. GPU, cores and number of containers come from the caller (`with_options`): an
+option set here could not be unset for a run without a GPU.
 """
 
 import json
@@ -38,7 +38,7 @@ SCALEDOWN_SECONDS = 60
 
 
 def _requirements() -> list[str]:
-    """Pins of the image, where it is defined; none in a container, which is made from it already."""
+    """The image's pins; none in a container, which is made from it already."""
     if not modal.is_local():
         return []
     return [*(f"{name}=={version}" for name, version in image_pins().items()), payload_pin()]
@@ -103,7 +103,7 @@ class Embedder:
 
     @modal.enter()
     def load(self) -> None:
-        """Load and probe the model. What a further try would not mend is kept and answered to every batch."""
+        """Load and probe the model; an error that a retry would not mend is kept and answered to every batch."""
         self.refusal = ""
         try:
             self.model, self.facts = loaded(self.encoder, self.revision, self.device, cast(Dtype, self.dtype))
@@ -114,8 +114,8 @@ class Embedder:
     def embed(self, batch_id: str, side: str, texts: list[str], forwards: list[int]) -> dict[str, Any]:
         """The rows as bytes with their digest; "refusal" or "error" in their place.
 
-        torch raises RuntimeErrors, which may be this machine's fault: they leave this method, and Modal tries again,
-        in another container where this one's GPU may be of no further use.
+        A RuntimeError of torch may be this machine's fault: it leaves the method, and Modal tries again, in another
+        container if this one's GPU is lost.
         """
         answer = {"batch_id": batch_id, "container": os.environ.get("MODAL_TASK_ID", "")}
         if self.refusal:
@@ -135,7 +135,7 @@ class Embedder:
 
 
 def recover_or_retire(error: Exception) -> None:
-    """Free the GPU's memory where that gave out; after any other failure on a GPU this container takes no more inputs.
+    """Free the GPU's memory if it ran out; after any other failure on a GPU take no more inputs.
 
     A CUDA context that is broken once fails everything from then on, as fast as inputs come.
     """
@@ -168,7 +168,7 @@ def _spec(encoder: str, revision: str) -> EncoderSpec:
 
 
 def loaded(encoder: str, revision: str, device: str, dtype: Dtype) -> tuple[TransformerEncoder, dict[str, str]]:
-    """The model, probed, and where it runs; a BackendError when it is not what was asked for."""
+    """The probed model and where it runs; a BackendError if it is not what was asked for."""
     import torch
 
     spec = _spec(encoder, revision)
@@ -193,7 +193,7 @@ def loaded(encoder: str, revision: str, device: str, dtype: Dtype) -> tuple[Tran
 def embedded(
     model: TransformerEncoder, batch_id: str, side: PromptSide, texts: list[str], forwards: list[int]
 ) -> dict[str, Any]:
-    """The rows of one batch as bytes, with what the driver needs to hold them against what it sent."""
+    """The rows of one batch as bytes, with what the driver checks them against."""
     batch = Batch(side, tuple(texts), tuple(forwards))
     if batch.batch_id != batch_id:
         raise BackendError("the texts that arrived are not those that were sent")

@@ -4,7 +4,6 @@ import secrets
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from runner.base.errors import BackendError
@@ -47,21 +46,16 @@ class ModalBackend:
         self.meter.on_exhausted(lambda: self.service.stop("the budget is used up"))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.service.close()
         self.meter.close()
 
     def encoder(self, name: str) -> "ModalEncoder":
-        """The encoder of a catalogued name, nothing started yet; an InputError for names that are not to be used."""
+        """The encoder of a catalogued name, nothing started yet; an InputError for an unknown or excluded name."""
         return ModalEncoder(self, catalog.encoder(name))
 
     def prepare(self, work: "Sequence[Work]") -> None:
-        """Say what the work is expected to cost, if anything is left of it, before anything starts.
-
-        A BudgetError where the ceiling would not hold.
-        """
+        """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
         from runner.embed.cost.estimate import TokenCount, check_affordable, estimate
         from runner.embed.cost.ledger import all_sessions
 
@@ -77,9 +71,8 @@ class ModalBackend:
         return self.meter.spent_on(encoder)
 
     def embedder(self, spec: EncoderSpec) -> Any:  # noqa: ANN401  # Modal's handle of a class
-        """The remote object that embeds with an encoder: the app running, its weights in the Volume.
-
-        One for all calls, so that they meet the same warm containers.
+        """The remote object that embeds with an encoder, its weights fetched; one for all calls: they share warm
+        containers.
         """
         modal_app = self.service.started()
         with self._lock:
@@ -126,10 +119,10 @@ class ModalBackend:
                 ) from error
 
     def billed(self, run_id: str, began: datetime, now: datetime | None = None) -> float | None:
-        """What Modal billed for a run; None if its report does not answer, or cannot be whole yet.
+        """What Modal billed for a run; None if its report does not answer or cannot be complete yet.
 
-        The report has full hours alone. It is asked an hour after the last session of the ledger ended, whichever run's
-        that was: every hour of the run is over then, and none is left out of the sum.
+        The report has full hours only. It is asked an hour after the ledger's last session ended, so that every hour of
+        the run is in it.
         """
         asked = now or datetime.now(UTC)
         ended = max([began, *(row.ended_on for row in Ledger(self.meter.folder).rows())])

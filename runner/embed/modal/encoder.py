@@ -38,7 +38,7 @@ _EXACTLY = {"H100": "H100!"}
 
 
 class Placement(NamedTuple):
-    """On what a container runs an encoder. `gpu` is a GPU's name in the table of prices, or "cpu"."""
+    """The device of a container and how many there are; `gpu` is a name in the table of prices, or "cpu"."""
 
     gpu: str
     containers: int
@@ -55,14 +55,14 @@ class Placement(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """For `with_options`. Cores are limited, so that no more of them can be billed than is metered."""
+        """For `with_options`; cores are limited, so that no more can be billed than is metered."""
         cores = CORES["cpu" if self.gpu == CPU else "gpu"]
         asked = {} if self.gpu == CPU else {"gpu": _EXACTLY.get(self.gpu, self.gpu)}
         return {**asked, "cpu": (cores, cores), "max_containers": self.containers}
 
 
 class Rented(Protocol):
-    """The containers that a backend rents: on what they run, what counts their dollars, and what leads to them."""
+    """The containers that a backend rents."""
 
     placement: Placement
     meter: "Meter"
@@ -89,9 +89,9 @@ class ModalEncoder:
 
     @property
     def grouping(self) -> Grouping:
-        """Without a GPU the local forward batches: on the same CPU the rows are the local ones, bit for bit.
+        """On a CPU the local forward batches, so that rows are the local ones bit for bit.
 
-        On a GPU no forward batch, which is never cut, has more texts than an answer should.
+        On a GPU no forward batch, which is never cut, has more texts than one answer should.
         """
         n_texts = min(MOST_TEXTS, ANSWER_BYTES // (4 * self.spec.dim))
         if self._placement.gpu == CPU:
@@ -104,10 +104,7 @@ class ModalEncoder:
         return self._here.tolerance
 
     def identity(self) -> dict[str, JSON]:
-        """Catalogue row and method; under "backend" the GPU, number format, forward batches and pins.
-
-        Starts nothing.
-        """
+        """Catalogue row and method; under "backend" GPU, number format, forward batches and pins. Starts nothing."""
         return {
             **catalogue_facts(self.spec),
             "method": self._class.method,
@@ -128,7 +125,7 @@ class ModalEncoder:
         return np.concatenate([np.zeros(0, np.int64), *counts])
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """Answers in any order. The meter runs from here to the last of them; a ceiling that is reached ends it."""
+        """Answers in any order, metered until the last of them; reaching the ceiling ends the embedding."""
         if not batches:
             return
         placement, meter = self._placement, self._rented.meter
@@ -172,7 +169,7 @@ class ModalEncoder:
 
 
 def _decoded(said: dict[str, Any]) -> Answer:
-    """The answer that a container gave; one with an error where it does not hold together."""
+    """The answer that a container gave, with an error if it is damaged."""
     batch_id = str(said.get("batch_id", ""))
     try:
         if error := said.get("error"):

@@ -47,10 +47,10 @@ def explained(error: BaseException) -> BackendError:
 
 
 def of_the_method(error: BaseException) -> bool:
-    """Whether an input's failure came from the method, or from Modal on the way, and not from making ready.
+    """Whether an input failed in the method, or on the way to it, rather than while its container was made ready.
 
-    The method's own arrive as Modal's RemoteError, since payloads are no pickles; what a container failed with before
-    its first input arrives as it was raised, or as an ExecutionError where its kind is not known here.
+    The method's own errors arrive as Modal's RemoteError, since payloads are no pickles; a container's, before its
+    first input, as they were raised, or as an ExecutionError if their kind is not known here.
     """
     return type(error).__module__.startswith("modal.") and type(error).__name__ != "ExecutionError"
 

@@ -12,9 +12,8 @@ _DISTRIBUTION = "per-source-eval"
 
 
 def image_pins() -> dict[str, str]:
-    """Version by distribution, sorted by name: the extra `local` without packages of weights, and numpy.
-
-    Weights come from the model hub there. A BackendError where the tool itself is not installed.
+    """Version by distribution, sorted: the extra `local` without packages of weights, and numpy; a BackendError if this
+    tool is not installed.
     """
     return {
         name: version
@@ -29,9 +28,9 @@ def model_pins() -> dict[str, str]:
 
 
 def payload_pin() -> str:
-    """The requirement of what texts and rows travel in, which images of older workspaces come without.
+    """The requirement of the payload format, which images of older workspaces lack; a BackendError without a pin.
 
-    No vector depends on it, so it is no part of an encoder's identity. A BackendError where it has no pin.
+    No vector depends on it, so it is no part of an encoder's identity.
     """
     for name, version, extra in _pins():
         if (name, extra) == ("cbor2", "modal"):
@@ -47,11 +46,10 @@ def _pins() -> list[tuple[str, str, str]]:
         raise BackendError(
             f"{_DISTRIBUTION} is not installed, so the versions for Modal's image are not known. Run `make setup`."
         ) from error
-    return sorted(_pin(requirement) for requirement in requirements)
-
-
-def _pin(requirement: str) -> tuple[str, str, str]:
-    pin, _, marker = requirement.partition(";")
-    name, _, version = pin.strip().partition("==")
-    extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
-    return name, version, extra[1] if extra else ""
+    found = []
+    for requirement in requirements:
+        pin, _, marker = requirement.partition(";")
+        name, _, version = pin.strip().partition("==")
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
+        found.append((name, version, extra[1] if extra else ""))
+    return sorted(found)

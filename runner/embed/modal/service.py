@@ -1,7 +1,6 @@
 """Modal's app as this process runs it: started by the first batch that needs it, stopped once and for all.
 
-Everything that waits for Modal is done in threads of its own, so that Ctrl-C and an exhausted budget end the waiting
-at once, wherever the client is.
+All waiting for Modal happens in threads, so that Ctrl-C and an exhausted budget end it at once.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ Arrivals = SimpleQueue[_Result | _Ended]
 
 
 class _Pump(Generic[_Result]):
-    """A thread that queues what `work` gives and can be called off, which the client bears in no other way."""
+    """A thread that queues what `work` gives and can be cancelled, which the client itself cannot."""
 
     def __init__(self, work: Callable[[], AsyncIterator[_Result]], arrived: "Arrivals[_Result]") -> None:
         self._work, self._arrived = work, arrived
@@ -52,7 +51,7 @@ class _Pump(Generic[_Result]):
         self._thread.start()
 
     def cancel(self) -> None:
-        """End the thread wherever it is; nothing if it did not start or has ended."""
+        """End the thread, if it is running."""
         if self._thread.ident is None:
             return
         if self._begun.wait(STOP_SECONDS):
@@ -90,7 +89,7 @@ class ModalService:
         self._waiting: set[Arrivals[Any]] = set()
 
     def started(self) -> "ModuleType":
-        """`runner.embed.modal.app` with its app running; a BackendError when it cannot be had or was stopped."""
+        """`runner.embed.modal.app` with its app running; a BackendError if it cannot start or was stopped."""
         with self._lock:
             if self._thread is None and not self._over.is_set():
                 self._thread = threading.Thread(target=self._run, name="modal-app", daemon=True)
@@ -100,7 +99,7 @@ class ModalService:
         return _modal_app()
 
     def results(self, work: Callable[[], AsyncIterator[_Result]]) -> Generator[_Result, None, None]:
-        """What `work` gives, as it comes; a BackendError when it fails or the app stops. Closing it gives work up."""
+        """What `work` gives, as it comes; a BackendError if it fails or the app stops. Closing it gives the work up."""
         arrived: Arrivals[_Result] = SimpleQueue()
         pump = _Pump(work, arrived)
         with self._lock:
@@ -139,7 +138,7 @@ class ModalService:
         return dollars
 
     def stop(self, reason: str) -> None:
-        """End the app and everything that waits for it; `reason` is what the waiting are told. Returns at once."""
+        """End the app at once, and tell `reason` to everything that waits for it."""
         with self._lock:
             self._reason = self._reason or reason
             self._over.set()
@@ -148,7 +147,7 @@ class ModalService:
                 queue.put(_Ended())
 
     def close(self) -> None:
-        """Stop, and wait until Modal knows; a warning says where to look when it does not answer."""
+        """Stop, and wait until Modal knows; a warning says where to look if it does not answer."""
         self.stop("the backend is closed")
         if self._thread is None:
             return
@@ -182,7 +181,7 @@ class ModalService:
 
 
 def check_installed() -> None:
-    """Raise BackendError, which says how to install it, unless Modal's client is installed."""
+    """Raise BackendError unless Modal's client is installed."""
     if importlib.util.find_spec("modal") is None:
         raise BackendError("--modal needs the package modal. Run `make setup`, or pip install -e '.[modal]'.")
 

@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
 
 class Embeddings(NamedTuple):
-    """What an answer says: float64 rows (texts, width), the model's name and the tokens read, where it names them."""
+    """What an answer says: float64 rows (texts, width), and the model's name and tokens read, if it has them."""
 
     rows: NDArray[np.float64]
     model: str
@@ -47,7 +47,7 @@ class Embeddings(NamedTuple):
 
 
 def address(url: str, api: Api, name: str) -> Address:
-    """The address of the encoder `name`; an InputError, which never repeats what may be a secret, for a bad one.
+    """The address of the encoder `name`; for a bad one an InputError, which never repeats what may be a secret.
 
     An address of the openai API may end in /v1 or in /embeddings, one of the tei API in /embed.
     """
@@ -71,10 +71,7 @@ def _paths(path: str, api: Api) -> tuple[str, str]:
 
 
 def request_body(api: Api, model: str, texts: Sequence[str]) -> bytes:
-    """The JSON that asks for one vector per text.
-
-    TEI is told not to truncate: the texts fit, and one that does not is to be an error, not a shorter text.
-    """
+    """The JSON that asks for one vector per text; TEI must not truncate: a text that does not fit is an error."""
     if api == "tei":
         body: dict[str, JSON] = {"inputs": list(texts), "truncate": False, "normalize": True}
     else:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -35,9 +34,9 @@ MAX_INFO = 1_000_000
 
 
 class HttpBackend(Unmetered):
-    """All encoders of one address, whose owner knows what it costs. "{encoder}" in `url` is the encoder's name.
+    """All encoders of one address; its owner knows what it costs. "{encoder}" in `url` is the encoder's name.
 
-    The key comes from the environment alone, as PSE_ENCODER_API_KEY. `connections` requests of an encoder run at
+    The key comes only from the environment variable PSE_ENCODER_API_KEY. Each encoder has `connections` requests at
     once; a try may take `timeout` seconds.
     """
 
@@ -59,13 +58,11 @@ class HttpBackend(Unmetered):
         self._find = find_tokenizer
         self._client = Client(timeout, patience or Patience(), ENCODER)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def encoder(self, name: str) -> "HttpEncoder":
-        """The encoder of a catalogued name; nothing is sent yet. An InputError for one that no server can have."""
+        """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
         spec = catalog.encoder(name)
         if name in STATIC:
             raise InputError(f"{name} is made on this machine from token vectors; no server has it. Embed it locally.")
@@ -153,7 +150,7 @@ class HttpEncoder:
         return _Read(answer.rows / norms[:, None], self._client.secret.shown(answer.model), is_unit)
 
     def _check_tokens(self, sent: int, read: int | None, info: ServerInfo) -> None:
-        """A BackendError where TEI read other tokens than were meant: a default prompt shows nowhere else."""
+        """Raise BackendError if TEI read other tokens than were meant: a default prompt shows nowhere else."""
         if info.counts_tokens and read is not None and read != sent:
             raise BackendError(
                 f"{self._where.endpoint} read {read} tokens where {self.spec.name} has {sent}: the server adds a "
@@ -162,7 +159,7 @@ class HttpEncoder:
             )
 
     def _joined(self, parts: Sequence[_Read], info: ServerInfo) -> tuple[Matrix, dict[str, str]]:
-        """Unit rows, and where they come from; Unusable where requests of one batch met two models."""
+        """Unit rows and where they come from; Unusable if requests of one batch met two models."""
         models, lengths = {part.model for part in parts}, {part.is_unit for part in parts}
         if len(models) > 1:
             raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
@@ -177,10 +174,7 @@ class HttpEncoder:
         return np.concatenate([part.rows for part in parts]).astype(np.float32), facts
 
     def _agreed(self, lengths: set[bool]) -> bool:
-        """Whether this server's rows have length 1, as its first answer shows; Unusable for a row that differs.
-
-        A model without a normalising layer has lengths around 1 by no accident, so that a server is one or the other.
-        """
+        """Whether this server sends unit rows, as its first answer showed; Unusable if a later one differs."""
         with self._lock:
             if self._is_unit is None:
                 self._is_unit = lengths == {True}

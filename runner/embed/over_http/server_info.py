@@ -13,7 +13,7 @@ TEXTS_PER_REQUEST = 32
 
 
 class ServerInfo(NamedTuple):
-    """How a server is to be used. `counts_tokens`: the tokens that it reports are those its model read."""
+    """How a server is to be used; `counts_tokens` if the tokens it reports are those its model read."""
 
     facts: dict[str, str]
     texts_per_request: int = TEXTS_PER_REQUEST
@@ -21,7 +21,7 @@ class ServerInfo(NamedTuple):
 
 
 def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Callable[[str], str]) -> ServerInfo:
-    """What /info tells; nothing for a server that is not TEI. A BackendError where it serves another model."""
+    """What /info says; nothing if the server is not TEI. A BackendError if it serves another model."""
     try:
         info = parsed(page.body) if page else None
     except Unusable:

@@ -28,7 +28,7 @@ class Clipped(NamedTuple):
 
 
 class Clip:
-    """An encoder's tokenizer and its catalogued limit. `find` gives the folder of its file with the first text."""
+    """An encoder's tokenizer and its catalogued limit; `find` gives the tokenizer's folder when it is first needed."""
 
     def __init__(self, spec: EncoderSpec, find: Callable[[EncoderSpec], Path] = tokenizer_folder) -> None:
         self._spec = spec
@@ -41,9 +41,9 @@ class Clip:
     def cut(self, prompted: Sequence[str]) -> list[Clipped]:
         """Each text as it is, or its opening whose tokens are the first ones of the whole text.
 
-        WordPiece takes the longest match from the left and a unigram model's best path holds the best paths to its
-        own tokens, so that the opening up to the last token allowed nearly always has exactly these tokens. Where a
-        normaliser joins what the cut parts, tokens are given up, one at first. Uncuttable when half of them are gone.
+        WordPiece takes the longest match from the left, and a unigram model's best path holds the best paths to its own
+        tokens, so the opening up to the last allowed token nearly always fits. If a normaliser joins what the cut
+        parts, tokens are given up, one at first; Uncuttable if half of them are gone.
         """
         with_offsets = self._tokenizer.encode_batch(list(prompted))
         return [self._clipped(text, encoding) for text, encoding in zip(prompted, with_offsets, strict=True)]
@@ -52,7 +52,9 @@ class Clip:
         limit, ids = self._spec.max_tokens, encoding.ids
         if not limit or len(ids) <= limit:
             return Clipped(text, len(ids))
-        first, n_special = _frame(encoding)
+        mask = encoding.special_tokens_mask
+        first = mask.index(0)
+        n_special = first + mask[::-1].index(0)  # those that open a text, and those that close it
         allowed = limit - n_special
         kept, step = allowed, 1
         while kept > allowed // 2:
@@ -69,10 +71,3 @@ class Clip:
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
         return tokenizer(self._find(self._spec))
-
-
-def _frame(encoding: "Encoding") -> tuple[int, int]:
-    """How many special tokens open a text, and how many open and close it."""
-    mask = encoding.special_tokens_mask
-    first = mask.index(0)
-    return first, first + mask[::-1].index(0)

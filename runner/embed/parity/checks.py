@@ -33,7 +33,7 @@ class ParityCheck(FrozenModel):
 
 
 class ParityRows(NamedTuple):
-    """The 32 texts from one encoder: rows (16, dim) a side, tokens (32,) with documents first, and where it ran."""
+    """The 32 texts from one encoder: rows (16, dim) per side, tokens (32,) with documents first, and where it ran."""
 
     documents: Matrix
     queries: Matrix

@@ -1,7 +1,6 @@
 """Whether a backend makes the vectors that this machine makes: 32 fixed texts embedded on both, and compared.
 
-The record of a comparison lies in the store under the identity of the backend's encoder, so that every cell which
-that embeds can name it.
+The record is stored under the identity of the backend's encoder, so that every cell it embeds can name it.
 """
 
 import logging
@@ -66,7 +65,7 @@ class Parity(FrozenModel):
 
 
 def n_tokens(local: Encoder) -> int:
-    """How many tokens of the texts, both sides together, are read."""
+    """How many tokens of the texts are read, both sides together."""
     texts, limit = _texts(local), local.spec.max_tokens
     counts = [
         local.token_counts([row.text for row in texts.documents], "document"),
@@ -76,9 +75,9 @@ def n_tokens(local: Encoder) -> int:
 
 
 def parity(local: Encoder, remote: Encoder, *, today: str) -> Parity:
-    """How two encoders of one catalogued row compare; both embed, whatever a store may hold, the remote one first.
+    """How two encoders of one catalogued row compare; both embed, the remote one first, whatever a store may hold.
 
-    A BackendError where either leaves a text out, answers rows of another shape, or answers from two kinds of machine.
+    A BackendError if one leaves a text out, returns rows of another shape, or answers from two kinds of machine.
     """
     spec, backend = local.spec, dict(remote.identity()["backend"])
     texts = _texts(local)
@@ -110,7 +109,7 @@ def parity(local: Encoder, remote: Encoder, *, today: str) -> Parity:
 
 
 def keep(store: Store, identity: JSON, found: Parity) -> Path:
-    """Where the record lies now. One that failed has another name and takes an earlier one away that passed."""
+    """Store the record and return its path; a failed one has another name and removes an earlier one that passed."""
     folder = _folder(store, identity)
     path, other = (folder / name for name in ((_PASSED, _FAILED) if found.passed else (_FAILED, _PASSED)))
     with disk_errors(path):
@@ -149,7 +148,7 @@ def _embedded(encoder: Encoder, texts: Texts) -> ParityRows:
 def _side(
     encoder: Encoder, texts: Sequence[Text], side: PromptSide
 ) -> tuple[Matrix, NDArray[np.int64], list[Mapping[str, str]]]:
-    """Rows, tokens by the backend's own count where it makes one, and what each answer said of where it ran."""
+    """Rows, tokens (the backend's own count if it makes one), and what each answer said of where it ran."""
     work = TextSet.of([row.text for row in texts], side, "forward")
     assert len(work.texts) == len(texts), "the texts of a side are distinct"
     counts = token_counts(encoder, work).copy()
@@ -177,7 +176,7 @@ def _side(
 
 
 def _one_machine(encoder: Encoder, facts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """What every answer said of where it ran; a BackendError where they do not agree."""
+    """What every answer said of where it ran; a BackendError if they differ."""
     for other in facts[1:]:
         if other != facts[0]:
             what = min(name for name in {*other, *facts[0]} if other.get(name) != facts[0].get(name))

@@ -1,7 +1,7 @@
-"""The 32 texts on which two backends of one encoder are compared, 16 of each side.
+"""The 32 texts on which two backends of one encoder are compared, 16 per side.
 
-Chosen for what goes wrong between backends: tokenizers (unicode, citations, tables), prompts (the same text on both
-sides), and the limit on length (texts that end at it exactly, and past it).
+Chosen for what goes wrong: tokenizers (unicode, citations, tables), prompts (one text on both sides), truncation (texts
+that end exactly at the limit, and past it).
 """
 
 from collections.abc import Callable, Sequence
@@ -75,8 +75,8 @@ class Text(NamedTuple):
 class Texts(NamedTuple):
     """Sixteen documents and sixteen queries.
 
-    `at_limit` are the places of two documents that differ in their last words alone and are exactly as long as the
-    encoder reads, `past_limit` that of the first of them with more words behind it.
+    `at_limit` are the places of two documents of exactly the encoder's limit that differ in their last words;
+    `past_limit` is the first of them with more words behind it.
     """
 
     documents: tuple[Text, ...]
@@ -91,9 +91,9 @@ class Texts(NamedTuple):
 
 
 def parity_texts(count: Callable[[Sequence[str]], Sequence[int]], limit: int) -> Texts:
-    """The texts for an encoder that reads `limit` tokens (0: any number); `count` counts documents as it does.
+    """The texts for an encoder that reads `limit` tokens (0: any number); `count` counts a document's tokens.
 
-    If no wording meets the limit exactly, the longest below it stands in; past it is past it either way.
+    If no wording meets the limit exactly, the longest below it stands in.
     """
     ending = [_of_length(count, limit or UNLIMITED, words) for words in _ENDINGS]
     far = ending[0] + _TAIL * 3

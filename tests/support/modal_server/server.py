@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import grpclib.server
@@ -72,9 +71,7 @@ class ModalServer:
         self._on_loop(self._start())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._on_loop(self._stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
