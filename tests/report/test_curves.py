@@ -230,14 +230,6 @@ def test_cells_without_a_reading_list_are_named_and_have_no_line():
     assert [panel.name for panel in nobody.panels] == ["rank"]
 
 
-def test_the_tables_have_every_figure_at_the_places_that_its_interval_allows():
-    found = results(row(DENSE, reach=0.8765), relevant=(3,))
-    text = words(drawn(found))
-    assert "0.88 [0.77, 0.95]" in text
-    assert "@1@2@3@5@10@20@30@50@100" in text
-    assert "512 tokens1,024 tokens2,048 tokens4,096 tokens8,192 tokens" in text
-
-
 # Cost.
 
 

@@ -40,27 +40,6 @@ def test_a_figure_that_is_not_defined_is_said_to_be_so():
     assert "do not vary enough for a kappa" in section(html, "judges")
 
 
-def test_a_favoured_cell_has_its_p_and_cells_with_few_readings_say_that_they_cannot_tell():
-    found = {row[0]: row[1:] for row in rows(rendered(), "favour-1-caption", len(CHALLENGERS))}
-    assert found[FAVOURED] == [
-        "400",
-        "84 %",
-        "+0.50 24 pairs",
-        "\u22120.12 31 pairs",
-        "+0.41 needs +0.37",
-        "0.012",
-        "1.00",
-    ]
-    others = [found[cell] for cell in CHALLENGERS if cell != FAVOURED]
-    assert others
-    for row in others:
-        assert row[2:] == ["none 2 pairs", "none 1 pair", "none", "too few to tell"]
-    said = section(rendered(), "judges")
-    listed = ", ".join(cell for cell in CHALLENGERS if cell != FAVOURED)
-    assert said.count(TOO_FEW) == 1
-    assert f"Too few to tell, as {TOO_FEW}: {listed}." in said
-
-
 def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
     results = synthetic_results()
     agreement = results["judging"]["agreement"]
@@ -93,20 +72,6 @@ def test_repeats_within_one_batch_have_no_halves():
     assert rows(page_of(results), "drift-caption", 1)[0][-3:] == ["one batch", "one batch", "none"]
 
 
-def test_what_errors_of_the_judge_leave_stands_beside_what_queries_alone_leave():
-    html = rendered()
-    said = section(html, "judges")
-    assert f"criterion 5 chooses {CHOSEN} now, and in 74 % of these draws" in said
-    assert "with the queries drawn anew and the grades as scored, in more than 99 %." in said
-    found = rows(html, "noise-caption", len(CHALLENGERS) + 1)
-    assert [row[0] for row in found] == [*CHALLENGERS, "Baseline"]
-    chosen = {row[0]: row[5] for row in found}
-    assert chosen[CHOSEN] == "74 %"
-    assert chosen["Baseline"] == "26 %"
-    assert found[0][1].endswith("[+0.005, +0.069]")
-    assert found[0][2:5] == ["+0.03 [\u22120.01, +0.07]", "71 %", "93 %"]
-
-
 def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
     results = synthetic_results()
     unknown = {"stability": None, "stability_queries_only": None, "choices": {}, "cells": [], "draws": 0}
@@ -116,11 +81,7 @@ def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
     assert "noise-caption" not in html
 
 
-def test_peoples_grades_have_a_table_once_there_are_enough():
-    html = rendered()
-    found = {row[0]: row[1:] for row in rows(html, "people-caption", len(CHALLENGERS))}
-    assert found[FAVOURED] == ["+0.028 [\u22120.006, +0.061]", "+0.04", "+0.02", "0.63", "41 of 300"]
-    assert found[CHOSEN][0] == "3 queries have a pair"
+def test_too_few_grades_of_people_make_no_estimate():
     results = synthetic_results()
     results["judging"]["people"] = example_panel.NOBODY.model_dump()
     assert "Not estimated: people graded 0 of them." in section(page_of(results), "judges")
