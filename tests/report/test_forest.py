@@ -18,9 +18,10 @@ from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
 from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
 from runner.score.power import minimum_detectable_effect
-from tests.report.test_render import page_of, rendered, synthetic_results, words
+from tests.report.test_render import page_of, rendered, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
+from tests.support.outline import section, words
 
 MINUS = "\u2212"
 TIERS = ("confirmed", "candidate", "inconclusive", "baseline kept", "no decision")
@@ -36,10 +37,6 @@ def challengers(results: dict[str, Any]) -> list[dict[str, Any]]:
 @cache
 def plain() -> str:
     return page_of(synthetic_results())
-
-
-def section(html: str, name: str) -> str:
-    return html.split(f'<section aria-labelledby="{name}">')[1].split("</section>")[0]
 
 
 def top(html: str) -> str:

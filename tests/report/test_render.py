@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +26,7 @@ from runner.report.rows import criterion_5
 from tests.support.example_results import BASELINE, BETTER
 from tests.support.example_results import row as example_row
 from tests.support.full_results import backend, full_receipt, full_results
+from tests.support.outline import Outline, section, words
 
 
 def synthetic_results(**changes: Any) -> dict[str, Any]:
@@ -45,66 +45,6 @@ def rendered(receipt: dict[str, Any] | None = None, **changes: Any) -> str:
 def page_of(results: dict[str, Any], receipt: dict[str, Any] | None = None) -> str:
     measured = None if receipt is None else Receipt.model_validate(receipt)
     return page(Results.model_validate(results), measured).decode()
-
-
-VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
-CELLS, ROWS = {"td", "th"}, {"td", "th", "tr"}
-IMPLIED = {
-    "td": CELLS,
-    "th": CELLS,
-    "tr": ROWS,
-    "tbody": {*ROWS, "thead", "tbody"},
-    "tfoot": {*ROWS, "thead", "tbody"},
-    "dt": {"dt", "dd"},
-    "dd": {"dt", "dd"},
-    "li": {"li"},
-    "option": {"option"},
-}
-"""What a tag ends that HTML lets stand open before it."""
-OMITTED = {*ROWS, "thead", "tbody", "tfoot", "li", "dt", "dd", "option", "p"}
-"""What the end of their parent ends."""
-
-
-class Outline(HTMLParser):
-    """Elements, attributes and text of a page; raises where an element is closed that is not open."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.feed(html)
-        self.close()
-        assert set(self.open) <= OMITTED
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        while self.open and self.open[-1] in IMPLIED.get(tag, ()):
-            self.end()
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open[-1] != tag and self.open[-1] in OMITTED:
-            self.end()
-        assert self.open[-1:] == [tag]
-        self.end()
-
-    def end(self) -> None:
-        if self.open.pop() in ("td", "th", "dt", "dd", "li", "p", "caption", "summary", "option"):
-            self.text.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if not {"style", "script"} & set(self.open):
-            self.text.append(data)
-
-    @property
-    def words(self) -> str:
-        return " ".join("".join(self.text).split())
-
-
-def words(html: str) -> str:
-    return Outline(html).words
 
 
 def column(html: str, caption: str, row: int) -> list[str]:
@@ -431,7 +371,7 @@ def test_a_revision_that_a_server_states_is_given_as_its_word_and_an_unproven_on
     html = rendered(synthetic_receipt() | {"backends": {"a x b": stated, "c x d": SERVED}})
     format_and_revision = [column(html, "backends-caption", 0)[place] for place in (3, 5)]
     assert format_and_revision == ["float16", "edededededed, as the server says"]
-    limits = words(html.split('<section aria-labelledby="limits">')[1].split("</section>")[0])
+    limits = words(section(html, "limits"))
     assert "By the receipt, a server over HTTP embedded some cells" in limits
     assert limits.endswith("c x d.")
     assert "over HTTP" not in words(rendered(synthetic_receipt()))

@@ -7,8 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from runner.report.results_page.render import page
-from tests.support.example_lists import CELLS, TEXT, Invented, listed_results, receipt
+from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE
+from tests.support.full_results import full_receipt
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -28,7 +29,7 @@ def _results():
 @pytest.fixture(name="path", scope="module")
 def _path(results, tmp_path_factory):
     found = tmp_path_factory.mktemp("page") / "results.html"
-    found.write_bytes(page(results, receipt()))
+    found.write_bytes(page(results, full_receipt(results)))
     return found
 
 
