@@ -28,7 +28,6 @@ TOKENS = (512, 1024, 2048, 4096, 8192)
 DIAMETER = 18  # of a mark of #cost
 DENSE = "arctic x fixed"
 SPARSE = "bm25 x whole_doc"
-HOSTILE = "</th><script>window.hit = 1</script>\u202e<img src=x onerror='window.hit=2'> x \"style='y'\""
 
 
 def points(ats, reach):
@@ -428,15 +427,6 @@ def test_the_same_inputs_make_the_same_bytes():
     found, measured = ten_cells()
     turned = receipt(dict(reversed(measured.cells.items())))
     assert drawn(found, measured) == drawn(Results.model_validate_json(found.model_dump_json()), turned)
-
-
-def test_hostile_names_are_text():
-    html = drawn(results(row(HOSTILE), row(DENSE), row("x", read=False)), receipt({HOSTILE: {"index_bytes": 5.0}}))
-    found = Outline(html).elements
-    assert not {"script", "img"} & {tag for tag, _ in found}
-    assert not any(name == "style" or name.startswith("on") for _, attributes in found for name in attributes)
-    assert "\u202e" not in html
-    assert "⟨U+202E⟩" in html
 
 
 def test_every_figure_of_the_drawings_is_in_a_table_and_drawings_are_hidden_from_readers_of_text():

@@ -442,21 +442,6 @@ def test_differences_in_the_verdicts_sentences_have_a_minus_and_no_hyphen():
     assert f"A gain ({MINUS}0.0123) and one of {MINUS}0.0456 of cell a-0.1." in words(page_of(results))
 
 
-def test_a_hostile_name_is_text_in_every_row_and_answer():
-    results = synthetic_results()
-    name = '"><script>alert(1)</script> x </svg>'
-    row = challengers(results)[0]
-    for other in results["judging"]["people"]["cells"]:
-        other["cell"] = name if other["cell"] == row["cell"] else other["cell"]
-    row["cell"], row["meets_criterion_5"] = name, True
-    results["queries"][3]["id"] = "top"
-    html = page_of(results)
-    for part in ("differences", "ranking", "tests"):
-        assert name in words(section(html, part))
-        assert "<script" not in section(html, part)
-    assert name in top(html)
-
-
 def test_a_difference_on_the_page_has_a_true_minus():
     assert told(-0.0034, 0.0, -0.07, 0.07) == f"{MINUS}0.003"
 

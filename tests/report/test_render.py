@@ -439,8 +439,8 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["outcome"]["sentence"] = text
     for row in results["judging"]["people"]["cells"]:
         row["cell"] = text if row["cell"] == results["cells"][0]["cell"] else row["cell"]
-    results["cells"][0]["cell"] = text
-    results["cells"][0]["provenance"]["encoder"] |= {text: [text, {text: text}]}
+    results["cells"][0] |= {"cell": text, "diagnosis": text}
+    results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
     pair = results["lists"]["queries"][0]["documents"][0]
     pair |= {"judge": text, "reason": text, "readings": [pair["readings"][0] | {"judge": text, "reason": text}]}

@@ -128,21 +128,6 @@ def test_the_page_opens_with_its_verdict_asks_for_nothing_and_complains_of_nothi
     assert open_folds(shown) == []
 
 
-def test_the_figures_of_the_heat_map_are_those_of_results_json(shown, results):
-    found = shown.evaluate(
-        """Object.fromEntries([...document.querySelectorAll('#queries-table tbody tr')].map((row) => [
-        row.querySelector('a').textContent,
-        [...row.querySelectorAll('td[class^=shade]')].map((one) => [Number(one.dataset.value), one.textContent])]))"""
-    )
-    assert found == {
-        query.id: [
-            [value, f"{value / 1e9:.2f}"]
-            for value in (cell.scores["ndcg@10"].per_query[place] for cell in results.cells)
-        ]
-        for place, query in enumerate(results.queries)
-    }
-
-
 # From a query to its lists.
 
 
