@@ -83,6 +83,14 @@ def lines(path):
     return [fields for _, fields in read_jsonl(path)]
 
 
+def answered(batch, grade):
+    """A file with this grade for every row of a batch, named after it."""
+    path = batch.with_name(f"{batch.stem}.answers.jsonl")
+    rows = [{"query_id": r.query_id, "doc_id": r.doc_id, "grade": grade, "batch": r.batch} for r in read_batch(batch)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    return path
+
+
 def counts(shown):
     return [int(shown.text(f"#{name}")) for name in ("count0", "count1", "count2", "count3", "left")]
 
@@ -250,14 +258,11 @@ def test_a_version_without_batches_says_what_brings_them(version):
         write_labels_page(version, [], None)
 
 
-def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, batch, tmp_path):
+def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, batch):
     rows = read_batch(batch)
     write_batches(version.judging, [one.model_copy(update={"query_id": "q09"}) for one in rows[:1]])
     assert write_labels_page(version, [], None).name == "batch-0001-and-1-more.html"
-    answers = tmp_path / "batch-0001.jsonl"
-    given = [{"query_id": one.query_id, "doc_id": one.doc_id, "grade": 1} for one in rows]
-    answers.write_text("".join(json.dumps(one) + "\n" for one in given))
-    import_answers(version, answers, judge="j", model="", judged_on="2026-01-31")
+    import_answers(version, answered(batch, 1), judge="j", model="", judged_on="2026-01-31")
     assert write_labels_page(version, [], None).name == "batch-0002.html"
     (label,) = load_labels(version.labels_path)[:1]
     append_labels(version.labels_path, [label.model_copy(update={"batch": "batch-0002", "query_id": "q09"})])
@@ -265,36 +270,20 @@ def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, bat
         write_labels_page(version, [], None)
 
 
-def test_where_only_second_readings_wait_the_command_for_their_page_is_named(frozen, version, batch, command, tmp_path):
-    rows = read_batch(batch)
-    given = "".join(json.dumps({"query_id": r.query_id, "doc_id": r.doc_id, "grade": 1}) + "\n" for r in rows)
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text(given)
-    import_answers(version, answers, judge="first", model="", judged_on="2026-01-31")
+def test_where_only_second_readings_wait_the_command_for_their_page_is_named(frozen, version, batch, command):
+    import_answers(version, answered(batch, 1), judge="first", model="", judged_on="2026-01-31")
     (double,) = export_doubles(version, load_labels(version.labels_path), 1.0).paths
     code, out, said = command("labels", "page")
     assert (code, out) == (2, "")
     assert "Only second readings of demo v1 wait, for somebody who has not judged these pairs" in said
     assert said.rstrip().endswith(str(double))
     assert command("labels", "page", str(double))[0] == 0
-    import_answers(version, double_answers(double), judge="second", model="", judged_on="2026-01-31")
+    import_answers(version, answered(double, 2), judge="second", model="", judged_on="2026-01-31")
     assert "No batch of demo v1 waits for a judge" in command("labels", "page")[2]
     code, out, _ = command("labels", "double", "--share=1")
     assert (code, out.count("\n")) == (0, 1)
     assert "nothing is left for a second judge: of 5 judged pairs, those that a share of 1 takes are read" in out
     assert "A larger --share" not in out
-
-
-def double_answers(double):
-    """A file with a grade for every row of a batch, named after it."""
-    path = double.with_name("double-0001.answers.jsonl")
-    rows = read_batch(double)
-    path.write_text(
-        "".join(
-            json.dumps({"query_id": r.query_id, "doc_id": r.doc_id, "grade": 2, "batch": r.batch}) + "\n" for r in rows
-        )
-    )
-    return path
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])

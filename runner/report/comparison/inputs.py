@@ -128,7 +128,8 @@ def pair_of(version: Version, against: str) -> Pair:
 
 def _own(version: Version) -> Side:
     verify_version(version)
-    return _side(_scored(version), strict=True)
+    view = "rehearsal" if version.rehearsal else "production"
+    return _side(_existing(version.record / "results.json", version.name, _run(version, view)), strict=True)
 
 
 def _path_of(version: Version, against: str) -> Path:
@@ -150,11 +151,6 @@ def _path_of(version: Version, against: str) -> Path:
 def _run(version: Version, against: str) -> str:
     rehearse = " --rehearse" if against == "rehearsal" else ""
     return f"Run {DRIVER} {version.flags}{rehearse} first."
-
-
-def _scored(version: Version) -> Path:
-    view = "rehearsal" if version.rehearsal else "production"
-    return _existing(version.record / "results.json", version.name, _run(version, view))
 
 
 def _existing(path: Path, name: str, hint: str) -> Path:

@@ -82,7 +82,9 @@ class Forest(NamedTuple):
 def forest(results: Results) -> Forest:
     """The plot of #differences, and the cell that the verdict is about."""
     ones, rule = tested(results), results.plan.rule
-    ndcg, recall = _gain_axis(results, ones), _recall_axis(results, ones)
+    ndcg = _gain_axis(results, ones)
+    bounds = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
+    recall = axis_over(bounds, include=(0.0, -rule.max_recall_loss))
     by_cell = {one.row.cell: one for one in ones}
     rows = [
         _row(number, row, by_cell.get(row.cell), results, ndcg, recall)
@@ -141,12 +143,6 @@ def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     unseen = max((detectable(one, results) or 0.0 for one in ones), default=0.0)
     values = [value for one in ones for value in (*interval_of(one.test), one.gain)]
     return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
-
-
-def _recall_axis(results: Results, ones: Sequence[Tested]) -> Axis:
-    """Over all bounds, with 0 and the loss that the rule allows."""
-    values = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
-    return axis_over(values, include=(0.0, -results.plan.rule.max_recall_loss))
 
 
 def detectable(one: Tested, results: Results) -> float | None:
