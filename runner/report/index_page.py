@@ -44,7 +44,7 @@ _STEPS = (
 class GainShown(NamedTuple):
     """Of the decided cell, in nDCG@10 over the baseline, or of the best other one if that is the baseline.
 
-    `alone` where the interval is that of one cell outside of the tested family. `place` is where it is drawn.
+    `alone` if the interval is that of one cell outside the tested family; `place` is where it is drawn.
     """
 
     cell: str
@@ -190,7 +190,7 @@ def _corpus(version: Version, today: str) -> SampleAge | None:
 
 
 def _finished(version: Version) -> list[str]:
-    """The days on which the record and its rehearsal were finished, where they were."""
+    """The days on which the record and its rehearsal were finished, as far as they were."""
     paths = [folder / "receipt.json" for folder in (version.folder, version.folder / "rehearsal")]
     return [checked(Receipt, read_json(path), path).finished_on[:10] for path in paths if path.exists()]
 

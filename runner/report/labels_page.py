@@ -21,7 +21,7 @@ from runner.report.comparison.file import write_html
 from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered
 
 SHORTEST_SHARED = 160
-"""Characters of a passage from which on a page holds it once, with a link in its place where it occurs again."""
+"""Characters from which on a passage stands once on a page, with links to it from its other places."""
 
 _CAPTION = re.compile(r"^- \*\*([0-3]), ([^*\n]{1,40}?)\.?\*\*", re.MULTILINE)
 
@@ -49,9 +49,8 @@ def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") 
 def write_labels_page(version: Version, batches: Sequence[Path], output: Path | None, *, judge: str = "") -> Path:
     """Where the page over some batch files was written: `output`, or beside the batches and named after them.
 
-    Without batches they are those of the pool that still hold a row without a label. Raises InputError for a batch
-    that is none, was edited, or belongs to another version or prompt; and for an output that is no .html file, lies
-    in the eval set, or would take the place of anything but such a page.
+    Without `batches` they are those of the pool that hold a row without a label. Raises InputError for a batch that is
+    none, was edited, or is of another version or prompt, and for an output that `write_html` refuses.
     """
     rows = [row for path in list(batches) or _waiting(version) for row in read_batch(path)]
     for row in rows:

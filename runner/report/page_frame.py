@@ -52,10 +52,8 @@ def rendered(
 ) -> bytes:
     """A page as UTF-8: the template of that name with `values`, and with what its head needs.
 
-    `filters` are the page's own, by their names; all pages share those of figures.
-
-    `head` is the policy, the viewport and the style of `_style.css.j2` with `styles` after it; where there are
-    `scripts` it ends with these as one script, and the policy permits it by its digest and no other.
+    `filters` are the page's own, beside those of figures. `head` is the policy, the viewport, the style of
+    `_style.css.j2` with `styles` after it, and `scripts` as one script, the only one that the policy permits.
     """
     templates = _environment(*filters)
     style = "".join(_text_of(name) for name in ("_style.css.j2", *styles))

@@ -26,7 +26,7 @@ STANDINGS = {
 
 
 class Mark(NamedTuple):
-    """A difference with its interval, `alone` where that is of one cell; of Recall@10 what the guard says of it."""
+    """A difference with its interval, `alone` if that is of one cell; of Recall@10 what the guard says of it."""
 
     place: Whisker
     texts: Sequence[str]
@@ -148,7 +148,7 @@ def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
 def detectable(one: Tested, results: Results) -> float | None:
     """The least gain that these queries show at a cell's own scatter, all cells compared.
 
-    None without a scatter, and where it is more than a difference can be.
+    None without a scatter, and if it is more than a difference can be.
     """
     alpha = results.plan.significance.alpha
     effect = least_gain(len(results.queries), one.test.sd, alpha, len(results.cells))
