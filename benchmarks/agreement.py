@@ -13,12 +13,12 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import fastest
 from sizes import sized
 
 from runner.decide.judge_agreement import judge_agreement
@@ -37,72 +37,46 @@ N_QUERIES = sized(25, 5)
 Judge = Callable[[np.random.Generator, World], np.ndarray]
 
 
-def fair(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return read(generator, pool.worth)
-
-
-def exact(_: np.random.Generator, pool: World) -> np.ndarray:
-    return pool.worth
-
-
-def strict(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return harsh(generator, pool.worth)
-
-
-def strict_and_exact(_: np.random.Generator, pool: World) -> np.ndarray:
-    return np.clip(pool.worth - 1, 0, 3)
-
-
-def lenient(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return np.clip(read(generator, pool.worth) + 1, 0, 3)
-
-
-def all_or_nothing(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return np.array([0, 0, 3, 3])[read(generator, pool.worth)]
-
-
-def noisier(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return read(generator, read(generator, pool.worth, 0.5), 0.4)
-
-
 def by_query(generator: np.random.Generator, pool: World) -> np.ndarray:
     mood = generator.choice([-1, 0, 0, 1], size=pool.query.max() + 1)
     return read(generator, np.clip(pool.worth + mood[pool.query], 0, 3))
-
-
-def for_cell_1(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return favouring(generator, pool, 1)
 
 
 def for_cell_1_alone(generator: np.random.Generator, pool: World) -> np.ndarray:
     return np.clip(read(generator, pool.worth) + (pool.found[1] & ~pool.found[0]), 0, 3)
 
 
-def for_baseline(generator: np.random.Generator, pool: World) -> np.ndarray:
-    return favouring(generator, pool, 0)
-
-
-def exactly_for_cell_1(_: np.random.Generator, pool: World) -> np.ndarray:
-    return np.clip(pool.worth + pool.found[1], 0, 3)
-
-
-KINDS: list[tuple[str, Judge, Judge, tuple[float, ...]]] = [
-    ("equal errors, equal cells", fair, fair, EQUAL),
-    ("equal errors, unequal cells", fair, fair, UNEQUAL),
-    ("second harsher, equal cells", fair, strict, EQUAL),
-    ("second harsher, unequal cells", fair, strict, UNEQUAL),
-    ("no errors, second harsher, unequal cells", exact, strict_and_exact, UNEQUAL),
-    ("second more lenient, unequal cells", fair, lenient, UNEQUAL),
-    ("second all or nothing, unequal cells", fair, all_or_nothing, UNEQUAL),
-    ("first moody by query, unequal cells", by_query, fair, UNEQUAL),
-    ("second without error, unequal cells", fair, exact, UNEQUAL),
-    ("first without error, second harsher, unequal cells", exact, strict, UNEQUAL),
-    ("second errs in most pairs, unequal cells", fair, noisier, UNEQUAL),
-    ("first favours cell 1, equal cells", for_cell_1, fair, EQUAL),
-    ("first favours what cell 1 alone finds, equal cells", for_cell_1_alone, fair, EQUAL),
-    ("first favours cell 1, second harsher, equal cells", for_cell_1, strict, EQUAL),
-    ("no errors, first favours cell 1, equal cells", exactly_for_cell_1, exact, EQUAL),
-    ("first favours the baseline, equal cells", for_baseline, fair, EQUAL),
+JUDGES: dict[str, Judge] = {
+    "fair": lambda generator, pool: read(generator, pool.worth),
+    "exact": lambda _, pool: pool.worth,
+    "strict": lambda generator, pool: harsh(generator, pool.worth),
+    "strict and exact": lambda _, pool: np.clip(pool.worth - 1, 0, 3),
+    "lenient": lambda generator, pool: np.clip(read(generator, pool.worth) + 1, 0, 3),
+    "all or nothing": lambda generator, pool: np.array([0, 0, 3, 3])[read(generator, pool.worth)],
+    "noisier": lambda generator, pool: read(generator, read(generator, pool.worth, 0.5), 0.4),
+    "by query": by_query,
+    "for cell 1": lambda generator, pool: favouring(generator, pool, 1),
+    "for cell 1 alone": for_cell_1_alone,
+    "for baseline": lambda generator, pool: favouring(generator, pool, 0),
+    "exactly for cell 1": lambda _, pool: np.clip(pool.worth + pool.found[1], 0, 3),
+}
+KINDS = [
+    ("equal errors, equal cells", "fair", "fair", EQUAL),
+    ("equal errors, unequal cells", "fair", "fair", UNEQUAL),
+    ("second harsher, equal cells", "fair", "strict", EQUAL),
+    ("second harsher, unequal cells", "fair", "strict", UNEQUAL),
+    ("no errors, second harsher, unequal cells", "exact", "strict and exact", UNEQUAL),
+    ("second more lenient, unequal cells", "fair", "lenient", UNEQUAL),
+    ("second all or nothing, unequal cells", "fair", "all or nothing", UNEQUAL),
+    ("first moody by query, unequal cells", "by query", "fair", UNEQUAL),
+    ("second without error, unequal cells", "fair", "exact", UNEQUAL),
+    ("first without error, second harsher, unequal cells", "exact", "strict", UNEQUAL),
+    ("second errs in most pairs, unequal cells", "fair", "noisier", UNEQUAL),
+    ("first favours cell 1, equal cells", "for cell 1", "fair", EQUAL),
+    ("first favours what cell 1 alone finds, equal cells", "for cell 1 alone", "fair", EQUAL),
+    ("first favours cell 1, second harsher, equal cells", "for cell 1", "strict", EQUAL),
+    ("no errors, first favours cell 1, equal cells", "exactly for cell 1", "exact", EQUAL),
+    ("first favours the baseline, equal cells", "for baseline", "fair", EQUAL),
 ]
 
 
@@ -114,7 +88,7 @@ def simulate(runs: int) -> None:
             for run in range(runs):
                 generator = np.random.default_rng([number, run])
                 pool = world(generator, qualities)
-                twice = read_twice(generator, pool, first(generator, pool), second(generator, pool), share)
+                twice = read_twice(generator, pool, *(JUDGES[each](generator, pool) for each in (first, second)), share)
                 rows = favours(twice, pool.runs, BASELINE, alpha=ALPHA, seed=run, draws=999)
                 found += [
                     rows[0].n_cell,
@@ -154,21 +128,15 @@ def speed() -> None:
     query_ids = [f"q{q}" for q in range(N_QUERIES)]
     for share in (0.1, 1.0):
         rows = labels(pool, *grades, share)
-        taken = [_seconds(lambda rows=rows: judge_agreement(rows, runs, query_ids, PLAN)) for _ in range(3)]
+        taken, _ = fastest(lambda rows=rows: judge_agreement(rows, runs, query_ids, PLAN))
         print(
             f"agreement of {len(pool.query):,} pairs, {len(rows) - len(pool.query):,} of them read twice, 10 cells: "
-            f"{min(taken):.2f} s"
+            f"{taken:.2f} s"
         )
     from sklearn.metrics import cohen_kappa_score
 
-    once = min(_seconds(lambda: cohen_kappa_score(*grades, weights="quadratic")) for _ in range(5))
+    once, _ = fastest(lambda: cohen_kappa_score(*grades, weights="quadratic"), 5)
     print(f"scikit-learn, one quadratic kappa {1000 * once:.1f} ms; {RESAMPLES:,} resamples: {RESAMPLES * once:.1f} s")
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

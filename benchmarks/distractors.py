@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from corpus import CHECKOUT, SCIFACT
+from measuring import timed
 from sizes import sized
 
 from runner.base.records import RUN_DEPTH, Chunk, Hit, Qrels, Run, Span
@@ -60,7 +61,7 @@ def scale(
     )
 
 
-def timed(n_cells: int, n_queries: int, n_documents: int = sized(100_000, 1_000)) -> None:
+def speed(n_cells: int, n_queries: int, n_documents: int = sized(100_000, 1_000)) -> None:
     generator = np.random.default_rng(1)
     query_ids = [f"q{i}" for i in range(n_queries)]
     qrels = {q: {f"r{q}.{j}": 1 for j in range(1 + i % 3)} for i, q in enumerate(query_ids)}
@@ -73,12 +74,8 @@ def timed(n_cells: int, n_queries: int, n_documents: int = sized(100_000, 1_000)
                 names.insert(int(generator.geometric(0.1 + 0.02 * c)) - 1, r)
             hits[q] = tuple(Hit(name, 1.0, SPAN) for name in list(dict.fromkeys(names))[:RUN_DEPTH])
         runs[f"cell{c}"] = Run(f"cell{c}", hits)
-    started = time.process_time()
-    scale(runs, query_ids, qrels, n_documents, RESAMPLES)
-    print(
-        f"{n_cells} cells x {n_queries:,} queries, {RESAMPLES:,} resamples: {time.process_time() - started:.2f} CPU-s",
-        flush=True,
-    )
+    taken, _ = timed(lambda: scale(runs, query_ids, qrels, n_documents, RESAMPLES), time.process_time)
+    print(f"{n_cells} cells x {n_queries:,} queries, {RESAMPLES:,} resamples: {taken:.2f} CPU-s", flush=True)
 
 
 def read_scifact(folder: Path) -> tuple[Texts, Texts, dict[str, dict[str, int]]]:
@@ -228,7 +225,7 @@ def refitted(one: Run, qrels: Qrels, n_documents: int, factor: float) -> str:
 
 def main() -> None:
     for n_queries in sized((300, 3_000), (5,)):
-        timed(10, n_queries)
+        speed(10, n_queries)
     if not SCIFACT.is_dir():
         print(f"NOT MEASURED: SciFact is not at {SCIFACT}; set PSE_SHARED to the folder that has bench/scifact")
         return

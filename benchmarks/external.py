@@ -13,13 +13,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
 import json
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import yaml
 from corpus import CHECKOUT, SCIFACT
+from measuring import timed
 from score import compare
 from sizes import SMALL, sized
 
@@ -135,12 +135,7 @@ def statistics_seconds(comparison: Comparison) -> dict[str, float]:
         "controls": lambda: control_results(comparison, GradedGate.over(comparison)),
         "false alarms and winner's curse": lambda: (comparison.false_alarm(), comparison.best_gain_corrected()),
     }
-    seconds = {}
-    for name, part in parts.items():
-        started = time.perf_counter()
-        part()
-        seconds[name] = time.perf_counter() - started
-    return seconds
+    return {name: timed(part)[0] for name, part in parts.items()}
 
 
 class KeptVectors(Store):

@@ -7,12 +7,10 @@ python benchmarks/graded_gate.py
 """
 
 import math
-import time
-from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 from falsify_eval import four_null_gate
+from measuring import fastest
 from sizes import sized
 
 from runner.base.records import Hit, Run, Span
@@ -23,8 +21,6 @@ N_CELLS = sized(10, 2)
 N_JUDGED = 30
 SETTINGS = {"draws": sized(2_000, 20), "tau": 0.05, "alpha": 0.05, "seed": 2026}
 N_DRAWS_RATIO = 5 * SETTINGS["draws"] // (4 * 50)
-
-Result = TypeVar("Result")
 
 
 def main() -> None:
@@ -59,16 +55,6 @@ def compare(n_queries: int, n_documents: int) -> None:
         f"{their_seconds / gate_seconds:.1f}x for {N_DRAWS_RATIO} times the draws, "
         f"{their_seconds / (gate_seconds + control_seconds):.1f}x with the controls"
     )
-
-
-def fastest(work: Callable[[], Result]) -> tuple[float, Result]:
-    """The least seconds of three runs, and what the last returned."""
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        found = work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds), found
 
 
 def judgments(documents: list[str], rng: np.random.Generator) -> dict[str, int]:

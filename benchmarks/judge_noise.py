@@ -10,12 +10,12 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from measuring import timed
 from sizes import sized
 
 from runner.decide.judge_noise.ppi import powered
@@ -28,9 +28,7 @@ N_DRAWS = sized(DRAWS, 50)
 
 
 def report(name: str, call: Callable[[], object], allowed: float) -> None:
-    started = time.perf_counter()
-    call()
-    taken = time.perf_counter() - started
+    taken, _ = timed(call)
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1] / 1e6

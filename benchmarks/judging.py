@@ -14,16 +14,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 import json
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the small version belongs to the tests
 
+from measuring import timed
 from sizes import sized
 
 from runner.base.canonical import jsonl_bytes, sha256, write_atomic
@@ -111,12 +109,6 @@ def bare(paths: list[Path]) -> None:
     for path in paths:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         path.with_suffix(".copy").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
-    found = work()
-    return time.perf_counter() - started, found
 
 
 def main() -> None:

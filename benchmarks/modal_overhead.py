@@ -7,9 +7,7 @@ client, checks, vector file and journal, meter; the peer is the same engine over
 at once, so that what is left is the client. Seconds are CPU seconds of this process with all its threads.
 """
 
-import multiprocessing
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from measuring import each_alone, peak_mb
 from no_op_encoder import n_tokens, rows
 from numpy.typing import NDArray
 from sizes import sized
@@ -107,30 +106,23 @@ def measure(name: str, request_texts: int) -> None:
         with ModalBackend(Meter.of(folder / "work" / "spend", remote), remote) as backend:
             encoder = backend.encoder(name)
             seconds_of(folder / "warm", encoder, texts[:512])
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            before = peak_mb()
             ours = [seconds_of(folder / f"ours-{n}", encoder, texts) for n in range(ROUNDS)]
             peer = [seconds_of(folder / f"peer-{n}", Here(encoder), texts) for n in range(ROUNDS)]
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak = peak_mb()
     (cpu, _), (bare, _), clock = min(ours), min(peer), min(clock for _, clock in ours)
     a_batch = 1000 * BATCH / N_TEXTS
     print(
         f"{N_TEXTS:,} chunks of {CHARACTERS} characters x {encoder.spec.dim}, {encoder.grouping.request_texts} a "
         f"request: {cpu * a_batch:.2f} CPU-ms for {BATCH} with the engine, {bare * a_batch:.2f} without the client, so "
         f"{(cpu - bare) * a_batch:.2f} for it (wanted {WANTED_MS:.0f}); {clock * a_batch:.1f} ms by the clock; peak "
-        f"{peak / 1024:.0f} MB (wanted {WANTED_MB}), {(peak - before) / 1024:.0f} MB of it while embedding",
+        f"{peak} MB (wanted {WANTED_MB}), {peak - before} MB of it while embedding",
         flush=True,
     )
 
 
 def main() -> None:
-    # One process each, or the peak memory of one would hide that of the next.
-    spawn = multiprocessing.get_context("spawn")
-    for name, request_texts in product(ENCODERS, sized((0, BATCH), (0,))):
-        process = spawn.Process(target=measure, args=(name, request_texts))
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit(process.exitcode)
+    each_alone(measure, product(ENCODERS, sized((0, BATCH), (0,))))
 
 
 if __name__ == "__main__":

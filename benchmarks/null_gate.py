@@ -7,7 +7,6 @@ Wanted: nDCG by name 25x with draws and 200x without, an opaque function 1.5x, a
 that makes the bench and grades it all three ways.
 """
 
-import resource
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from measuring import fastest, peak_mb
 from sizes import sized
 
 from runner.gate.single_gold.gate import four_null_gate
@@ -66,19 +66,10 @@ def peer_gates() -> dict[str, Callable[[], dict[str, Any]]]:
     }
 
 
-def seconds(work: Callable[[], dict[str, Any]], runs: int) -> float:
-    best = float("inf")
-    for _ in range(runs):
-        began = time.process_time()
-        work()
-        best = min(best, time.process_time() - began)
-    return best
-
-
-def peak_megabytes() -> float:
+def peak_of_all() -> int:
     """What a process that makes the bench and runs every own gate needed at its worst, Python and numpy included."""
     found = subprocess.run([sys.executable, __file__, "--memory"], check=True, capture_output=True, text=True)
-    return int(found.stdout) / 1000
+    return int(found.stdout)
 
 
 def main() -> None:
@@ -86,9 +77,9 @@ def main() -> None:
     own_best, peer_best = dict.fromkeys(own, float("inf")), dict.fromkeys(peer, float("inf"))
     for _ in range(ROUNDS):
         for name, gate in peer.items():
-            peer_best[name] = min(peer_best[name], seconds(gate, 1))
+            peer_best[name] = min(peer_best[name], fastest(gate, 1, time.process_time)[0])
         for name, gate in own.items():
-            own_best[name] = min(own_best[name], seconds(gate, OWN_RUNS))
+            own_best[name] = min(own_best[name], fastest(gate, OWN_RUNS, time.process_time)[0])
     print(f"null gate: {N_QUERIES:,} queries, pool {N_POOL:,}, {TRIALS} trials, lists of {DEPTH}")
     for name, rival, wanted in (
         ("ndcg@10 by name", "ndcg@10", 25),
@@ -99,13 +90,13 @@ def main() -> None:
             f"{name:18} {own_best[name]:.3f} s, falsify-eval {peer_best[rival]:.2f} s: "
             f"{peer_best[rival] / own_best[name]:.1f}x faster (wanted {wanted})"
         )
-    print(f"peak memory of a process with all three: {peak_megabytes():.0f} MB (wanted 120)")
+    print(f"peak memory of a process with all three: {peak_of_all()} MB (wanted 120)")
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--memory"]:
         for gate in own_gates().values():
             gate()
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(peak_mb())
     else:
         main()

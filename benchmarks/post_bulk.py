@@ -8,7 +8,6 @@ no ties and no database. A ratio says how many times the peer's seconds per quer
 """
 
 import multiprocessing
-import resource
 import sys
 import tempfile
 import time
@@ -16,9 +15,9 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
+from measuring import Found, fastest, peak_mb, timed
 from numpy.typing import NDArray
 from sizes import sized
 
@@ -55,27 +54,10 @@ def collection() -> tuple[list[Document], list[Chunk]]:
     return documents, chunks
 
 
-Found = TypeVar("Found")
-
-
-def timed(label: str, call: Callable[[], Found]) -> Found:
-    started = time.perf_counter()
-    found = call()
-    print(f"{label}: {time.perf_counter() - started:.2f} s", flush=True)
+def said(label: str, call: Callable[[], Found]) -> Found:
+    seconds, found = timed(call)
+    print(f"{label}: {seconds:.2f} s", flush=True)
     return found
-
-
-def best_of(repeats: int, call: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
-
-
-def peak_mb() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def bare(queries: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -103,20 +85,20 @@ def main() -> None:
         print(f"{N_DOCUMENTS * CHUNKS_EACH:,} chunks x {DIM}, a database of {path.stat().st_size / 1e6:.0f} MB")
         before = peak_mb()
         with open_substrate(path, "bills") as substrate:
-            checks = timed("checks", lambda: check_substrate(substrate, sample, Expected(*MODEL, cut)))
+            checks = said("checks", lambda: check_substrate(substrate, sample, Expected(*MODEL, cut)))
             started, cpu = time.perf_counter(), time.process_time()
             few = Search(texts, queries, [document.doc_id for document in sample])
             every = replace(few, restricted=False)
-            timed(f"runs over the chunks of {len(sample)} documents", lambda: search_runs(substrate, few))
-            recall = timed("index recall", lambda: index_recall(substrate, every))
-            seconds = timed(f"latency, {REPEATS} rounds", lambda: latencies(substrate, every))
+            said(f"runs over the chunks of {len(sample)} documents", lambda: search_runs(substrate, few))
+            recall = said("index recall", lambda: index_recall(substrate, every))
+            seconds = said(f"latency, {REPEATS} rounds", lambda: latencies(substrate, every))
             print(
                 f"{N_QUERIES} queries, all arms, these three: {time.perf_counter() - started:.1f} s, "
                 f"{time.process_time() - cpu:.1f} s of CPU; peak memory + {peak_mb() - before} MB"
             )
     print(f"faults found: {[finding.name for finding in checks.faults]}; index recall at 10 {np.mean(recall[10]):.3f}")
     vectors = unit_rows(N_DOCUMENTS * CHUNKS_EACH, DIM, seed=VECTORS_SEED)
-    peer = best_of(3, lambda: bare(queries, vectors)) / N_QUERIES
+    peer = fastest(lambda: bare(queries, vectors))[0] / N_QUERIES
     print(f"numpy product + argpartition: {peer:.4f} s a query")
     for arm, calls in seconds.items():
         p = percentiles(calls)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from corpus import CORPORA
 from lxml import etree
+from measuring import fastest, grown_mb
 from sizes import sized
 
 from chunkers import tokens
@@ -57,16 +58,6 @@ PEERS: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def best_seconds(work: Callable[[], object]) -> float:
-    """The least CPU time of ROUNDS passes."""
-    seconds = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
-
-
 def read_all(source: str, files: Files) -> list[Document]:
     """The documents of all files that can be read."""
     read = source_format(source).read
@@ -82,7 +73,7 @@ def read_all(source: str, files: Files) -> list[Document]:
 def peer_seconds(files: Files) -> float:
     """Of the peer on the files that have one; 0 if none has."""
     work = [(PEERS[Path(name).suffix.lower()], data) for data, name in files if Path(name).suffix.lower() in PEERS]
-    return best_seconds(lambda: [peer(data) for peer, data in work]) if work else 0.0
+    return fastest(lambda: [peer(data) for peer, data in work], ROUNDS, time.process_time)[0] if work else 0.0
 
 
 def peak_times(source: str, paths: Sequence[Path]) -> float:
@@ -96,15 +87,7 @@ def print_peak(source: str, small: Path, largest: Path) -> None:
     """The child's part: modules and tables are loaded by a first reading of a small file."""
     read_all(source, [(small.read_bytes(), small.name)])
     data = largest.read_bytes()
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _resident("VmRSS")
-    read_all(source, [(data, largest.name)])
-    print((_resident("VmHWM") - before) / len(data))
-
-
-def _resident(field: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
-    return int(line.split()[1]) * 1024
+    print(1024**2 * grown_mb(lambda: read_all(source, [(data, largest.name)])) / len(data))
 
 
 def chunk_rate(source: str, documents: Sequence[Document]) -> float:
@@ -112,7 +95,7 @@ def chunk_rate(source: str, documents: Sequence[Document]) -> float:
     split = chunker(SOURCES[source].structural_chunker)
     for document in documents:
         split(document)
-    seconds = best_seconds(lambda: [split(document) for document in documents])
+    seconds = fastest(lambda: [split(document) for document in documents], ROUNDS, time.process_time)[0]
     return sum(len(document.text) for document in documents) / 1e6 / seconds
 
 
@@ -127,7 +110,7 @@ def main(folder: Path) -> None:
             print(f"{source:36}     no file in {folder / source}")
             continue
         megabytes = sum(len(data) for data, _ in files) / 1e6
-        seconds = best_seconds(lambda source=source, files=files: read_all(source, files))
+        seconds = fastest(lambda source=source, files=files: read_all(source, files), ROUNDS, time.process_time)[0]
         peer = peer_seconds(files)
         ratio = f"{peer / seconds:7.2f}x" if peer else "       -"
         peak = peak_times(source, paths)

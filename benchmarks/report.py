@@ -13,16 +13,14 @@ browser that part is left out.
 import json
 import multiprocessing
 import os
-import resource
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from measuring import peak_mb, timed
 from sizes import sized
 
 from runner.report.results_page.render import page
@@ -73,21 +71,14 @@ class Rendered(NamedTuple):
     peak_mb: int
 
 
-def seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
 def render(size: Size, path: Path) -> Rendered:
     """The page at `path`, and what it took; the first time templates are compiled, too."""
     found = big_results(size.queries, size.cells, size.depth, passages=size.passages)
     receipt = full_receipt(found)
-    first = seconds(lambda: path.write_bytes(page(found, receipt)))
-    again = statistics.median(seconds(lambda: page(found, receipt)) for _ in range(REPEATS))
-    dumped = statistics.median(seconds(lambda: json.dumps(found.model_dump())) for _ in range(REPEATS))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return Rendered(path.stat().st_size, first, again, dumped, peak)
+    first, _ = timed(lambda: path.write_bytes(page(found, receipt)))
+    again = statistics.median(timed(lambda: page(found, receipt))[0] for _ in range(REPEATS))
+    dumped = statistics.median(timed(lambda: json.dumps(found.model_dump()))[0] for _ in range(REPEATS))
+    return Rendered(path.stat().st_size, first, again, dumped, peak_mb())
 
 
 def until_it_answers(browser: "Browser", path: Path, key: str) -> float:

@@ -10,15 +10,13 @@ ratio says how many times the other's seconds ours are. Reading the list of chun
 one table serves all runs over a chunker's chunks.
 """
 
-import gc
-import multiprocessing
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import faiss
 import numpy as np
+from measuring import each_alone, grown_mb, timed
 from numpy.typing import NDArray
 from sizes import sized
 
@@ -56,25 +54,8 @@ def best_of_rounds(calls: Mapping[str, Callable[[], object]]) -> dict[str, float
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            started = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(timed(call)[0])
     return {name: min(each) for name, each in seconds.items()}
-
-
-def resident_mb(field: str) -> int:
-    """VmRSS, or VmHWM: the most since the process began or `grown_mb` reset it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(field))
-
-
-def grown_mb(call: Callable[[], object]) -> int:
-    """By how much the call's peak of resident memory exceeds what was resident before it."""
-    gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")
-    before = resident_mb("VmRSS")
-    call()
-    return resident_mb("VmHWM") - before
 
 
 def compare(n_chunks: int, dim: int, per_document: int, path: Path) -> None:
@@ -108,22 +89,15 @@ def compare(n_chunks: int, dim: int, per_document: int, path: Path) -> None:
         ratios = ", ".join(f"{took[name] / took[peer]:.2f} x {peer}" for peer in ("product", "mapped product", "faiss"))
         print(f"  from {name} {took[name]:.3f}: {ratios} (wanted under {WANTED} x product)")
     print(
-        f"  peak memory + {grown} MB for a file of {path.stat().st_size / 1e6:.0f} MB (wanted under {WANTED_MB}); "
+        f"  peak memory + {grown:.0f} MB for a file of {path.stat().st_size / 1e6:.0f} MB (wanted under {WANTED_MB}); "
         f"apart from that {took['table']:.3f} s to read the list of chunks",
         flush=True,
     )
 
 
 def main() -> None:
-    # One process a shape, or the peak memory of one would hide that of the next.
-    spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as name:
-        for shape in SHAPES:
-            process = spawn.Process(target=compare, args=(*shape, Path(name) / "vectors.npy"))
-            process.start()
-            process.join()
-            if process.exitcode:
-                raise SystemExit(process.exitcode)
+        each_alone(compare, ((*shape, Path(name) / "vectors.npy") for shape in SHAPES))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 NOT_BENCHMARKS = {
     "run.py",
     "corpus.py",
+    "measuring.py",
     "sizes.py",
     "no_op_encoder.py",
     "simulate_decision.py",

@@ -8,13 +8,12 @@ runs of words, on the first 2,000 documents, without verification of what it fin
 """
 
 import random
-import resource
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from datasketch import MinHash, MinHashLSH
+from measuring import peak_mb, timed
 from sizes import sized
 
 from runner.base.records import Document
@@ -50,15 +49,11 @@ def write_bills(folder: Path) -> float:
 
 def sampled(folder: Path) -> str:
     """What drawing took, in parts."""
-    began = time.perf_counter()
-    documents = read_corpus(folder, "bills").documents
-    read = time.perf_counter()
-    clusters = near_duplicates(documents)
-    clustered = time.perf_counter()
-    stratified_sample(documents, 750, 2026, clusters=clusters)
-    drawn = time.perf_counter()
-    parts = f"reading {read - began:.1f}, clustering {clustered - read:.1f}, drawing {drawn - clustered:.1f}"
-    return f"{drawn - began:.1f} s ({parts})"
+    reading, documents = timed(lambda: read_corpus(folder, "bills").documents)
+    grouping, clusters = timed(lambda: near_duplicates(documents))
+    drawing, _ = timed(lambda: stratified_sample(documents, 750, 2026, clusters=clusters))
+    parts = f"reading {reading:.1f}, clustering {grouping:.1f}, drawing {drawing:.1f}"
+    return f"{reading + grouping + drawing:.1f} s ({parts})"
 
 
 def documents() -> Iterator[Document]:
@@ -95,17 +90,13 @@ def main() -> None:
 
 
 def clustering(corpus: list[Document]) -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.perf_counter()
-    clusters = near_duplicates(corpus)
-    seconds = time.perf_counter() - began
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
+    before = peak_mb()
+    seconds, clusters = timed(lambda: near_duplicates(corpus))
+    grown = peak_mb() - before
     megabytes = sum(len(document.text) for document in corpus) / 1e6
-    print(f"{len(corpus)} documents, {megabytes:.0f} MB, clustered in {seconds:.1f} s, {grown:.0f} MB more memory")
+    print(f"{len(corpus)} documents, {megabytes:.0f} MB, clustered in {seconds:.1f} s, {grown} MB more memory")
     n_found = sum(len(ids) - 1 for ids in members(clusters))
-    began = time.perf_counter()
-    plain_loop(corpus[:N_PEER])
-    peer = (time.perf_counter() - began) * N_DOCUMENTS / N_PEER
+    peer = timed(lambda: plain_loop(corpus[:N_PEER]))[0] * N_DOCUMENTS / N_PEER
     print(f"{n_found} like an earlier one; datasketch's plain loop takes {peer / seconds:.1f}x the time")
 
 

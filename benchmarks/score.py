@@ -8,12 +8,11 @@ python benchmarks/score.py
 """
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
 
 import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
+from measuring import fastest
 from sizes import sized
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
@@ -30,8 +29,6 @@ MEASURES = {
     "mrr": RR(rel=RELEVANT),
 }
 
-Result = TypeVar("Result")
-
 
 def compare(n_queries: int, depth: int) -> None:
     rng = np.random.default_rng(1)
@@ -44,8 +41,11 @@ def compare(n_queries: int, depth: int) -> None:
     run = Run("cell", {q: tuple(Hit(d, 1.0, Span(0, 1)) for d in found) for q, found in ranked.items()})
     theirs = {q: {d: float(depth - i) for i, d in enumerate(found)} for q, found in ranked.items()}
 
-    our_seconds, ours = fastest(lambda: score(run, list(ranked), graded, RELEVANT))
-    their_seconds, found = fastest(lambda: list(ir_measures.iter_calc(list(MEASURES.values()), graded, theirs)))
+    our_seconds, ours = fastest(lambda: score(run, list(ranked), graded, RELEVANT), clock=time.process_time)
+    measures = list(MEASURES.values())
+    their_seconds, found = fastest(
+        lambda: list(ir_measures.iter_calc(measures, graded, theirs)), clock=time.process_time
+    )
     reference = {(metric.query_id, str(metric.measure)): metric.value for metric in found}
     gap = max(
         abs(value / SCORE_UNIT - reference[query_id, str(measure)])
@@ -57,16 +57,6 @@ def compare(n_queries: int, depth: int) -> None:
         f"scores: {n_queries:,} queries x depth {depth}: ours {our_seconds:.3f} s, ir_measures {their_seconds:.3f} s, "
         f"ratio {their_seconds / our_seconds:.1f}x faster; largest difference {gap:.1e}"
     )
-
-
-def fastest(work: Callable[[], Result]) -> tuple[float, Result]:
-    """The least CPU seconds of three runs, and what the last returned."""
-    seconds = []
-    for _ in range(3):
-        started = time.process_time()
-        found = work()
-        seconds.append(time.process_time() - started)
-    return min(seconds), found
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import time
 import tracemalloc
 from collections.abc import Callable
 
 import falsify_eval
 import numpy as np
+from measuring import fastest, timed
 from sizes import sized
 
 from runner.base.records import SCORE_UNIT
@@ -27,16 +27,6 @@ ROUNDS = sized(3, 1)
 N_LONG, N_DRAWS, N_RESAMPLES = sized((5_000, 100_000, 10_000), (50, 1_000, 100))
 
 
-def seconds(call: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The fastest of some calls."""
-    taken = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - started)
-    return min(taken)
-
-
 def megabytes(call: Callable[[], object]) -> float:
     tracemalloc.start()
     call()
@@ -46,7 +36,7 @@ def megabytes(call: Callable[[], object]) -> float:
 
 
 def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
-    our_seconds, their_seconds = seconds(ours), seconds(theirs)
+    our_seconds, their_seconds = (fastest(call, ROUNDS)[0] for call in (ours, theirs))
     print(
         f"{name}: ours {1000 * our_seconds:.1f} ms and {megabytes(ours):.0f} MB, falsify-eval "
         f"{1000 * their_seconds:.1f} ms and {megabytes(theirs):.0f} MB, ratio {their_seconds / our_seconds:.1f}x faster"
@@ -97,7 +87,8 @@ def main() -> None:
             large, draws=N_DRAWS, alpha=0.05, seed=1
         ),
     }.items():
-        print(f"{name}: ours {1000 * seconds(call, 1):.1f} ms and {megabytes(call):.0f} MB, falsify-eval has no such")
+        taken, _ = timed(call)
+        print(f"{name}: ours {1000 * taken:.1f} ms and {megabytes(call):.0f} MB, falsify-eval has no such")
 
 
 if __name__ == "__main__":

@@ -7,15 +7,14 @@ file of rows with its journal, the digests. Needs 4 KB a row of free disk below 
 caller holds, are not counted.
 """
 
-import gc
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from measuring import grown_mb, timed
 from numpy.typing import NDArray
 from sizes import sized
 
@@ -65,21 +64,13 @@ class HashEncoder(InProcessEncoder):
         return rows
 
 
-def resident_mb(field: str) -> int:
-    """VmRSS, or VmHWM: the most since the process began or `measured` reset it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(field))
-
-
 def measured(what: str, call: Callable[[], Vectors]) -> Vectors:
     """What the call returns; its seconds and the growth of peak resident memory are printed."""
-    gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")
-    before, started = resident_mb("VmRSS"), time.perf_counter()
-    found = call()
-    seconds, grown = time.perf_counter() - started, resident_mb("VmHWM") - before
-    print(f"{what}: {seconds:.1f} s, peak memory + {grown} MB (wanted under {WANTED_MB})", flush=True)
-    return found
+    found: list[tuple[float, Vectors]] = []
+    grown = grown_mb(lambda: found.append(timed(call)))
+    seconds, vectors = found[0]
+    print(f"{what}: {seconds:.1f} s, peak memory + {grown:.0f} MB (wanted under {WANTED_MB})", flush=True)
+    return vectors
 
 
 def main() -> None:

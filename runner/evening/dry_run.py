@@ -58,8 +58,8 @@ def describe(
     """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
     With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
-    knows. With `judge`, what judging through an API would cost. A BudgetError where a ledger is damaged, and an
-    IntegrityError where a frozen file changed and no earlier decision is in force.
+    knows. With `judge`, what judging through an API would cost. Raises BudgetError for a damaged ledger, and
+    IntegrityError if a frozen file changed and no earlier decision is in force.
     """
     in_force = None if version.rehearsal else version_in_force(version)
     is_settled = in_force is not None and in_force.number == version.number  # then its lock holds what was frozen
@@ -86,7 +86,7 @@ def _described(
     server: str,
     judge: "JudgeOptions | None",
 ) -> tuple[list[str], str]:
-    """What is known of the version by itself, and what keeps it from a decision, "" where it is recorded and locked."""
+    """What is known of the version by itself, and what keeps it from a decision, "" if it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
     if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
         lines.append(decision_sentence(adopted))
@@ -176,7 +176,7 @@ def _current(version: Version, plan: Plan) -> list[str]:
 
 
 def _policy_lines(source: SourceSpec) -> list[str]:
-    """What the roster says of a source, where that is more than to evaluate it."""
+    """What the roster says of a source beyond that it is to be evaluated."""
     lines = []
     if source.policy == "baseline":
         lines.append(

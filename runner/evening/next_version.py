@@ -1,7 +1,4 @@
-"""The next version of an eval set: opened from the newest one, and given up where it came to nothing.
-
-The files that a version begins with.
-"""
+"""The next version of an eval set, opened from the newest one or given up, and the files that a version begins with."""
 
 import json
 import re
@@ -31,7 +28,7 @@ JUDGE_TEMPLATE = "judge.md"
 
 
 def begin_version(version: Version) -> None:
-    """Plans and judge's instructions where they are missing, from catalog and template; both plans hold afterwards.
+    """Write the plans and judge's instructions that are missing, from catalog and template, and check both plans.
 
     Once the version is preregistered nothing is created: a plan that is missing then was lost.
     """
@@ -57,8 +54,8 @@ _VERSION_LINE = re.compile(r"^(version:[ \t]*)\d+", re.MULTILINE)
 def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", by: str = "", today: str) -> str:
     """The answer for stdout once the next version of `version`'s source lies on disk as a whole.
 
-    `cells` join the plan in view. InputError where the newest one may still be edited, is a collection, or stands
-    open beside an earlier decision; IntegrityError where it is not what was frozen or locked.
+    `cells` join the plan in view. Raises InputError if the newest one may still be edited, is a collection, or stands
+    open beside an earlier decision, and IntegrityError if it is not what was frozen or locked.
     """
     if version.source.policy == "external":
         raise InputError(
@@ -126,7 +123,6 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
 
 
 def _record(version: Version) -> Version:
-    """The version as the record, whatever the view."""
     return numbered(replace(version, rehearsal=False), version.number)
 
 

@@ -22,7 +22,7 @@ from runner.substrate.verdict import verdict
 
 
 def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], Encoder] = encoder_for) -> str:
-    """The answer for stdout where no fault was found; a NegativeVerdict names each that was, and the page.
+    """The answer for stdout if no fault was found; else a NegativeVerdict that names each fault and the page.
 
     Either way one more report lies below the record's post-bulk/, whole; after any other error there is none. The
     record is verified first and again before the report appears. Nothing else in it is written.

@@ -269,9 +269,9 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\
 def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path, form: Format, origin: JSON) -> dict[str, int]:
     """How many rows each file got, by file name; `origin` goes to the manifest beside each of them.
 
-    Every file is made before the first is written. InputErrors: a package is missing, the folder is a file, or it
-    holds a file of such a name that no export wrote or that was changed since. What an export that was cut short left
-    behind is written over: while files are written, the manifest has their digests of before as well.
+    Every file is made before the first is written. Raises InputError if a package is missing, the folder is a file, or
+    a file there was not written by an export or has changed. An export that was cut short may be written over: while
+    files are written, the manifest has their earlier digests too.
     """
     frames = {name: _frame(name, rows[name]) for name in COLUMNS}
     files = {f"{name}.{form}": _bytes(frame, form) for name, frame in frames.items()}
@@ -293,7 +293,7 @@ def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path, form: Format, 
 def readings(version: Version, results: Results) -> list[Reading]:
     """Every reading that the results were scored with, in the order of labels.jsonl; of a collection its qrels.
 
-    An IntegrityError where the labels or the manifest are not those that results.json names.
+    Raises IntegrityError if labels or manifest are not those that results.json names.
     """
     _check_inputs(version, results)
     urls = {row.doc_id: row.url for row in load_corpus(version.corpus_path)[1]}
@@ -363,7 +363,7 @@ def _bytes(frame: "DataFrame", form: Format) -> bytes:
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: with an apostrophe before it where one could.
+    """A text that no spreadsheet takes for a formula: with an apostrophe before it if one could.
 
     >>> harmless("=1+1"), harmless("-q7"), harmless("BILLS-118hr1ih")
     ("'=1+1", "'-q7", 'BILLS-118hr1ih')

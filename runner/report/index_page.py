@@ -44,7 +44,7 @@ _STEPS = (
 class GainShown(NamedTuple):
     """Of the decided cell, in nDCG@10 over the baseline, or of the best other one if that is the baseline.
 
-    `alone` where the interval is that of one cell outside of the tested family. `place` is where it is drawn.
+    `alone` if the interval is that of one cell outside the tested family; `place` is where it is drawn.
     """
 
     cell: str
@@ -95,13 +95,6 @@ class SourceRow(NamedTuple):
     links: Sequence[tuple[str, str]]
 
 
-class Following(NamedTuple):
-    """The source that the roster has next, and the command that begins it."""
-
-    source: str
-    command: str
-
-
 def index_page(standings: Sequence[Standing], today: str, folder: Path) -> bytes:
     """UTF-8 HTML without script, network or clock; `folder` is where it will lie, which its links start from.
 
@@ -111,7 +104,8 @@ def index_page(standings: Sequence[Standing], today: str, folder: Path) -> bytes
         raise InputError(f"{today} is no date; the index is of a day like 2026-03-01.")
     rows = [_row(one, today, folder) for one in standings]
     roster = [one for one in standings if one.source.trigger_order]
-    axis = _axis(rows)
+    ends = [end for row in rows if row.gain for end in row.gain.ends]
+    axis = axis_over(ends, include=(0.0,), ticks=3) if ends else None
     return rendered(
         "index.html.j2",
         styles=STYLES,
@@ -196,7 +190,7 @@ def _corpus(version: Version, today: str) -> SampleAge | None:
 
 
 def _finished(version: Version) -> list[str]:
-    """The days on which the record and its rehearsal were finished, where they were."""
+    """The days on which the record and its rehearsal were finished, as far as they were."""
     paths = [folder / "receipt.json" for folder in (version.folder, version.folder / "rehearsal")]
     return [checked(Receipt, read_json(path), path).finished_on[:10] for path in paths if path.exists()]
 
@@ -231,24 +225,20 @@ def _links(version: Version, folder: Path) -> list[tuple[str, str]]:
     pages = [("results", version.folder / "results.html"), ("rehearsal", version.folder / "rehearsal" / "results.html")]
     if reports := report_folders(version.folder):
         pages.append((f"substrate {reports[-1].name}", reports[-1] / "post-bulk.html"))
-    return [(text, _relative(path, folder)) for text, path in pages if path.exists()]
+    return [
+        (text, quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()))
+        for text, path in pages
+        if path.exists()
+    ]
 
 
-def _relative(path: Path, folder: Path) -> str:
-    return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
-
-
-def _next(standings: Sequence[Standing]) -> Following | None:
+def _next(standings: Sequence[Standing]) -> dict[str, str] | None:
+    """The source that the roster has next, and the command that begins it."""
     following = next_to_evaluate(list(standings))
     if following is None:
         return None
-    return Following(following.source.name, f"{DRIVER} {following.version.flags} --corpus-path FOLDER")
-
-
-def _axis(rows: Sequence[SourceRow]) -> Axis | None:
-    """Over all gains, with 0; None if none was measured."""
-    ends = [end for row in rows if row.gain for end in row.gain.ends]
-    return axis_over(ends, include=(0.0,), ticks=3) if ends else None
+    command = f"{DRIVER} {following.version.flags} --corpus-path FOLDER"
+    return {"source": following.source.name, "command": command}
 
 
 def _placed(row: SourceRow, axis: Axis | None) -> SourceRow:

@@ -10,20 +10,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from runner.base.canonical import JSON, digest, sha256, write_atomic
+from runner.base.canonical import JSON, digest, sha256
 from runner.base.errors import InputError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow, Label, Passage
 from runner.eval_set.version import DRIVER, Version
 from runner.judge.second_reading import judges_of
-from runner.report.page_frame import LONGEST_TEXT, inert, rendered
+from runner.report.comparison.file import write_html
+from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered
 
 SHORTEST_SHARED = 160
-"""Characters of a passage from which on a page holds it once, with a link in its place where it occurs again."""
-
-MARK = b'<meta name="generator" content="per-source-eval, labels page">'
-"""Near the beginning of every page: what bears it may be written over."""
+"""Characters from which on a passage stands once on a page, with links to it from its other places."""
 
 _CAPTION = re.compile(r"^- \*\*([0-3]), ([^*\n]{1,40}?)\.?\*\*", re.MULTILINE)
 
@@ -51,12 +49,9 @@ def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") 
 def write_labels_page(version: Version, batches: Sequence[Path], output: Path | None, *, judge: str = "") -> Path:
     """Where the page over some batch files was written: `output`, or beside the batches and named after them.
 
-    Without batches they are those of the pool that still hold a row without a label. Raises InputError for a batch
-    that is none, was edited, or belongs to another version or prompt; and for an output that is no .html file, lies
-    in the eval set, or would take the place of anything but such a page.
+    Without `batches` they are those of the pool that hold a row without a label. Raises InputError for a batch that is
+    none, was edited, or is of another version or prompt, and for an output that `write_html` refuses.
     """
-    if output is not None:
-        _check_place(version, output)
     rows = [row for path in list(batches) or _waiting(version) for row in read_batch(path)]
     for row in rows:
         if row.version != version.number_name:
@@ -65,32 +60,7 @@ def write_labels_page(version: Version, batches: Sequence[Path], output: Path | 
             )
     made = page(rows, _prompt(version), title=f"{version.number_name}, {_name(rows)}", judge=judge)
     path = output or version.judging / f"{_name(rows)}.html"
-    _keep_others(path)
-    write_atomic(path, made)
-    return path
-
-
-def _check_place(version: Version, output: Path) -> None:
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{output} would be written as an HTML page. Give a name that ends in .html.")
-    place, eval_set = output.resolve(), version.folder.parent.resolve()
-    # Beside an eval set of its own, the folder for work lies within.
-    if place.is_relative_to(eval_set) and not place.is_relative_to(version.work.resolve()):
-        raise InputError(
-            f"{output} lies in the eval set {eval_set}, and a labels page holds texts of documents. Give --output "
-            "another place."
-        )
-
-
-def _keep_others(path: Path) -> None:
-    """Raise InputError if something other than such a page is there already."""
-    if not path.exists():
-        return
-    if path.is_file():
-        with path.open("rb") as stream:
-            if MARK in stream.read(1_000):
-                return
-    raise InputError(f"{path} exists and is no labels page. Move it away, or give --output another place.")
+    return write_html(path, made, version.work, version.folder.parent)
 
 
 def _prompt(version: Version) -> str:
@@ -103,9 +73,7 @@ def _prompt(version: Version) -> str:
 
 
 def _waiting(version: Version) -> list[Path]:
-    """The batches of the pool with a row that no label answers; an InputError, which names second readings that wait,
-    if there is none.
-    """
+    """The batches of the pool with a row that no label answers; InputError if there is none."""
     batches = batch_files(version.judging)
     if not batches:
         raise InputError(
@@ -124,7 +92,7 @@ def _waiting(version: Version) -> list[Path]:
 
 
 def _nothing_waits(version: Version, labels: Sequence[Label]) -> str:
-    """What is said where the pool is judged: a page over second readings is another person's, so it is asked for."""
+    """What to do if the pool is judged; a page over second readings is another person's, so it must be asked for."""
     read_by = judges_of(labels)
     doubles = [
         path
@@ -165,7 +133,7 @@ def _name(rows: Sequence[BatchRow]) -> str:
 
 
 def _facts(rows: Sequence[BatchRow], judge: str) -> Markup:
-    """What the script needs beside the list: JSON that no document can end early, since it has no angle bracket."""
+    """What the script needs beside the list, as JSON without an angle bracket, so that no document can end it."""
     facts = {
         "key": digest([judge, [row.row_sha256 for row in rows]]),
         "judge": judge,
@@ -175,7 +143,7 @@ def _facts(rows: Sequence[BatchRow], judge: str) -> Markup:
         "rows": [[row.batch, row.query_id, row.doc_id, row.evidence_sha256, len(row.evidence)] for row in rows],
     }
     text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
-    return _as_is(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    return as_is(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def _pairs(rows: Sequence[BatchRow]) -> list[dict[str, Any]]:
@@ -216,15 +184,10 @@ class _Texts:
 def _shown(text: str) -> Markup:
     """A text for the inside of an element; quotes stay as they are, since a page holds megabytes of them."""
     pieces = (text[start : start + LONGEST_TEXT] for start in range(0, len(text), LONGEST_TEXT))
-    return _as_is(html.escape("".join(inert(piece) for piece in pieces), quote=False))
-
-
-def _as_is(text: str) -> Markup:
-    """A text that holds no markup but our own."""
-    return Markup(text)  # noqa: S704  # files of this repository, or escaped by the caller
+    return as_is(html.escape("".join(inert(piece) for piece in pieces), quote=False))
 
 
 def _captions(prompt: str) -> list[str]:
-    """What the prompt calls the grades 0 to 3, "" each where it does not name all four in the form of judge.md."""
+    """What the prompt calls the grades 0 to 3, "" each if it does not name all four as judge.md does."""
     found = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
     return [inert(found[grade]) if len(found) == 4 else "" for grade in range(4)]

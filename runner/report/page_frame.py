@@ -52,33 +52,29 @@ def rendered(
 ) -> bytes:
     """A page as UTF-8: the template of that name with `values`, and with what its head needs.
 
-    `filters` are the page's own, by their names; all pages share those of figures.
-
-    `head` is the policy, the viewport and the style of `_style.css.j2` with `styles` after it; where there are
-    `scripts` it ends with these as one script, and the policy permits it by its digest and no other.
+    `filters` are the page's own, beside those of figures. `head` is the policy, the viewport, the style of
+    `_style.css.j2` with `styles` after it, and `scripts` as one script, the only one that the policy permits.
     """
     templates = _environment(*filters)
     style = "".join(_text_of(name) for name in ("_style.css.j2", *styles))
     script = "".join(map(_text_of, scripts))
     head = templates.get_template("_head.html.j2").render(
-        style=_as_is(style), style_sha256=_digest(style), script=_as_is(script), script_sha256=_digest(script)
+        style=as_is(style), style_sha256=_digest(style), script=as_is(script), script_sha256=_digest(script)
     )
-    return (templates.get_template(template).render(head=_as_is(head), **values) + "\n").encode()
+    return (templates.get_template(template).render(head=as_is(head), **values) + "\n").encode()
 
 
 def _text_of(name: str) -> str:
-    """A style or a script as it stands: it has no values of its own."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
-    """As a policy has it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _as_is(text: str) -> Markup:
-    """Our own style, script or markup, of which nothing is to be escaped."""
-    return Markup(text)  # noqa: S704
+def as_is(text: str) -> Markup:
+    """A text that is not escaped: our own style or script, or what the caller has escaped already."""
+    return Markup(text)  # noqa: S704  # files of this repository, or escaped by the caller
 
 
 @cache

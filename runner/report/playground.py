@@ -15,9 +15,6 @@ from runner.gate.single_gold.gate import four_null_gate
 from runner.report.page_frame import rendered
 from runner.score.mulberry32 import SEEDS, uniforms
 
-MARK = b'<meta name="generator" content="per-source-eval, playground">'
-"""Near the beginning of the page: what bears it may be written over."""
-
 Lists = list[list[int]]
 
 _APART = 0x9E3779B1

@@ -71,7 +71,9 @@ def place_report(record: Path, found: PostBulk, searched: Searched, *, check: Ca
 
 
 def _write(folder: Path, found: PostBulk, searched: Searched) -> None:
-    receipt = _receipt(searched)
+    receipt = make_receipt(searched.answers.times, searched.seconds, {})
+    used = {name: metadata.version(name) for name in LIBRARIES}
+    receipt = receipt.model_copy(update={"libraries": receipt.libraries | used})
     for arm, run in searched.answers.runs.items():
         write_atomic(folder / "runs" / f"{slug(arm)}.tsv", run_bytes(run))
     write_atomic(folder / "post_bulk.json", json_bytes(found.model_dump()))
@@ -79,12 +81,6 @@ def _write(folder: Path, found: PostBulk, searched: Searched) -> None:
     write_atomic(folder / PAGE, post_bulk_page(found, receipt))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     write_atomic(folder / LOCK_NAME, json_bytes(lock_over(folder, names).model_dump()))
-
-
-def _receipt(searched: Searched) -> Receipt:
-    receipt = make_receipt(searched.answers.times, searched.seconds, {})
-    used = {name: metadata.version(name) for name in LIBRARIES}
-    return receipt.model_copy(update={"libraries": receipt.libraries | used})
 
 
 def _free(reports: Path) -> Path:

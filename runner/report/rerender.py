@@ -32,8 +32,7 @@ def write_page(version: Version, receipt: Path | None, output: Path | None) -> P
 def check_page(version: Version, receipt: Path | None) -> str:
     """A sentence that the page is reproduced, or that another release made it and its lock holds it.
 
-    Raises IntegrityError where the page is not what it should be, InputError where there is none, or where another
-    release made it and no lock holds it.
+    Raises IntegrityError if the page differs, InputError if there is none or nothing holds another release's page.
     """
     path = version.record / "results.html"
     if not path.exists():
@@ -88,10 +87,8 @@ def write_local_copy(version: Version, receipt: Path | None, output: Path | None
     """Where the page with passages of documents went: `output`, by default NAME in the version's work folder.
 
     The documents are not ours, so the page is for the reader's own machine and never for the record.
-
-    Raises InputError for a place in an eval set or over anything but such a page, where results or documents are not
-    here, and where the record's own page has passages already; IntegrityError where the documents are not those that
-    were scored.
+    Raises InputError for a place that is taken or in an eval set, if results or documents are missing, and if the
+    record's own page has passages already; IntegrityError if the documents are not those that were scored.
     """
     path = output or version.work / NAME
     results_path, receipt_path = version.record / "results.json", receipt or version.record / "receipt.json"

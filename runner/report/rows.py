@@ -15,7 +15,7 @@ def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:
 
 
 def criterion_5(row: CellResult, rule: Rule) -> str:
-    """Whether a cell meets criterion 5, in words, with what is missing where it does not."""
+    """Whether a cell meets criterion 5, in words, with what is missing if it does not."""
     if row.role == "baseline":
         return "is the baseline"
     if row.meets_criterion_5:

@@ -60,7 +60,7 @@ def _line(name: str, width: int, figures: Sequence[str], widths: Sequence[int]) 
 def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     """A cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
-    score, recalled = (_ascii(fitting(one.mean, one.low, one.high)) for one in (ndcg, recall))
+    score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
     if row.test is None or row.guard is None:
         return score, "baseline", "", recalled, "", row.gate.verdict
     gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
@@ -72,11 +72,6 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     adjusted = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
-
-
-def _ascii(text: str) -> str:
-    """A figure with the minus that any console has."""
-    return text.replace("\u2212", "-")
 
 
 def _wrapped(text: str) -> list[str]:

@@ -19,7 +19,8 @@ from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairSho
 from runner.eval_set.shapes.results import Results
 from runner.report.rerender import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
-from tests.support.example_lists import listed_results, receipt
+from tests.support.example_lists import listed_results
+from tests.support.full_results import full_receipt
 
 QUERY = "Who inspects levees before a flood?"
 FILLER = "The clerk shall file the form in the office of the county on a weekday. "
@@ -239,7 +240,7 @@ def _scored(version):
         update={"lists": results.lists.model_copy(update={"documents": listed}), "corpus": corpus}
     )
     (version.record / "results.json").write_bytes(json_bytes(made.model_dump()))
-    (version.record / "receipt.json").write_bytes(json_bytes(receipt().model_dump()))
+    (version.record / "receipt.json").write_bytes(json_bytes(full_receipt(listed_results()).model_dump()))
     return version
 
 

@@ -16,12 +16,12 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.version import CHECKOUT
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
+from tests.support.example_results import BASELINE, decision, results, row
 from tests.support.small_set import begin, make_version, query_rows, write_plans
 
 HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
@@ -49,29 +49,9 @@ def tree(folder):
 
 
 def decided(version):
-    decision = Decision(
-        schema_version=1,
-        source="demo",
-        version=1,
-        kind="rehearsal" if version.rehearsal else "production",
-        tier="baseline kept",
-        chosen=Chosen(
-            cell="bm25 x whole_doc",
-            standing="no candidate",
-            retrieval="bm25",
-            encoder="",
-            encoder_revision="",
-            chunker="whole_doc",
-        ),
-        baseline="minilm-l6-v2 x fixed_token_512_50",
-        candidates=[],
-        rationale="r",
-        decided_by="me",
-        reason="cheap",
-        decided_on="2026-01-31",
-        results_sha256="ab" * 32,
-    )
-    (version.record / "decision.json").write_bytes(json_bytes(decision.model_dump()))
+    found = results(row(BASELINE), kind="rehearsal" if version.rehearsal else "production")
+    made = decision(found, decided_by="me", reason="cheap")
+    (version.record / "decision.json").write_bytes(json_bytes(made.model_dump()))
 
 
 def run_every_cell(version):
@@ -135,7 +115,7 @@ def test_the_last_line_of_a_locked_decision_is_exactly_that_it_is_recorded(tmp_p
     code, lines, _ = dry_run()
     assert code == 0
     assert lines[-1] == "decision recorded"
-    assert lines[-2] == "demo v1: chosen is bm25 x whole_doc (no candidate). Decided by me: cheap."
+    assert lines[-2] == f"demo v1: chosen is the baseline, {BASELINE} (baseline kept). Decided by me: cheap."
     assert not any("undecided" in line for line in lines)
 
 

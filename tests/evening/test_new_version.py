@@ -95,6 +95,12 @@ def frozen(version):
     return version
 
 
+def follow(version, tmp_path, **named):
+    """The next version, open."""
+    open_next(version, today=TODAY, **named)
+    return make_version(tmp_path)
+
+
 def last_line(version):
     lines, recorded = describe(version)
     assert recorded == (lines[-1] == RECORDED)
@@ -150,8 +156,7 @@ def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_an
 def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_number(v1, tmp_path):
     path = v1.plan_path(rehearsal=True)
     edit(path, "version: 1", "version: 1  # of the rehearsal")
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     for kept in ("queries.yaml", "corpus.jsonl"):
         assert (version.folder / kept).read_bytes() == (v1.folder / kept).read_bytes()
     assert version.judge_path.read_bytes() == v1.judge_path.read_bytes()
@@ -167,8 +172,7 @@ def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_numbe
 
 
 def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     version.corpus_path.unlink()
     (tmp_path / "corpus" / "BILLS-117hr101ih.xml").unlink()
     rows = yaml.safe_load(version.queries_path.read_text())
@@ -325,8 +329,7 @@ def test_dying_while_v2_is_opened_leaves_v1_in_force_and_the_next_attempt_whole(
 
 
 def test_dying_before_the_labels_are_carried_costs_nothing(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         dies_at(patch, 2)
         preregister(version)
@@ -343,8 +346,7 @@ def test_dying_before_the_labels_are_carried_costs_nothing(v1, tmp_path):
 
 def test_labels_of_every_judge_and_round_are_carried_as_they_are(version, tmp_path):
     frozen(version)
-    open_next(version, today=TODAY)
-    following = make_version(tmp_path)
+    following = follow(version, tmp_path)
     assert carry_labels(following) == NOTHING, "not before it is preregistered"
     preregister(following)
     assert carry_labels(following).sentence == "5 of 5 labels of demo v1 carried"
@@ -354,8 +356,7 @@ def test_labels_of_every_judge_and_round_are_carried_as_they_are(version, tmp_pa
 
 def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path):
     frozen(version)
-    open_next(version, today=TODAY)
-    following = make_version(tmp_path)
+    following = follow(version, tmp_path)
     edit(following.queries_path, "dredging of a harbor channel", "deepening of a harbor channel")
     other = {"sha256": "0" * 64}
     replace_corpus(following, lambda rows: [rows[0].model_copy(update=other), *rows[1:]])
@@ -370,8 +371,7 @@ def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path):
 
 def test_labels_of_queries_and_documents_that_are_gone_are_left(version, tmp_path):
     frozen(version)
-    open_next(version, today=TODAY)
-    following = make_version(tmp_path)
+    following = follow(version, tmp_path)
     edit(following.queries_path, "id: q01", "id: q99")
     replace_corpus(following, lambda rows: [row for row in rows if row.doc_id != "BILLS-117hr102ih"])
     preregister(following)
@@ -382,8 +382,7 @@ def test_labels_of_queries_and_documents_that_are_gone_are_left(version, tmp_pat
 
 def test_another_wording_of_the_prompt_carries_no_label(version, tmp_path):
     frozen(version)
-    open_next(version, today=TODAY)
-    following = make_version(tmp_path)
+    following = follow(version, tmp_path)
     following.judge_path.write_text("Grade otherwise.\n")
     preregister(following)
     assert carry_labels(following).left == {"whose judge prompt changed": 5}
@@ -391,8 +390,7 @@ def test_another_wording_of_the_prompt_carries_no_label(version, tmp_path):
 
 
 def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     preregister(version)
     edit(v1.labels_path, '"grade": 0', '"grade": 3')
     with pytest.raises(IntegrityError, match=r"labels\.jsonl: changed"):
@@ -403,8 +401,7 @@ def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tm
 
 
 def test_a_version_that_names_a_predecessor_that_is_gone_is_not_scored_in_silence(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     shutil.rmtree(v1.folder)
     with pytest.raises(IntegrityError, match=r"opened from v1, and .* is no version"):
         earlier(version)
@@ -418,8 +415,7 @@ def test_a_version_that_was_begun_by_hand_has_no_predecessor(v1, tmp_path):
 
 
 def test_while_v2_is_open_v1s_decision_is_in_force_everywhere(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     lines, recorded = describe(version)
     assert recorded
     assert lines[0] == "demo v2"
@@ -510,8 +506,7 @@ def test_what_is_decided_or_not_begun_or_given_up_already_is_not_given_up(v1, tm
         abandon(v1, reason="r", by="b", today=TODAY)
     with pytest.raises(InputError, match="nothing to give up"):
         abandon(make_version(tmp_path / "empty"), reason="r", by="b", today=TODAY)
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     with pytest.raises(InputError, match="needs --reason TEXT and --by NAME"):
         abandon(version, reason=" ", by="b", today=TODAY)
     abandon(version, reason="r", by="b", today=TODAY)
@@ -574,8 +569,7 @@ def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_
 
 
 def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    version = make_version(tmp_path)
+    version = follow(v1, tmp_path)
     edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 12")
     run(tmp_path)
     found = results_of(version).previous

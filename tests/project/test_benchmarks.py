@@ -11,7 +11,7 @@ from runner.eval_set.version import CHECKOUT
 from tests.support.small_collection import write_collection
 
 FOLDER = CHECKOUT / "benchmarks"
-SHARED_PARTS = {"corpus.py", "no_op_encoder.py", "run.py", "sizes.py"}
+SHARED_PARTS = {"corpus.py", "measuring.py", "no_op_encoder.py", "run.py", "sizes.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"distractors.py", "embed_local.py"}
 SLOW = EMBEDS | {"modal_overhead.py", "report.py", "significance.py"}

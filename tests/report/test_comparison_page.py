@@ -2,24 +2,20 @@
 
 import os
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from runner.base.canonical import json_bytes, read_json, rounded, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import fitting, fitting_signed, said, signed
-from runner.base.records import SCORE_UNIT
 from runner.commands.playground import playground
 from runner.commands.status import status
 from runner.commands.version import render
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import lock_over, write_lock
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.decision import Chosen, Decision, Lock
-from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.decision import Lock
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.eval_set.shapes.versions import QueriesKept
 from runner.report.comparison.compared import compared_results
 from runner.report.comparison.file import write_html
@@ -33,62 +29,16 @@ from runner.report.comparison.page import (
 )
 from runner.report.rerender import check_page, write_page
 from runner.report.results_page.render import TEMPLATE_VERSION
-from runner.substrate.shapes import (
-    ArmResult,
-    Beside,
-    CoverageResult,
-    FindingResult,
-    IndexRecallResult,
-    ModelFacts,
-    PostBulk,
-    Quantisation,
-    SubstrateFacts,
-)
 from tests.conftest import called
-from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
+from tests.support.example_bulk import FAULT, FLAT, MOVED, N, arm, asked, made, report, scored
+from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, decision
+from tests.support.outline import Outline
 from tests.support.small_set import make_version
 
 pytest_plugins = ["tests.support.browser"]
 
-N = 25
 HOSTILE = "</td><script>window.hit = 1</script><img src=x onerror='window.hit=2'>\u202eleft \x00"
 OTHER = "cd" * 32
-
-
-def asked(number=N, *, changed=()):
-    return [
-        QueryRow(id=f"q{n:02d}", text=f"{'another' if n in changed else 'a'} need {n}", kind="topic", origin="hand")
-        for n in range(number)
-    ]
-
-
-def scored(cell, per_query, **named):
-    """A row whose nDCG@10 has these values by query, in hundredths."""
-    values = [value * SCORE_UNIT // 100 for value in per_query]
-    level = sum(values) / (len(values) * SCORE_UNIT)
-    found = row(cell, **named)
-    measure = MeasureResult(mean=level, low=level - 0.1, high=level + 0.1, per_query=values)
-    run = sha256(repr(per_query))
-    return found.model_copy(
-        update={
-            "scores": found.scores | {"ndcg@10": measure},
-            "provenance": found.provenance.model_copy(update={"run_sha256": run}),
-        }
-    )
-
-
-FLAT = [50] * N
-MOVED = [50] * 10 + [60] * 10 + [20] + [50] * 4
-
-
-def made(*rows, number=1, kind="production", **changes):
-    """A result over N queries; `changes` are of its fields, `plan` and `labels` of these."""
-    found = results(*(rows or (scored(BASELINE, FLAT), scored(BETTER, FLAT, gain=0.03))), kind=kind)
-    plan = found.plan.model_copy(update={"version": number, **changes.pop("plan", {})})
-    labels = found.labels.model_copy(update=changes.pop("labels", {}))
-    corpus = found.corpus.model_copy(update=changes.pop("corpus", {}))
-    given = {"version": number, "queries": asked(), "plan": plan, "labels": labels, "corpus": corpus, **changes}
-    return found.model_copy(update=given)
 
 
 def side(found, decision=None):
@@ -109,49 +59,9 @@ def reading(before, now):
     return found.level, " ".join(found.sentences)
 
 
-class Text(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.parts, self.tags, self.hidden = [], [], False
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.hidden = tag == "style"
-
-    def handle_endtag(self, tag):
-        self.hidden = False
-
-    def handle_data(self, data):
-        if not self.hidden:
-            self.parts.append(data)
-
-
 def read(page):
-    parser = Text()
-    parser.feed(page.decode())
-    return " ".join(" ".join(parser.parts).split()), parser.tags
-
-
-def decision(found, cell=BASELINE, **named):
-    chosen = Chosen(
-        cell=cell, standing="the baseline", retrieval="dense", encoder="e", encoder_revision="r", chunker="c"
-    )
-    fields = {
-        "schema_version": 1,
-        "source": "demo",
-        "version": found.version,
-        "kind": "rehearsal" if found.kind == "rehearsal" else "production",
-        "tier": found.outcome.tier,
-        "chosen": chosen,
-        "baseline": BASELINE,
-        "candidates": [],
-        "rationale": "r",
-        "decided_by": "A. Person",
-        "reason": "it is cheap",
-        "decided_on": "2026-03-01",
-        "results_sha256": sha256(json_bytes(found.model_dump())),
-    }
-    return Decision(**fields | named)
+    found = Outline(page.decode())
+    return " ".join(" ".join(found.text).split()), [tag for tag, _ in found.elements]
 
 
 def put(folder, found, *, lock=True):
@@ -180,51 +90,12 @@ def command(version, *arguments):
     return called(render, "--source=demo", f"--eval-set-path={version.folder.parent}", *arguments)
 
 
-def arm(name, per_query, cell=None, unjudged=0):
-    scores = scored(SPARSE, per_query).scores
-    difference = Difference(mean=-0.01, low=-0.04, high=0.02, wins=2, ties=20, losses=3)
-    test = row(BETTER).test
-    beside = cell and Beside(
-        cell=cell,
-        scores=scored(cell, FLAT).scores,
-        differences=dict.fromkeys(("ndcg@10", "recall@10", "mrr"), difference),
-        test=test,
-    )
-    return ArmResult(arm=name, scores=scores, unjudged=unjudged, bounds=[0.4, 0.7], run_sha256=SHA, beside=beside)
-
-
-def report(found, *arms, findings=()):
-    difference = Difference(mean=-0.01, low=-0.04, high=0.02, wins=2, ties=20, losses=3)
-    recall = IndexRecallResult(depth=10, mean=0.99, least=0.8, worst=[], floor=0.95)
-    return PostBulk(
-        schema_version=1,
-        source="demo",
-        version=found.version,
-        kind="production",
-        chosen=decision(found).chosen,
-        model=ModelFacts(encoder="e", revision="r", model_id="hub/e", of_baseline=False),
-        substrate=SubstrateFacts(version="7", chunks=9, dim=4, metric="cosine", tokenizer="porter"),
-        plan=found.plan,
-        queries=[query.id for query in found.queries],
-        arms=list(arms) or [arm("vec0 exact", MOVED, BASELINE), arm("vec0 bq + rescore", FLAT, BASELINE, unjudged=3)],
-        quantisation=Quantisation(recall=[recall], difference=difference, test=row(BETTER).test),
-        coverage=CoverageResult(documents=3, with_chunks=2, characters=10, covered=9),
-        findings=list(findings),
-        limits=["Some hits were never graded."],
-        results_sha256=sha256(json_bytes(found.model_dump())),
-        lock_sha256=SHA,
-    )
-
-
 def put_report(record, found, day="2026-03-02"):
     folder = record / "post-bulk" / day
     write_atomic(folder / "post_bulk.json", json_bytes(found.model_dump()))
     lock: Lock = lock_over(folder, ["post_bulk.json"])
     write_atomic(folder / "lock.json", json_bytes(lock.model_dump()))
     return folder
-
-
-FAULT = FindingResult(name="torn chunks", fault=True, count=2, of=9, sentence="Two are torn.", examples=["c1"])
 
 
 def test_the_same_two_files_give_the_same_bytes_whoever_read_them():
@@ -357,7 +228,7 @@ def test_both_verdicts_and_the_decisions_that_rest_on_them_are_side_by_side():
     before, now = made(), made(number=2)
     text, _ = read(comparison_page(Pair(side(now, decision(now)), side(before))))
     assert text.count(said(before.outcome.sentence)) == 2
-    assert "by A. Person , 2026-03-01" in text
+    assert "by A. Person , 2026-03-02" in text
     assert "it is cheap" in text
     assert text.count("none rests on these results") == 1
 

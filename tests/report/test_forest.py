@@ -18,9 +18,10 @@ from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
 from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
 from runner.score.power import minimum_detectable_effect
-from tests.report.test_render import page_of, rendered, synthetic_results, words
+from tests.report.test_render import page_of, rendered, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
+from tests.support.outline import section, words
 
 MINUS = "\u2212"
 TIERS = ("confirmed", "candidate", "inconclusive", "baseline kept", "no decision")
@@ -36,10 +37,6 @@ def challengers(results: dict[str, Any]) -> list[dict[str, Any]]:
 @cache
 def plain() -> str:
     return page_of(synthetic_results())
-
-
-def section(html: str, name: str) -> str:
-    return html.split(f'<section aria-labelledby="{name}">')[1].split("</section>")[0]
 
 
 def top(html: str) -> str:
@@ -117,9 +114,6 @@ def test_lines_stand_at_zero_and_at_what_the_rule_asks_for():
     for strip, at, bar in ((first, gain, 0.02), (second, recall, -0.02)):
         (zero,), (rule,) = (re.findall(rf'class="{name}" x1="([\d.]+)%"', strip) for name in ("zero", "bar"))
         assert [at(zero), at(rule)] == pytest.approx([0, bar], abs=1e-4)
-    said = words(section(plain(), "differences"))
-    assert "asked for: +0.02" in said
-    assert f"allowed: {MINUS}0.02" in said
 
 
 def test_the_shade_of_a_row_ends_where_effects_are_detected_at_that_cells_own_scatter():
@@ -148,24 +142,6 @@ def test_a_row_whose_effects_are_not_known_or_beyond_any_difference_has_no_shade
     results = synthetic_results()
     challengers(results)[0]["test"]["sd"] = sd
     assert forest(typed(results)).rows[0].unseen is None
-
-
-def test_every_row_says_in_words_what_its_strips_show():
-    results = synthetic_results()
-    for row, html in zip(results["cells"], list_rows(plain(), "differences"), strict=True):
-        said = words(html)
-        assert row["cell"] in said
-        if row["test"] is None:
-            assert "baseline what the others are held to" in said
-            continue
-        gain, recall = said.split("Recall@10")
-        mean, *ends = figures(gain.split("nDCG@10")[1])[:3]
-        assert [mean, *ends] == pytest.approx(
-            [row["differences"]["ndcg@10"]["mean"], *row["test"]["simultaneous"]], abs=0.005
-        )
-        assert f"nDCG@10 {'+' if mean > 0 else MINUS}" in gain
-        assert "inconclusive: may lose more than 0.02" in recall
-        assert figures(recall)[0] == pytest.approx(row["differences"]["recall@10"]["mean"], abs=0.005)
 
 
 def test_every_standing_has_its_own_words_and_the_tiers_are_told_apart_without_colour():
@@ -367,6 +343,7 @@ def test_every_tier_has_a_badge_of_its_own_and_answers_at_a_glance():
         badges.add(badge[1])
         said = top(html)
         assert ("Could it be chance?" in said) == (tier != "no decision")
+        assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
         assert ("since no cell met criterion 5" in said) == (tier in ("inconclusive", "baseline kept"))
     assert len(badges) == len(TIERS)
 
@@ -385,15 +362,10 @@ def test_the_verdict_names_every_criterion_and_whether_the_best_challenger_meets
     best = next(row for row in rows if row["meets_criterion_5"])
     told = challenger(typed(results))
     assert told.cell == best["cell"]
-    said = top(plain())
     met = {criterion.what: criterion.met for criterion in told.criteria}
     assert met["gains at least 0.02 nDCG@10"] is True
     assert met["is beyond chance, all cells compared"] is False
     assert met["Recall@10 does not fall by more than 0.02"] is None
-    assert "not met: is beyond chance, all cells compared (adjusted p 0.17)" in said
-    assert "not shown: Recall@10 does not fall by more than 0.02 (lower bound" in said
-    assert "met: passes the null gate (pass)" in said
-    assert "Yes, it could p 0.17, adjusted for all cells compared" in said
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, None])
@@ -429,18 +401,11 @@ def test_what_judges_hold_against_a_cell_stands_beside_the_criteria():
 
 def test_other_judges_and_a_query_left_out_stand_among_what_would_change_the_verdict():
     results = synthetic_results()
-    said = top(plain())
-    baseline = results["plan"]["baseline"]
-    assert "With reader-b's grades of 400 pairs, 65 of them otherwise, the rule would recommend" in said
-    assert f"would recommend {baseline}, as it does now." in said
-    assert "criterion 5 chooses the same cell in 74 % of the draws" in said
     other = challengers(results)[0]["cell"]
     results["judging"]["others"][0]["recommended"] = other
-    said = top(page_of(results))
-    assert f"the rule would recommend {other}, not {baseline}." in said
+    assert f"the rule would recommend {other}, not {results['plan']['baseline']}." in top(page_of(results))
     results["judging"] = None
-    said = top(page_of(results))
-    assert "No other judge read any of these pairs" in said
+    assert "No other judge read any of these pairs" in top(page_of(results))
 
 
 @pytest.mark.parametrize(
@@ -452,7 +417,6 @@ def test_a_gain_without_any_loss_of_recall_has_no_price(low: float, price: str):
     told_of = next(row for row in challengers(results) if row["meets_criterion_5"])
     told_of["guard"] |= {"state": "non-inferior", "low": low, "high": 0.2}
     assert f"At what price in Recall@10? {price}" in top(page_of(results))
-    assert "one-sided 95 % bounds [" in top(plain()).replace("\xa0", " ")
 
 
 def test_a_larger_collection_stands_among_what_would_change_the_verdict():
@@ -472,32 +436,10 @@ def test_a_larger_collection_stands_among_what_would_change_the_verdict():
     assert "More documents." not in top(page_of(results))
 
 
-def test_rows_by_query_have_the_numbers_of_the_ranking():
-    results = synthetic_results()
-    numbers = {row["cell"]: number for number, row in enumerate(results["cells"], start=1)}
-    for row, drawn in zip(challengers(results), list_rows(plain(), "tests"), strict=True):
-        assert words(drawn).startswith(f"{numbers[row['cell']]} {row['cell']}")
-
-
 def test_differences_in_the_verdicts_sentences_have_a_minus_and_no_hyphen():
     results = synthetic_results()
     results["outcome"]["not_shown"] = "A gain (-0.0123) and one of -0.0456 of cell a-0.1."
     assert f"A gain ({MINUS}0.0123) and one of {MINUS}0.0456 of cell a-0.1." in words(page_of(results))
-
-
-def test_a_hostile_name_is_text_in_every_row_and_answer():
-    results = synthetic_results()
-    name = '"><script>alert(1)</script> x </svg>'
-    row = challengers(results)[0]
-    for other in results["judging"]["people"]["cells"]:
-        other["cell"] = name if other["cell"] == row["cell"] else other["cell"]
-    row["cell"], row["meets_criterion_5"] = name, True
-    results["queries"][3]["id"] = "top"
-    html = page_of(results)
-    for part in ("differences", "ranking", "tests"):
-        assert name in words(section(html, part))
-        assert "<script" not in section(html, part)
-    assert name in top(html)
 
 
 def test_a_difference_on_the_page_has_a_true_minus():
@@ -508,7 +450,3 @@ def test_a_difference_on_the_page_has_a_true_minus():
 def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float):
     read = p_beside_alpha(p, 0.05)
     assert (float(read.lstrip("<")) > 0.05) == (round4(p) > 0.05)
-
-
-def test_no_more_queries_are_named_than_a_sentence_holds():
-    assert all(len(row.turns) <= MOST_NAMED for row in left_out(typed(synthetic_results())).rows)

@@ -1,13 +1,12 @@
 """The index of all sources: what it says of each, what its days are counted from, and how it looks."""
 
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from runner.base.canonical import json_bytes, sha256, write_atomic
+from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
 from runner.base.records import parse_cell
@@ -17,11 +16,12 @@ from runner.decide.roster import roster
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.decision import Chosen, Decision, Receipt
 from runner.eval_set.version import CHECKOUT, newest_version
 from runner.report.index_page import index_page, sources_outside
 from tests.conftest import called
-from tests.support.example_results import BASELINE, BETTER, results, row
+from tests.support.example_results import BASELINE, BETTER, decision, results, row
+from tests.support.full_results import full_receipt
+from tests.support.outline import Outline
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -55,44 +55,8 @@ def decide(version, cell=BETTER, *, gain=0.043, finished="2026-03-01", **named):
     found = results(row(BASELINE), row(BETTER, gain, p=0.01)).model_copy(
         update={"source": version.source.name, "version": version.number}
     )
-    chunker = parse_cell(cell).chunker
-    chosen = Chosen(
-        cell=cell,
-        standing="the baseline" if cell == BASELINE else "candidate",
-        retrieval="dense",
-        encoder="minilm-l6-v2",
-        encoder_revision="8b3219a92973c328a8e22fadcfa821b5dc75636a",
-        chunker=chunker,
-    )
-    fields = {
-        "schema_version": 1,
-        "source": version.source.name,
-        "version": version.number,
-        "kind": "production",
-        "tier": found.outcome.tier,
-        "chosen": chosen,
-        "baseline": BASELINE,
-        "candidates": [],
-        "rationale": "r",
-        "decided_by": "A. Person",
-        "reason": "",
-        "decided_on": "2026-03-02",
-        "results_sha256": sha256(json_bytes(found.model_dump())),
-    }
-    receipt = Receipt(
-        schema_version=2,
-        finished_on=f"{finished}T20:00:00+00:00",
-        tool_version="1",
-        python="3",
-        platform="p",
-        cpu_count=2,
-        libraries={},
-        seconds={},
-        cells={},
-        backends={},
-        spend=None,
-    )
-    for name, value in (("results", found), ("decision", Decision(**fields | named)), ("receipt", receipt)):
+    receipt = full_receipt(found, finished_on=f"{finished}T20:00:00+00:00")
+    for name, value in (("results", found), ("decision", decision(found, cell, **named)), ("receipt", receipt)):
         write_atomic(version.folder / f"{name}.json", json_bytes(value.model_dump()))
     write_atomic(version.folder / "results.html", b"a page\n")
     write_lock(version.folder)
@@ -138,8 +102,7 @@ def told(page, name):
 
 
 def words(page):
-    text = re.sub(r"<style>.*?</style>", "", page.decode(), flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+    return " ".join(" ".join(Outline(page.decode()).text).split())
 
 
 def test_the_same_files_and_the_same_day_give_the_same_bytes(versions, made):

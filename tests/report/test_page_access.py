@@ -7,7 +7,6 @@ import pytest
 
 from runner.base.canonical import sha256
 from runner.base.records import Document, Span
-from runner.decide.decide import Choice, decide
 from runner.decide.roster import roster
 from runner.eval_set.batches import make_row, rebound
 from runner.report.comparison.inputs import Pair, Side
@@ -18,8 +17,8 @@ from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
 from runner.report.post_bulk_page import post_bulk_page
 from runner.report.results_page.render import page
-from runner.substrate.shapes import PostBulk
 from tests.support import axe
+from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
 from tests.support.example_results import BASELINE, SHA
 from tests.support.full_results import big_results, full_receipt
 
@@ -54,36 +53,11 @@ def compared():
 
 
 def post_bulk():
-    found = results()
-    cell = found.cells[-1]
-    test = next(one.test for one in found.cells if one.test is not None)
-    beside = {"cell": cell.cell, "scores": cell.scores, "differences": cell.differences, "test": test}
-    arm = {"scores": cell.scores, "unjudged": 1, "bounds": [0.1, 0.9], "run_sha256": SHA}
-    recall = {"depth": 10, "mean": 0.98, "least": 0.9, "worst": ["q001"], "floor": 0.95}
-    chosen = decide(found, SHA, Choice(BASELINE, "a reason", "Ann"), today="2026-01-02").chosen
-    made = {
-        "schema_version": 1,
-        "source": "demo",
-        "version": 1,
-        "kind": "production",
-        "chosen": chosen,
-        "model": {"encoder": "an encoder", "revision": "ab", "model_id": "an/encoder", "of_baseline": False},
-        "substrate": {"version": "1", "chunks": 900, "dim": 384, "metric": "cosine", "tokenizer": "unicode61"},
-        "plan": found.plan,
-        "queries": [one.id for one in found.queries],
-        "arms": [arm | {"arm": "vec0 exact", "beside": beside}, arm | {"arm": "fts5", "beside": None}],
-        "quantisation": {"recall": [recall], "difference": cell.differences["ndcg@10"], "test": test},
-        "coverage": {"documents": 9, "with_chunks": 9, "characters": 900, "covered": 899},
-        "findings": [
-            {"name": "a check", "fault": True, "count": 1, "of": 9, "sentence": "One is wrong.", "examples": ["d1"]}
-        ],
-        "limits": ["It says nothing of other documents."],
-        "results_sha256": SHA,
-        "lock_sha256": SHA,
-    }
+    found = made()
+    arms = arm("vec0 exact", MOVED, BASELINE, unjudged=1), arm("fts5", FLAT)
     times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
-    receipt = full_receipt(found).model_copy(update={"cells": {one["arm"]: times for one in made["arms"]}})
-    return post_bulk_page(PostBulk.model_validate(made), receipt)
+    receipt = full_receipt(found, cells={one.arm: times for one in arms})
+    return post_bulk_page(report(found, *arms, findings=[FAULT]), receipt)
 
 
 def index():

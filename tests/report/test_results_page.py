@@ -7,8 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from runner.report.results_page.render import page
-from tests.support.example_lists import CELLS, TEXT, Invented, listed_results, receipt
+from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE
+from tests.support.full_results import full_receipt
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -28,7 +29,7 @@ def _results():
 @pytest.fixture(name="path", scope="module")
 def _path(results, tmp_path_factory):
     found = tmp_path_factory.mktemp("page") / "results.html"
-    found.write_bytes(page(results, receipt()))
+    found.write_bytes(page(results, full_receipt(results)))
     return found
 
 
@@ -125,21 +126,6 @@ def test_the_page_opens_with_its_verdict_asks_for_nothing_and_complains_of_nothi
     assert shown.requests == [path.as_uri()]
     assert (shown.complaints, shown.dialogs) == ([], [])
     assert open_folds(shown) == []
-
-
-def test_the_figures_of_the_heat_map_are_those_of_results_json(shown, results):
-    found = shown.evaluate(
-        """Object.fromEntries([...document.querySelectorAll('#queries-table tbody tr')].map((row) => [
-        row.querySelector('a').textContent,
-        [...row.querySelectorAll('td[class^=shade]')].map((one) => [Number(one.dataset.value), one.textContent])]))"""
-    )
-    assert found == {
-        query.id: [
-            [value, f"{value / 1e9:.2f}"]
-            for value in (cell.scores["ndcg@10"].per_query[place] for cell in results.cells)
-        ]
-        for place, query in enumerate(results.queries)
-    }
 
 
 # From a query to its lists.

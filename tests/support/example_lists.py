@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.lists import (
     FurtherReading,
     ListedDocument,
@@ -49,23 +48,6 @@ def listed_results(invented: Invented | None = None, *, texts: bool = True) -> R
     assert tuple(cell.cell for cell in rows) == CELLS
     queries = [_query(number, made) for number in range(25)]
     return bare.model_copy(update={"cells": rows, "queries": queries, "lists": _lists(made, texts=texts)})
-
-
-def receipt() -> Receipt:
-    """What was measured of them: nothing was embedded."""
-    return Receipt(
-        schema_version=2,
-        finished_on="2026-11-22T21:40:03+00:00",
-        tool_version="0.1.0",
-        python="3.11.9",
-        platform="Linux",
-        cpu_count=2,
-        libraries={"bm25s": "0.3.16"},
-        seconds={"score": 3.25},
-        cells={cell: {"retrieve_seconds": 0.4} for cell in CELLS},
-        backends={},
-        spend=None,
-    )
 
 
 def score(cell: int, query: int) -> int:

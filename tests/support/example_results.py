@@ -2,12 +2,15 @@
 
 import yaml
 
+from runner.base.canonical import json_bytes, sha256
+from runner.base.records import parse_cell
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
+from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
@@ -230,3 +233,32 @@ def results(*rows, kind="production", unjudged=0):
         outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )
+
+
+def decision(found, cell=BASELINE, **named):
+    """The decision for a cell of MiniLM that rests on these results, each field as named."""
+    encoder = ENCODERS["minilm-l6-v2"]
+    chosen = Chosen(
+        cell=cell,
+        standing="the baseline" if cell == BASELINE else "candidate",
+        retrieval="dense",
+        encoder=encoder.name,
+        encoder_revision=encoder.revision,
+        chunker=parse_cell(cell).chunker,
+    )
+    fields = {
+        "schema_version": 1,
+        "source": found.source,
+        "version": found.version,
+        "kind": "rehearsal" if found.kind == "rehearsal" else "production",
+        "tier": found.outcome.tier,
+        "chosen": chosen,
+        "baseline": BASELINE,
+        "candidates": [],
+        "rationale": "r",
+        "decided_by": "A. Person",
+        "reason": "it is cheap",
+        "decided_on": "2026-03-02",
+        "results_sha256": sha256(json_bytes(found.model_dump())),
+    }
+    return Decision(**fields | named)

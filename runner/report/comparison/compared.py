@@ -36,7 +36,7 @@ class AskedRow(NamedTuple):
 
 
 class SideShown(NamedTuple):
-    """What the page says of a side as a whole; `gains` where a decision could rest on it."""
+    """What the page says of a side as a whole; `gains` if a decision could rest on it."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class Level(NamedTuple):
 
 
 class GainShown(NamedTuple):
-    """A gain over the side's own baseline; `alone` where the interval is that of one cell, which has no adjusted p."""
+    """A gain over the side's own baseline; `alone` if the interval is that of one cell, which has no adjusted p."""
 
     mean: float
     low: float

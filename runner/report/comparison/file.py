@@ -20,7 +20,7 @@ _HEAD = 4_000
 def outside_records(path: Path, work: Path | None, *committed: Path, flag: str = "--output") -> None:
     """Raise InputError if `path` lies in a `committed` folder or in a version of any eval set, but not below `work`.
 
-    Raises InputError, which asks for another `flag`, for such a place and for links in a circle.
+    The error asks for another `flag`, and comes for links in a circle too.
     """
     try:
         place = path.resolve()
@@ -39,7 +39,6 @@ def outside_records(path: Path, work: Path | None, *committed: Path, flag: str =
 
 
 def _is_version(folder: Path) -> bool:
-    """Whether this is a version's folder, by the files that make it one."""
     named = re.fullmatch(r"v\d+", folder.name) is not None
     return named and any((folder / name).exists() for name in ("plan.yaml", "decision.json"))
 
@@ -47,7 +46,7 @@ def _is_version(folder: Path) -> bool:
 def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, flag: str = "--output") -> Path:
     """The path, once the page is there whole: outside of records, and over nothing but an earlier page of its kind.
 
-    Raises InputError for another place, BackendError where it cannot be written.
+    Raises InputError for another place, BackendError if it cannot be written.
     """
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path} would be written as an HTML page. Give {flag} a name that ends in .html.")

@@ -98,7 +98,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`before` beside `now`; `bulk` in place of `before` where a report on the substrate is compared."""
+    """`before` beside `now`; `bulk` in place of `before` if a report on the substrate is compared."""
 
     now: Side
     before: Side | None = None
@@ -109,7 +109,7 @@ class Pair:
 def pair_of(version: Version, against: str) -> Pair:
     """The version's results and those that `against` names, both as their locks hold them.
 
-    Raises InputError for a name that says nothing, for results that are not there, and where both are the same.
+    Raises InputError for an unknown name, for missing results, and if both are the same.
     """
     if against == REPORTS or against.startswith(f"{REPORTS}/"):
         return _with_report(version, against)
@@ -128,7 +128,8 @@ def pair_of(version: Version, against: str) -> Pair:
 
 def _own(version: Version) -> Side:
     verify_version(version)
-    return _side(_scored(version), strict=True)
+    view = "rehearsal" if version.rehearsal else "production"
+    return _side(_existing(version.record / "results.json", version.name, _run(version, view)), strict=True)
 
 
 def _path_of(version: Version, against: str) -> Path:
@@ -150,11 +151,6 @@ def _path_of(version: Version, against: str) -> Path:
 def _run(version: Version, against: str) -> str:
     rehearse = " --rehearse" if against == "rehearsal" else ""
     return f"Run {DRIVER} {version.flags}{rehearse} first."
-
-
-def _scored(version: Version) -> Path:
-    view = "rehearsal" if version.rehearsal else "production"
-    return _existing(version.record / "results.json", version.name, _run(version, view))
 
 
 def _existing(path: Path, name: str, hint: str) -> Path:
@@ -181,7 +177,7 @@ def _lenient(value: JSON, path: Path) -> Scored:
 
 
 def _decision(path: Path, results_sha256: str) -> Decision | None:
-    """The decision beside the results where it rests on just these."""
+    """The decision beside the results, None unless it rests on just these."""
     if not path.exists():
         return None
     found = checked(Decision, read_json(path), path)

@@ -66,8 +66,7 @@ def comparison_page(pair: Pair) -> bytes:
 def write_comparison(version: Version, against: str, output: Path | None) -> Path:
     """Where the page went: `output`, by default comparison-with-<what>.html in the version's work folder.
 
-    Raises InputError for what is not there to compare and for a place in an eval set; IntegrityError where a record
-    or a report is not as it was locked.
+    Raises InputError if there is nothing to compare or the place is in an eval set, IntegrityError if a record changed.
     """
     content = comparison_page(pair_of(version, against))
     path = output or version.work / f"comparison-with-{slug(_told(against))}.html"

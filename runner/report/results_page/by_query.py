@@ -28,7 +28,7 @@ _LINK = re.compile(r"https?://[^\s⟨⟩]+", re.IGNORECASE)
 
 
 def anchor(query_id: str) -> str:
-    """The query's id itself where it can be no anchor of the page's own, else with a word before it.
+    """The query's id, with a word before it if it could be an anchor of the page's own.
 
     >>> anchor("q12"), anchor("cost"), anchor("12"), anchor("gate-caption"), anchor("query-1")
     ('q12', 'query-cost', '12', 'query-gate-caption', 'query-query-1')

@@ -70,20 +70,21 @@ def challenger(results: Results) -> Challenger | None:
     None if no cell stands beside the baseline.
     """
     plan = results.plan
-    row = cell_in_question(results.cells, plan.rule)
-    if row is None or row.test is None or row.guard is None:
+    question = cell_in_question(results.cells, plan.rule)
+    one = next((each for each in tested(results) if each.row is question), None)
+    if one is None:
         return None
-    test, guard, alpha, loss = row.test, row.guard, plan.significance.alpha, plan.rule.max_recall_loss
-    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
+    row, test, guard = one
+    alpha, loss = plan.significance.alpha, plan.rule.max_recall_loss
     (low, high), adjusted, skew = interval_of(test), test.p_adjusted, test.p_skew
-    met = {one.name: one.met for one in criteria(CellFigures.of(row), plan.rule, alpha)}
+    met = {each.name: each.met for each in criteria(CellFigures.of(row), plan.rule, alpha)}
     skewed = bool(met["chance"]) and met["skew"] is False
-    marked = [] if row.role == "compared" else _marked(row, test, guard, plan)
+    marked = [] if row.role == "compared" else _marked(one, plan)
     return Challenger(
         cell=row.cell,
-        gain=texts(gain, low, high, plan.rule.min_gain),
+        gain=texts(one.gain, low, high, plan.rule.min_gain),
         alone=test.simultaneous is None,
-        recall=texts(recall, guard.low, guard.high, -loss),
+        recall=texts(one.recall, guard.low, guard.high, -loss),
         p=p_beside_alpha(skew if skewed and skew is not None else test.p if adjusted is None else adjusted, alpha),
         skewed=skewed,
         could_be_chance=None if adjusted is None else skewed or not met["chance"],
@@ -114,13 +115,12 @@ def told(value: float, bar: float, low: float, high: float) -> str:
     return figure_beside_bar(value, bar, low, high).replace("-", MINUS)
 
 
-def _marked(row: CellResult, test: PairedTestResult, guard: GuardResult, plan: Plan) -> list[Criterion]:
+def _marked(one: Tested, plan: Plan) -> list[Criterion]:
     """The conditions of a confirmed cell in words, each with its figure and its mark."""
-    rule, alpha = plan.rule, plan.significance.alpha
-    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
-    change, lower = (told(each, -rule.max_recall_loss, guard.low, guard.high) for each in (recall, guard.low))
+    (row, test, guard), rule, alpha = one, plan.rule, plan.significance.alpha
+    change, lower = (told(each, -rule.max_recall_loss, guard.low, guard.high) for each in (one.recall, guard.low))
     words = {
-        "gain": (f"gains at least {rule.min_gain:g} nDCG@10", told(gain, rule.min_gain, *interval_of(test))),
+        "gain": (f"gains at least {rule.min_gain:g} nDCG@10", told(one.gain, rule.min_gain, *interval_of(test))),
         "chance": ("is beyond chance, all cells compared", _p("adjusted p", test.p_adjusted, alpha)),
         "skew": ("is so with skewed differences allowed for, too", _p("p", test.p_skew, alpha)),
         "recall": (f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean", change),
@@ -131,7 +131,7 @@ def _marked(row: CellResult, test: PairedTestResult, guard: GuardResult, plan: P
         "gate": ("passes the null gate", row.gate.verdict),
         "judged": ("has every hit of its top ten judged", f"{100 * row.scores['judged@10'].mean:.4g}\u202f%"),
     }
-    return [Criterion(*words[one.name], one.met) for one in criteria(CellFigures.of(row), rule, alpha)]
+    return [Criterion(*words[each.name], each.met) for each in criteria(CellFigures.of(row), rule, alpha)]
 
 
 def _p(name: str, p: float | None, alpha: float) -> str:

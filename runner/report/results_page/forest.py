@@ -26,7 +26,7 @@ STANDINGS = {
 
 
 class Mark(NamedTuple):
-    """A difference with its interval, `alone` where that is of one cell; of Recall@10 what the guard says of it."""
+    """A difference with its interval, `alone` if that is of one cell; of Recall@10 what the guard says of it."""
 
     place: Whisker
     texts: Sequence[str]
@@ -82,7 +82,9 @@ class Forest(NamedTuple):
 def forest(results: Results) -> Forest:
     """The plot of #differences, and the cell that the verdict is about."""
     ones, rule = tested(results), results.plan.rule
-    ndcg, recall = _gain_axis(results, ones), _recall_axis(results, ones)
+    ndcg = _gain_axis(results, ones)
+    bounds = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
+    recall = axis_over(bounds, include=(0.0, -rule.max_recall_loss))
     by_cell = {one.row.cell: one for one in ones}
     rows = [
         _row(number, row, by_cell.get(row.cell), results, ndcg, recall)
@@ -143,16 +145,10 @@ def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
 
 
-def _recall_axis(results: Results, ones: Sequence[Tested]) -> Axis:
-    """Over all bounds, with 0 and the loss that the rule allows."""
-    values = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
-    return axis_over(values, include=(0.0, -results.plan.rule.max_recall_loss))
-
-
 def detectable(one: Tested, results: Results) -> float | None:
     """The least gain that these queries show at a cell's own scatter, all cells compared.
 
-    None without a scatter, and where it is more than a difference can be.
+    None without a scatter, and if it is more than a difference can be.
     """
     alpha = results.plan.significance.alpha
     effect = least_gain(len(results.queries), one.test.sd, alpha, len(results.cells))

@@ -54,7 +54,7 @@ class LengthRow(NamedTuple):
 
     @property
     def end(self) -> float:
-        """Where a row's bars end: at its longest chunk, or at the last bin where that holds all longer ones."""
+        """Where a row's bars end: at its longest chunk, or at the last bin if that holds all longer ones."""
         lengths = self.figures.lengths
         return float(min(self.longest, len(lengths.counts) * lengths.width))
 

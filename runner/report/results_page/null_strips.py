@@ -21,7 +21,7 @@ GROUND = 41
 
 TALLEST = 32
 DOT = 5.0
-"""Pixels that a dot takes in a column; less where a column would be higher than TALLEST."""
+"""Pixels that a dot takes in a column; less if a column would be higher than TALLEST."""
 
 COLUMN = 1.25
 """Per cent of the width that a column of dots gathers."""
@@ -30,7 +30,7 @@ COLUMN = 1.25
 class NullStrip(NamedTuple):
     """A null: the dots of its draws, or a diamond for a constant list, and how far above its mean a score must lie.
 
-    `because` is why it is not passed, "" where it is.
+    `because` is why it is not passed, "" if it is.
     """
 
     null: NullResult
@@ -56,7 +56,7 @@ class CellStrips(NamedTuple):
 
 
 class ControlStrip(NamedTuple):
-    """A control's mean score, over all draws where it is drawn, and how many of them passed."""
+    """A control's mean score, over all draws if it is drawn, and how many of them passed."""
 
     control: ControlResult
     mean: Label
@@ -68,7 +68,7 @@ class NullStrips(NamedTuple):
     """Strips of every cell against every null, in the order of the ranking, and of the controls.
 
     Positions are per cent of the width, heights pixels. `controls` has no rows if there are no controls. `single`
-    says in words how many cells pass if each query has one right answer, "" where that was not measured.
+    says in words how many cells pass if each query has one right answer, "" if that was not measured.
     """
 
     ticks: Sequence[Tick]
@@ -109,7 +109,6 @@ def _cell(row: CellResult, *, unfolded: bool) -> CellStrips:
 
 
 def _score(row: CellResult) -> Label:
-    """The score has the places that its interval allows: of all that stands here only the queries' scatter limits."""
     score, ends = row.gate.real, row.scores["ndcg@10"]
     return Label(AXIS.at(score), fitting(score, ends.low, ends.high))
 

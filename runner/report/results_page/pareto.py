@@ -103,11 +103,7 @@ def cost_plot(results: Results, receipt: Receipt | None) -> CostPlot:
 def front(costs: Sequence[float], scores: Sequence[float]) -> list[bool]:
     """Whether each pair of a cost and a score is undominated; equal pairs are so together."""
     pairs = list(zip(costs, scores, strict=True))
-    return [not any(_dominates(other, pair) for other in pairs) for pair in pairs]
-
-
-def _dominates(one: tuple[float, float], two: tuple[float, float]) -> bool:
-    return one[0] <= two[0] and one[1] >= two[1] and one != two
+    return [not any(other[0] <= pair[0] and other[1] >= pair[1] and other != pair for other in pairs) for pair in pairs]
 
 
 def _index_cost(measured: Mapping[str, float], documents: int) -> Cost:

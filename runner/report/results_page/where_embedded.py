@@ -33,7 +33,7 @@ class EmbeddedCell(NamedTuple):
 class CellBackends(NamedTuple):
     """The cells in name order; the places with their cells if there is more than one; cells of unproven revision.
 
-    `noise_floor_elsewhere` where the baseline and its repetition were embedded in different places.
+    `noise_floor_elsewhere` if the baseline and its repetition were embedded in different places.
     """
 
     cells: list[EmbeddedCell]
