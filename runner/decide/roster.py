@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.base.canonical import read_json
 from runner.base.records import DenseCell, parse_cell
-from runner.base.schema import checked
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.history import abandoned, versions_of
@@ -13,8 +11,8 @@ from runner.eval_set.lock import LOCK_NAME, verify_version
 from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse
-from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version, is_abandoned, load_decision, newest_version
+from runner.eval_set.shapes.results import CellResult
+from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
 
 NOT_BEGUN = "not begun"
 OPEN = "open"
@@ -144,10 +142,9 @@ def _observed_best(version: Version, decision: Decision | None) -> str:
 
 def _dense_rows(version: Version) -> list[CellResult]:
     """The dense cells of a version's results; none if it was never scored."""
-    path = version.record / "results.json"
-    if not path.exists():
+    if not version.results_path.exists():
         return []
-    return [row for row in checked(Results, read_json(path), path).cells if isinstance(parse_cell(row.cell), DenseCell)]
+    return [row for row in load_results(version).cells if isinstance(parse_cell(row.cell), DenseCell)]
 
 
 def moved_on(standing: Standing) -> list[str]:

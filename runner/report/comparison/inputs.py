@@ -139,7 +139,7 @@ def _path_of(version: Version, against: str) -> Path:
     if match := re.fullmatch(r"v([1-9]\d*)", against):
         other = numbered(version, int(match[1]))
         verify_version(other)
-        return _existing(other.record / "results.json", other.name, "Give a version that was scored.")
+        return _existing(other.results_path, other.name, "Give a version that was scored.")
     path = Path(against)
     if not path.is_file():
         raise InputError(f"{against} is neither a file nor a name that --against takes: {FORMS}.")
@@ -154,7 +154,7 @@ def _run(version: Version, against: str) -> str:
 
 def _scored(version: Version) -> Path:
     view = "rehearsal" if version.rehearsal else "production"
-    return _existing(version.record / "results.json", version.name, _run(version, view))
+    return _existing(version.results_path, version.name, _run(version, view))
 
 
 def _existing(path: Path, name: str, hint: str) -> Path:
