@@ -1,7 +1,4 @@
-"""Files that a person names on the command line: hostile bytes in, lines, text or JSON out, or one clear error.
-
-YAML as the files of an eval set need it: plain values, each key once.
-"""
+"""Files that a person names: hostile bytes in; lines, text, JSON or plain YAML out, or one clear error."""
 
 import codecs
 import json

@@ -81,7 +81,6 @@ def decide(
 
 
 def _recommended(results: Results) -> tuple[str, str]:
-    """The cell that an unattended run takes, and why."""
     if results.outcome.confirmed:
         return results.outcome.confirmed[0], "the best confirmed cell"
     if needs_choice(results):
@@ -150,7 +149,6 @@ def decision_sentence(decision: Decision) -> str:
 
 
 def _beside(decision: Decision) -> str:
-    """What the baseline was chosen instead of."""
     if decision.tier == "confirmed":
         return "though a cell is confirmed"
     if decision.tier == "candidate":

@@ -214,7 +214,6 @@ def _cell_figures(row: CellFavour, confused: Confusion) -> str:
 
 
 def _same(confused: Confusion) -> str:
-    """Pairs, and how many of a hundred were graded alike."""
     total, share = sum(map(sum, confused)), float(agreement_share(np.array(confused)))
     return f"{total:>5}  {f'{100 * share:.0f} %' if total else '-':>5}"
 

@@ -1,7 +1,4 @@
-"""The decision under other judges: their grades in place of the scored ones of the same pairs, and the tests again.
-
-The judges of a version, and what their disagreement leaves of each cell.
-"""
+"""The judges of a version: how they agree, and the tests again with each one's grades in place of the scored ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """What a complete result says: the tier, and the sentences that an operator reads.
 
-A cell is a candidate by criterion 5, on point estimates; it is confirmed if its gain holds up
-(runner/decide/tiers.py). Without a candidate the baseline is recorded by criterion 6: "baseline kept" where
-no cell can gain what the rule asks for, "inconclusive" where that is not known.
+A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
+Without a candidate the baseline is recorded by criterion 6: "baseline kept" if no cell can gain what the rule asks
+for, "inconclusive" if that is not known.
 """
 
 from collections.abc import Sequence
@@ -190,7 +190,6 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
 
 
 def _bar(row: CellResult, plan: Plan) -> str:
-    """Why a cell cannot be chosen whatever it gains."""
     failed = row.gate.verdict == "fail"
     return "fails the null gate" if failed else f"loses more than {plan.rule.max_recall_loss:g} Recall@10"
 

@@ -50,7 +50,6 @@ def ranked_lists(
 
 
 def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
-    """Labels by query and document, the scored one first."""
     kept = list(labels)
     said: dict[str, dict[str, list[Label]]] = {}
     counted = scored(kept)
@@ -61,7 +60,6 @@ def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
 
 
 def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, relevant_grade: int) -> list[str]:
-    """The documents to show for a query, in their order."""
     judged = qrels.get(query_id, {})
     best = dict.fromkeys(_relevant(judged, relevant_grade), depth)
     for run in runs.values():

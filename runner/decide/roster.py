@@ -141,7 +141,6 @@ def _observed_best(version: Version, decision: Decision | None) -> str:
 
 
 def _dense_rows(version: Version) -> list[CellResult]:
-    """The dense cells of a version's results; none if it was never scored."""
     if not version.results_path.exists():
         return []
     return [row for row in load_results(version).cells if isinstance(parse_cell(row.cell), DenseCell)]

@@ -52,7 +52,6 @@ def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
 
 
 def _made(version: Version) -> tuple[Path, ...]:
-    """What a collection becomes."""
     return version.corpus_path, version.queries_path, version.qrels_path
 
 

@@ -1,4 +1,4 @@
-"""The versions of one source beside one another: which there are, where one came from, which were given up."""
+"""The versions of one source: which exist, which each was opened from, which were given up."""
 
 from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError

@@ -1,7 +1,4 @@
-"""Runs as files: the tab-separated form of the record, and a strict reader of it.
-
-A strict reader of reading lists, runs/<cell>.chunks.tsv, which `run_files.reading_bytes` writes.
-"""
+"""Runs and reading lists as tab-separated files of the record, written and strictly read."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,4 @@
-"""Would a system that knows nothing of the query have scored as well? The nulls on graded qrels.
-
-The nulls are the rows of runner/gate/nulls.py.
-"""
+"""Would a system that knows nothing of the query have scored as well? The nulls of runner/gate/nulls.py on qrels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Self
@@ -164,7 +161,6 @@ class GradedGate:
             yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
 
     def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullFound:
-        """The verdict on a null that is drawn."""
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40

@@ -204,13 +204,11 @@ def as_rankings(lists: Sequence[Ints]) -> Ints:
 
 
 def _assignments(table: QrelsTable, groups: Sequence[Ints]) -> int:
-    """How many different ways there are to hand a group's qrels around, over all groups."""
     qrels = [(table.documents[rows].tobytes(), table.grades[rows].tobytes()) for rows in table.rows_of]
     return math.prod(_arrangements(qrels[query] for query in group.tolist()) for group in groups)
 
 
 def _orders(table: QrelsTable, rankings: Ints) -> int:
-    """How many different orders of grades the rankings' documents have, over all queries."""
     graded = zip(table.own_grades(rankings), rankings >= 0, strict=True)
     return math.prod(_arrangements(grades[found].tolist()) for grades, found in graded)
 
@@ -222,7 +220,6 @@ def _arrangements(items: Iterable[Hashable]) -> int:
 
 
 def _greatest_of_group(table: QrelsTable, groups: Iterable[Ints]) -> Ints:
-    """For each query, the ten documents with the greatest sum of grades in its group."""
     lists = [np.empty(0, np.int64)] * len(table.query_ids)
     for group in groups:
         popular = greatest(_summed(table, np.where(np.isin(table.queries, group), table.grades, 0)))
@@ -232,7 +229,6 @@ def _greatest_of_group(table: QrelsTable, groups: Iterable[Ints]) -> Ints:
 
 
 def _summed(table: QrelsTable, values: Ints) -> Ints:
-    """Sums by document of a value for each pair."""
     totals = np.zeros(len(table.numbers), np.int64)
     np.add.at(totals, table.documents, values)
     return totals

@@ -58,12 +58,10 @@ def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> di
 
 
 def _ranks(ranking: Sequence[str]) -> dict[str, int]:
-    """How many documents are looked at before each."""
     return {doc_id: place for place, doc_id in enumerate(ranking)}
 
 
 def _tokens_before(chunks: Sequence[ChunkHit]) -> dict[str, int]:
-    """How many tokens are read before each document is met."""
     found: dict[str, int] = {}
     read = 0
     for chunk in chunks:

@@ -105,5 +105,4 @@ def _column(values: Iterable[int]) -> NDArray[np.int64]:
 
 
 def _ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
-    """Part by whole, 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)

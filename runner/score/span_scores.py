@@ -166,7 +166,6 @@ def _at_budget(comparison: Comparison, gold: Gold, readings: Mapping[str, Readin
 
 
 def _share(found: Sequence[Found], part: Sequence[int]) -> float:
-    """Of the characters read in the queries with marks; 0 if none were."""
     read = sum(one.read for one in found if one.gold)
     return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
 
@@ -203,6 +202,5 @@ def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> 
 
 
 def _placed(values: Ints, defined: NDArray[np.bool_]) -> list[int | None]:
-    """A value per query in the order of all of them, None where it is undefined."""
     remaining = iter(values.tolist())
     return [next(remaining) if one else None for one in defined.tolist()]

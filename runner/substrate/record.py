@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
 from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
-from runner.decide.as_results import differences_of, scores_of, test_of
+from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
@@ -16,6 +16,7 @@ from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
@@ -78,7 +79,7 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
     shares = {10: recall.at_10, 100: recall.at_100}
     return Quantisation(
         recall=[_recall(comparison.query_ids, depth, shares[depth]) for depth in INDEX_RECALL_FLOORS],
-        difference=differences_of(comparison, ("ndcg@10",))[BINARY]["ndcg@10"],
+        difference=by_cell(Difference, comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
         test=test_of(comparison, BINARY),
     )
 
@@ -86,13 +87,13 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
 def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
-    scores = scores_of(comparison, MEASURES)
+    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
     beside = None
     if cell is not None:
         beside = Beside(
             cell=cell,
             scores=scores[cell],
-            differences=differences_of(comparison, COMPARED)[arm],
+            differences=by_cell(Difference, comparison.runs, comparison.differences, COMPARED)[arm],
             test=test_of(comparison, arm),
         )
     holes = holes_of(run, record.qrels)

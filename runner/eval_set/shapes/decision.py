@@ -1,4 +1,4 @@
-"""The shape of what deciding writes: receipt.json, decision.json and lock.json."""
+"""The shape of receipt.json, decision.json and lock.json."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,4 @@
-"""The shape of what second and repeated readings say of the judges.
-
-The shape of judge noise in results.json: what other grades of the same pairs would do to the decision.
-"""
+"""The shape of `judging` in results.json: how judges agree, and what other grades would do to the decision."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The shape of what stands beside the scores: what the pool, the holes, the passages and single kinds of query do."""
+"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices."""
 
 from typing import Annotated, Literal
 

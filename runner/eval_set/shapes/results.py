@@ -1,4 +1,4 @@
-"""The shape of what scoring writes: results.json."""
+"""The shape of results.json."""
 
 from typing import Annotated, Literal
 

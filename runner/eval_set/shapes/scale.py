@@ -1,4 +1,4 @@
-"""The shape of the distractor sensitivity in results.json: every cell with fewer and with more distractors."""
+"""The shape of `scale` in results.json: every cell with fewer and with more distractors."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The shape of what ties versions together: opened.json, abandoned.json, and `previous` in results.json."""
+"""The shape of opened.json, abandoned.json, and `previous` in results.json."""
 
 from typing import Annotated, Literal
 

@@ -116,7 +116,6 @@ def stratified(inputs: Inputs, measure: Measure) -> list[Stratum]:
 
 
 def _places(inputs: Inputs, rows: Ints) -> list[Ints]:
-    """For each stratum, which of `rows` are its queries'."""
     stratum = np.empty(len(inputs.rows), np.int64)
     for number, positions in enumerate(inputs.strata.values()):
         stratum[positions] = number
