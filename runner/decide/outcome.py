@@ -73,7 +73,8 @@ def blocked(inputs: OutcomeInputs) -> Sentences | None:
             f"No decision: the null gate says {baseline.gate.verdict!r} of the baseline {plan.baseline} ({named}), so "
             "nothing can be measured against it."
         )
-        return f"{found} {_capitalised(baseline.diagnosis)}".strip(), nothing, _gate_advice(baseline)
+        diagnosis = baseline.diagnosis[:1].upper() + baseline.diagnosis[1:]
+        return f"{found} {diagnosis}".strip(), nothing, _gate_advice(baseline)
     floor = inputs.noise_floor
     if floor is not None and abs(round4(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
@@ -229,7 +230,3 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
         f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
         "is to be expected."
     )
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

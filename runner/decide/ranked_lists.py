@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Qrels, Run
+from runner.decide.as_results import shaped
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
@@ -99,18 +100,12 @@ def _query(
 
 def _pair(number: int, grade: int | None, said: Sequence[Label]) -> PairShown:
     first = [label for label in said[:1] if label.round == 1]
-    further = said[len(first) :]
     return PairShown(
         document=number,
         grade=grade,
         judge=first[0].judge if first else "",
         reason=first[0].reason if first else "",
         spans=[list(span) for span in first[0].spans] if first else [],
-        readings=[
-            FurtherReading(
-                judge=label.judge, model=label.model, round=label.round, grade=label.grade, reason=label.reason
-            )
-            for label in further
-        ],
+        readings=[shaped(FurtherReading, label) for label in said[len(first) :]],
         passages=[],
     )

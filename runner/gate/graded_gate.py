@@ -7,7 +7,6 @@ import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
-from runner.gate.graded_nulls import generator_for
 from runner.gate.nulls import BY_NAME, NULLS, Drawn, GradedSet, Null
 from runner.score.comparison import Comparison
 
@@ -69,8 +68,8 @@ def graded_gate(
     seed: int,
 ) -> GateFound:
     """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
-    gate = GradedGate(query_ids, qrels, strata, document_lengths, draws=draws, tau=tau, alpha=alpha, seed=seed)
-    return gate.judge(run, document_chunks)
+    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
+    return GradedGate(graded, tau=tau, alpha=alpha).judge(run, document_chunks)
 
 
 class GradedGate:
@@ -82,46 +81,31 @@ class GradedGate:
     rankings have nothing to do with the query passes "permuted qrels", and so the whole, with a probability of at most
     alpha.
 
-    Unjudged documents count 0. `strata` names each query's stratum; `document_lengths` holds every document of the
-    corpus, in characters. ValueError for no queries and for less than one draw. Controls are made from `graded`.
+    Unjudged documents count 0. Controls are made from `graded`.
     """
 
-    def __init__(
-        self,
-        query_ids: Sequence[str],
-        qrels: Qrels,
-        strata: Mapping[str, str],
-        document_lengths: Mapping[str, int],
-        *,
-        draws: int,
-        tau: float,
-        alpha: float,
-        seed: int,
-    ) -> None:
-        if not query_ids or draws < 1:
-            raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
-        self.graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
-        self.table = self.graded.table
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float) -> None:
+        self.graded = graded
+        self.table = graded.table
         self.alpha = alpha
-        self._draws, self._tau = draws, tau
-        self._whole = len(query_ids) * SCORE_UNIT
-        flips = generator_for(seed, "sign flips")
-        self._flipped = flips.integers(2, size=(len(query_ids), draws), dtype=np.int8)
+        self._draws, self._tau = graded.draws, tau
+        n_queries = len(self.table.query_ids)
+        self._whole = n_queries * SCORE_UNIT
+        self._flipped = graded.generator("sign flips").integers(2, size=(n_queries, graded.draws), dtype=np.int8)
 
     @classmethod
     def over(cls, comparison: Comparison) -> Self:
         """The gate of the set that is compared, by its plan's settings; it serves for every run of it."""
         settings = comparison.plan.null_gate
-        return cls(
+        graded = GradedSet(
             comparison.query_ids,
             comparison.qrels,
             comparison.strata,
             comparison.document_lengths,
-            draws=settings.draws,
-            tau=settings.tau,
-            alpha=settings.alpha,
-            seed=settings.seed,
+            settings.draws,
+            settings.seed,
         )
+        return cls(graded, tau=settings.tau, alpha=settings.alpha)
 
     def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.

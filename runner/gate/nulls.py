@@ -32,8 +32,11 @@ _Made = TypeVar("_Made")
 
 
 class GradedSet:
-    """What nulls and controls are made from: `table`, the qrels; `groups`, the positions of the queries that exchange
-    them; `corpus`, the numbers of its documents; and `lengths`, a column in characters.
+    """What nulls and controls are made from: the qrels of one eval set, its corpus and its strata.
+
+    `strata` names each query's stratum; `document_lengths` holds every document of the corpus, in characters. Of it
+    `groups` are the positions of the queries that exchange their qrels, `corpus` the documents' numbers in `table`,
+    `lengths` a column. ValueError for no queries and for less than one draw.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class GradedSet:
         draws: int,
         seed: int,
     ) -> None:
+        if not query_ids or draws < 1:
+            raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
         self.table = qrels_table(query_ids, qrels, document_lengths)
         self.groups = permutation_groups([strata[query_id] for query_id in query_ids])
         self.corpus = np.flatnonzero(document_column(self.table, dict.fromkeys(document_lengths, 1)))

@@ -50,13 +50,6 @@ def mean_intervals(
     return tuple(Interval(low, high) for low, high in (ends / (n_queries * SCORE_UNIT)).tolist())
 
 
-def paired_intervals(
-    values: Ints, baseline_row: int, *, seed: int, resamples: int = RESAMPLES, level: float = LEVEL
-) -> tuple[Interval, ...]:
-    """Interval of each row's mean difference to the baseline's row over the same queries; [0, 0] for the baseline."""
-    return mean_intervals(values - values[baseline_row], seed=seed, resamples=resamples, level=level)
-
-
 def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:
     """Sums of each row over `resamples` draws of the queries with replacement, (rows, resamples).
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import READ_TOKENS, ChunkHit, Ints, Judgment, Reading, Span, merged, n_characters, n_shared
-from runner.score.bootstrap import mean_intervals
-from runner.score.comparison import Comparison, Difference, mean, paired_differences
+from runner.score.comparison import Comparison, Difference, mean, paired_differences, planned_intervals
 from runner.score.score import units
 
 BUDGETS = (512, 2_048, READ_TOKENS)
@@ -176,10 +175,8 @@ def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None
     defined = np.isnan(table).sum(axis=0) == 0
     if not defined.any():
         return dict.fromkeys(values, MeanFound(0, None, None, None, [None] * len(defined), None))
-    plan, whole = comparison.plan, units(table[:, defined])
-    intervals = mean_intervals(
-        whole, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
-    )
+    whole = units(table[:, defined])
+    intervals = planned_intervals(whole, comparison.plan)
     differences = _differences(comparison, list(values), whole)
     return {
         cell: MeanFound(
