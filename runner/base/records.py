@@ -327,7 +327,7 @@ def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
 
 
 RUN_DEPTH = 100
-"""Documents kept a query, after every chunk was considered."""
+"""Documents kept per query, after every chunk was considered."""
 
 READ_TOKENS = 8192
 """A reading list ends with the chunk that brings its tokens to this many."""

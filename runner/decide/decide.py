@@ -39,7 +39,7 @@ def decide(
 
     `reuse` is what is known today of a structural chunker that was written for a sibling source.
 
-    ValueError where the result allows none, or where candidates need the operator's choice and there is none.
+    ValueError if the result allows none, or if candidates need the operator's choice and there is none.
     """
     if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
         raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")

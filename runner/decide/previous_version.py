@@ -75,7 +75,7 @@ class _Scored(Lenient):
 def previous_version(version: Version, results: Results) -> PreviousVersion | None:
     """The version that this one was opened from, beside its results; None without one, and in an exploration.
 
-    A pure function of the two versions' files. An IntegrityError where the earlier one is not as it was locked.
+    A pure function of the two versions' files. An IntegrityError if the earlier one is not as it was locked.
     """
     before = earlier(version)
     if before is None or results.kind not in ("production", "rehearsal"):

@@ -83,14 +83,14 @@ def beside(version: Version) -> str:
 def version_in_force(version: Version) -> Version | None:
     """The newest version of the same source, in the same view, whose decision is locked; None if none is.
 
-    While a newer one stands open this is what holds. An IntegrityError where its record was changed since.
+    While a newer one stands open this is what holds. An IntegrityError if its record was changed since.
     """
     newest_first = (one for one in reversed(versions_of(version)) if not is_abandoned(one.folder))
     return next((one for one in newest_first if locked_decision(one) is not None), None)
 
 
 def locked_decision(version: Version) -> Decision | None:
-    """The decision of a version's record once it is locked; an IntegrityError where the record was changed since."""
+    """The decision of a version's record once it is locked; an IntegrityError if the record was changed since."""
     verify_version(version)
     locked = (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists()
     return load_decision(version) if locked else None

@@ -25,7 +25,7 @@ def abandoned(version: Version) -> Abandoned | None:
 def earlier(version: Version) -> Version | None:
     """The version that this one was opened from, in the same view; None if there is none.
 
-    An IntegrityError where opened.json names a version that is not there.
+    An IntegrityError if opened.json names a version that is not there.
     """
     known = opened(version)
     if known is None:

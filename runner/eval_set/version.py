@@ -275,7 +275,7 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
 
 
 def load_decision(version: Version) -> Decision:
-    """decision.json of the version's record; an IntegrityError where it is another source's or version's."""
+    """decision.json of the version's record; an IntegrityError if it is another source's or version's."""
     path = version.record / "decision.json"
     decision = checked(Decision, read_json(path), path)
     if (decision.source, decision.version) != (version.source.name, version.number):

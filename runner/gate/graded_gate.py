@@ -110,7 +110,7 @@ class GradedGate:
     def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
 
-        KeyError where the run misses a query; ValueError where it, or `document_chunks`, names a document that the
+        KeyError if the run misses a query; ValueError if it, or `document_chunks`, names a document that the
         corpus does not have, and where no document has a chunk.
         """
         rankings = self.table.rankings(run)
@@ -130,7 +130,7 @@ class GradedGate:
     def trial(self, rankings: Ints, document_chunks: Mapping[str, int]) -> tuple[float, bool]:
         """The mean nDCG@10 of rankings (queries, places) of the table's documents, and whether they pass.
 
-        Nothing is looked at beyond the first null that keeps them from passing, and no null where their mean is below
+        Nothing is looked at beyond the first null that keeps them from passing, and no null if their mean is below
         tau: no null's mean is below 0, so none can be beaten by tau.
         """
         own = self.table.own_scores(rankings)

@@ -62,7 +62,7 @@ def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
 
 
 def exact_columns(values: Ints) -> Floats:
-    """The rows as columns of floats that add up exactly in any order; ValueError where a sum could pass 2 ** 53."""
+    """The rows as columns of floats that add up exactly in any order; ValueError if a sum could pass 2 ** 53."""
     greatest = int(np.abs(values).max(initial=0))
     if values.shape[1] * greatest >= _WHOLE:
         raise ValueError(f"{values.shape[1]} queries with values up to {greatest} cannot be added exactly")

@@ -36,7 +36,7 @@ def qrels(judgments: Iterable[Judgment], judge: str | None = None) -> dict[str, 
 
 
 def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int) -> Scores:
-    """Every measure of MEASURES for every query, in the order given; KeyError where the run misses a query.
+    """Every measure of MEASURES for every query, in the order given; KeyError if the run misses a query.
 
     nDCG has linear gain and its ideal over all judged documents. Relevant, for recall and reciprocal rank, is a
     grade of `relevant_grade` or more; recall is over all relevant documents judged, so that recall@10 cannot reach 1

@@ -137,7 +137,7 @@ def checked_inputs(
 
 
 def check_types(inputs: Inputs) -> None:
-    """A ValueError where no retrieved id could equal a gold for its type; for benches in which every score is 0."""
+    """A ValueError if no retrieved id could equal a gold for its type; for benches in which every score is 0."""
     golds = {type(label) for label in inputs.labels}
     found = {type(item) for item in chain.from_iterable(inputs.rows)}
     if found and not {_kind(each) for each in golds} & {_kind(each) for each in found}:

@@ -280,7 +280,7 @@ def real_scores(inputs: Inputs, metric: Metric) -> Floats:
 
 
 def check_cutoff(inputs: Inputs, metric: Metric, real: Floats) -> None:
-    """A ValueError where `metric` reads below place k of a row, since null C's lists end there.
+    """A ValueError if `metric` reads below place k of a row, since null C's lists end there.
 
     Only a row whose gold stands below place k can show it; the first that does is enough.
     """
