@@ -67,7 +67,7 @@ def read_json(path: Path) -> JSON:
 
 
 def without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """A JSON object's fields, for `object_pairs_hook`; ValueError where one occurs twice."""
+    """A JSON object's fields, for `object_pairs_hook`; ValueError if one occurs twice."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a field occurs twice")

@@ -73,9 +73,9 @@ def _sides(value: float, bar: float) -> tuple[bool, ...]:
 
 
 def places_allowed(low: float, high: float) -> int:
-    """How many places of a figure its interval allows: two digits of the half width, one from 3.55 of the first.
+    """How many places of a figure its interval allows: two digits of the half width, one if they are 36 or more.
 
-    At least one place and at most four; of an interval without width two where that is all of it.
+    At least one place and at most four; for an interval without width two if its ends take no more, else four.
     """
     half = abs(high - low) / 2
     if half < 10.0**-MOST_PLACES:
@@ -154,10 +154,7 @@ def shade(value: int) -> int:
 
 
 def fitting(value: float, low: float, high: float) -> str:
-    """A figure at the places that its interval allows: two digits of the half width, one where it is 3.55 or more.
-
-    3.55 is of its leading digit, so 0.0355 too. At least one place and at most four; of an interval without width two
-    where its ends take no more, else four.
+    """A figure at the places that its interval allows.
 
     >>> fitting(0.5234, 0.41, 0.63), fitting(0.5234, 0.52, 0.53), fitting(0.5, 0.5, 0.5), fitting(0.125, 0.125, 0.125)
     ('0.52', '0.523', '0.50', '0.1250')

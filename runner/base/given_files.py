@@ -1,7 +1,4 @@
-"""Files that a person names on the command line: hostile bytes in, lines, text or JSON out, or one clear error.
-
-YAML as the files of an eval set need it: plain values, each key once.
-"""
+"""Files that a person names: hostile bytes in; lines, text, JSON or plain YAML out, or one clear error."""
 
 import codecs
 import json
@@ -33,7 +30,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Line number (from 1) and bytes of each line of a file, or of standard input for "-".
 
     Lines end at a newline alone, and come without white space at their end and without the file's UTF-8 byte order
-    mark; blank ones are left out. Raises InputError where the file cannot be read, is UTF-16, or has a line of more
+    mark; blank ones are left out. Raises InputError if the file cannot be read, is UTF-16, or has a line of more
     than MAX_LINE bytes.
     """
     try:
@@ -73,7 +70,7 @@ def printable(text: str, longest: int = 200) -> str:
 
 
 def decoded(line: bytes, where: str) -> str:
-    """A line as text; InputError where it is not UTF-8."""
+    """A line as text; InputError if it is not UTF-8."""
     try:
         return line.decode()
     except UnicodeDecodeError as error:

@@ -1,14 +1,11 @@
-"""What flows through the pipeline: frozen, validated on construction, in the field's own terms.
-
-Arithmetic of spans of one text.
-"""
+"""The records that flow through the pipeline, frozen and validated on construction, and arithmetic of text spans."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +13,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import digest
 from runner.base.errors import InputError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+Ints = NDArray[np.int64]
 
 PromptSide = Literal["query", "document"]
 """Which prompt an encoder applies."""
@@ -133,9 +128,9 @@ class Vectors:
     made: the device's full name, library versions; empty for no rows.
     """
 
-    rows: "NDArray[np.float32]"
-    n_tokens: "NDArray[np.int64]"
-    n_lost: "NDArray[np.int64]"
+    rows: NDArray[np.float32]
+    n_tokens: Ints
+    n_lost: Ints
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -332,16 +327,13 @@ def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
 
 
 RUN_DEPTH = 100
-"""Documents kept a query, after every chunk was considered."""
+"""Documents kept per query, after every chunk was considered."""
 
 READ_TOKENS = 8192
 """A reading list ends with the chunk that brings its tokens to this many."""
 
 Reading = Mapping[str, tuple[ChunkHit, ...]]
 """For every query, the chunks that a reader of the ranking meets, best first."""
-
-Ints = NDArray[np.int64]
-
 
 Qrels = Mapping[str, Mapping[str, int]]
 """query_id -> doc_id -> grade."""

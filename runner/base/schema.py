@@ -1,7 +1,4 @@
-"""Checking what a file says against its schema, with every problem named at its place.
-
-The kinds of value that schemas share.
-"""
+"""Checking a file against its schema, naming every problem at its place, and the types of value that schemas share."""
 
 import reprlib
 from datetime import date

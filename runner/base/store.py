@@ -118,7 +118,6 @@ def _is_complete(folder: Path, stage: str, inputs: JSON) -> bool:
 
 
 def _trouble(folder: Path, stage: str, inputs: JSON) -> str:
-    """What is wrong with a finished artefact, or ""; every listed byte is read."""
     stored = (folder / MANIFEST).read_bytes()
     try:
         names = sorted(json.loads(stored)["files"])

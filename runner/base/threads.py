@@ -1,4 +1,4 @@
-"""Work that waits for a network or for machines elsewhere, several jobs at once."""
+"""Jobs that wait for a network or other machines, several at once."""
 
 import queue
 import threading

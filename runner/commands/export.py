@@ -9,7 +9,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.commands.console import answer, version_parser
 from runner.commands.version import version_asked
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_receipt, load_results
 
 if TYPE_CHECKING:
     from runner.eval_set.shapes.decision import Receipt
@@ -45,7 +45,7 @@ def export(arguments: Sequence[str]) -> int:
         "source": results.source,
         "version": results.version,
         "kind": results.kind,
-        "results_sha256": file_sha256(version.record / "results.json"),
+        "results_sha256": file_sha256(version.results_path),
     }
     counts = write_tables(tables(results, receipt, readings(version, results)), options.output, options.format, origin)
     answer("\n".join(f"{display(options.output / name)}: {count:,} rows" for name, count in counts.items()))
@@ -60,15 +60,9 @@ def _folder(given: str) -> Path:
 
 def _read(version: Version) -> "tuple[Results, Receipt | None]":
     """What the record holds; the receipt may be missing."""
-    from runner.base.canonical import read_json
-    from runner.base.schema import checked
-    from runner.eval_set.shapes.decision import Receipt
-    from runner.eval_set.shapes.results import Results
-
-    path, receipt = version.record / "results.json", version.record / "receipt.json"
-    if not path.exists():
+    if not version.results_path.exists():
         from runner.report.rerender import missing
 
-        raise InputError(missing(version, path))
-    measured = checked(Receipt, read_json(receipt), receipt) if receipt.exists() else None
-    return checked(Results, read_json(path), path), measured
+        raise InputError(missing(version, version.results_path))
+    receipt = version.record / "receipt.json"
+    return load_results(version), load_receipt(receipt) if receipt.exists() else None

@@ -3,21 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.as_results import differences_of, scores_of, shaped, test_of
+from runner.decide.as_results import by_cell, shaped, test_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.lists import RecallCurve
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
 from runner.eval_set.shapes.results import CellResult, Role
-from runner.eval_set.shapes.tests import (
-    Difference,
-    GateVerdict,
-    GuardResult,
-    MeasureResult,
-    SingleGoldNullResult,
-    SingleGoldVerdict,
-)
+from runner.eval_set.shapes.tests import Difference, GateVerdict, GuardResult, MeasureResult, SingleGoldVerdict
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GateFound, GradedGate
 from runner.gate.single_gold.gate import four_null_gate
@@ -50,7 +43,8 @@ def cell_results(
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
     curves = recall_curves(comparison, readings)
-    scores, differences = scores_of(comparison, MEASURES), differences_of(comparison, COMPARED)
+    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
+    differences = by_cell(Difference, comparison.runs, comparison.differences, COMPARED)
     rows = [
         _row(
             comparison,
@@ -154,29 +148,13 @@ def _single_gold_verdict(
         strata=strata if len(set(strata)) > 1 else None,
         alpha=settings.alpha,
     )
+    fields = {"mean": "null_means", "delta": "deltas", "p": "p_values", "smallest_p": "smallest_p", "passed": "passes"}
     nulls = [
-        SingleGoldNullResult.model_validate(
-            {
-                "name": title,
-                "mean": found["null_means"][letter],
-                "delta": found["deltas"][letter],
-                "p": found["p_values"][letter],
-                "smallest_p": found["smallest_p"][letter],
-                "passed": found["passes"][letter],
-            }
-        )
+        {"name": title} | {field: found[by_letter][letter] for field, by_letter in fields.items()}
         for letter, title in SINGLE_GOLD_NULLS.items()
     ]
-    return SingleGoldVerdict.model_validate(
-        {
-            "measure": name,
-            "n_queries": len(gold),
-            "real": found["real_mean"],
-            "nulls": nulls,
-            "verdict": found["verdict"],
-            "reasons": found["reasons"],
-        }
-    )
+    whole = {name: found[name] for name in ("n_queries", "verdict", "reasons")}
+    return SingleGoldVerdict.model_validate({"measure": name, "real": found["real_mean"], "nulls": nulls} | whole)
 
 
 def holes_of(run: Run, qrels: Qrels) -> list[Pair]:

@@ -39,7 +39,7 @@ def decide(
 
     `reuse` is what is known today of a structural chunker that was written for a sibling source.
 
-    ValueError where the result allows none, or where candidates need the operator's choice and there is none.
+    ValueError if the result allows none, or if candidates need the operator's choice and there is none.
     """
     if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
         raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")
@@ -81,7 +81,6 @@ def decide(
 
 
 def _recommended(results: Results) -> tuple[str, str]:
-    """The cell that an unattended run takes, and why."""
     if results.outcome.confirmed:
         return results.outcome.confirmed[0], "the best confirmed cell"
     if needs_choice(results):
@@ -150,7 +149,6 @@ def decision_sentence(decision: Decision) -> str:
 
 
 def _beside(decision: Decision) -> str:
-    """What the baseline was chosen instead of."""
     if decision.tier == "confirmed":
         return "though a cell is confirmed"
     if decision.tier == "candidate":

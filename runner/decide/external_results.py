@@ -15,13 +15,12 @@ from runner.decide.scale.scale import scale_of
 from runner.decide.tiers import interval_of, side_of
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
-from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, LabelFacts, Outcome, Results
-from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
+from runner.eval_set.version import Version, load_corpus
 from runner.gate.graded_gate import GradedGate
-from runner.score.comparison import Comparison
+from runner.score.comparison import load_comparison
 from runner.score.sign_flip import Side
 
 PUBLISHED = "published qrels"
@@ -30,21 +29,9 @@ PUBLISHED = "published qrels"
 
 def make_external_results(version: Version, plan: Plan) -> Results:
     """The results of the plan's cells, whose runs lie in the version's record; all of them form the tested family."""
-    queries = load_queries(version.queries_path)
-    query_ids = [query.query_id for query in queries]
     header, documents = load_corpus(version.corpus_path)
     facts = collection_facts(version)
-    qrels = published_qrels(version)
-    comparison = Comparison(
-        plan=plan,
-        queries=queries,
-        runs={cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells},
-        qrels=qrels,
-        facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
-        registered=frozenset(plan.cells),
-        document_lengths={document.doc_id: document.n_chars for document in documents},
-        published=True,
-    )
+    comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
     gate = GradedGate.over(comparison)
     rows = cell_results(comparison, gate, readings(version, comparison))
     inputs = OutcomeInputs(
@@ -53,11 +40,11 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         controls=control_results(comparison, gate),
         noise_floor=None,
         unjudged=0,
-        n_queries=len(queries),
+        n_queries=len(comparison.queries),
         false_alarm=comparison.false_alarm(),
         best_gain_corrected=comparison.best_gain_corrected(),
     )
-    labels = _label_facts(version, qrels)
+    labels = _label_facts(version, comparison.qrels)
     return Results(
         schema_version=7,
         source=version.source.name,
@@ -67,7 +54,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         plan=plan,
         preregistration_sha256=None,
         judge_prompt_sha256=None,
-        queries=[query_row(query) for query in queries],
+        queries=[query_row(query) for query in comparison.queries],
         collection=facts,
         corpus=corpus_facts(version, header, documents),
         labels=labels,

@@ -157,16 +157,13 @@ def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
     yield f"  {'':26} {'value':>7}  {100 * agreement.confidence:g} % interval (over queries)"
     for field, name in _NAMES.items():
         estimate = getattr(second.coefficients, field)
-        bound = "  (over pairs, one-sided: Clopper-Pearson)" if _is_bound(field, estimate) else ""
+        is_bound = field in ("exact", "binary") and estimate.value in (0, 1)
+        bound = "  (over pairs, one-sided: Clopper-Pearson)" if is_bound else ""
         yield f"  {name:26} {_estimate(estimate)}{bound}"
     yield f"  relevant is grade {agreement.relevant_grade} or more"
     yield from _confusion_lines(second.confusion, "first", "second")
     yield from _cell_lines(second)
     yield from wrap(can_say(agreement, second), WIDTH, initial_indent="  ", subsequent_indent="  ")
-
-
-def _is_bound(field: str, estimate: Estimate) -> bool:
-    return field in ("exact", "binary") and estimate.value in (0, 1)
 
 
 def _estimate(estimate: Estimate) -> str:
@@ -214,7 +211,6 @@ def _cell_figures(row: CellFavour, confused: Confusion) -> str:
 
 
 def _same(confused: Confusion) -> str:
-    """Pairs, and how many of a hundred were graded alike."""
     total, share = sum(map(sum, confused)), float(agreement_share(np.array(confused)))
     return f"{total:>5}  {f'{100 * share:.0f} %' if total else '-':>5}"
 

@@ -1,7 +1,4 @@
-"""The decision under other judges: their grades in place of the scored ones of the same pairs, and the tests again.
-
-The judges of a version, and what their disagreement leaves of each cell.
-"""
+"""The judges of a version: how they agree, and the tests again with each one's grades in place of the scored ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +46,8 @@ def judge_blockers(
     judges add. A two-level interval that does not exclude 0 keeps a cell from being confirmed as well; one that was
     not drawn does not.
     """
-    found = [f"is not confirmed with the grades of {row.judge}" for row in others if not _holds(cell, row)]
+    upset = [one.judge for one in others if cell not in {row.cell for row in one.cells if row.holds}]
+    found = [f"is not confirmed with the grades of {judge}" for judge in upset]
     p = favoured.get(cell)
     if p is not None and round4(p) <= alpha:
         found.append(f"is favoured by its judge (adjusted p {p_text(p)})")
@@ -58,10 +56,6 @@ def judge_blockers(
         low, high = map(gain_text, noisy.interval)
         found.append(f"may owe its gain to the judge's errors ({low} to {high} with the grades of a second judge)")
     return found
-
-
-def _holds(cell: str, outcome: JudgeOutcome) -> bool:
-    return next(row.holds for row in outcome.cells if row.cell == cell)
 
 
 def _outcome(comparison: Comparison, judge: str, read: Sequence[Double]) -> JudgeOutcome:

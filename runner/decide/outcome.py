@@ -1,8 +1,8 @@
 """What a complete result says: the tier, and the sentences that an operator reads.
 
-A cell is a candidate by criterion 5, on point estimates; it is confirmed if its gain holds up
-(runner/decide/tiers.py). Without a candidate the baseline is recorded by criterion 6: "baseline kept" where
-no cell can gain what the rule asks for, "inconclusive" where that is not known.
+A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
+Without a candidate the baseline is recorded by criterion 6: "baseline kept" if no cell can gain what the rule asks
+for, "inconclusive" if that is not known.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,8 @@ def blocked(inputs: OutcomeInputs) -> Sentences | None:
             f"No decision: the null gate says {baseline.gate.verdict!r} of the baseline {plan.baseline} ({named}), so "
             "nothing can be measured against it."
         )
-        return f"{found} {_capitalised(baseline.diagnosis)}".strip(), nothing, _gate_advice(baseline)
+        diagnosis = baseline.diagnosis[:1].upper() + baseline.diagnosis[1:]
+        return f"{found} {diagnosis}".strip(), nothing, _gate_advice(baseline)
     floor = inputs.noise_floor
     if floor is not None and abs(round4(floor.difference.mean)) >= plan.rule.min_gain:
         found = (
@@ -190,7 +191,6 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
 
 
 def _bar(row: CellResult, plan: Plan) -> str:
-    """Why a cell cannot be chosen whatever it gains."""
     failed = row.gate.verdict == "fail"
     return "fails the null gate" if failed else f"loses more than {plan.rule.max_recall_loss:g} Recall@10"
 
@@ -230,7 +230,3 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
         f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
         "is to be expected."
     )
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

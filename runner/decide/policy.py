@@ -1,7 +1,4 @@
-"""Sources with weak structure ship on the production baseline without an evaluation: the decision that says so.
-
-What an ingester asks before it embeds a whole source: whether its model and chunker are decided.
-"""
+"""Decisions without an evaluation: the baseline adopted by policy, and whether a source may be embedded in bulk."""
 
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, NegativeVerdict

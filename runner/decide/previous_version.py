@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.schema import problems
+from runner.decide.as_results import shaped
 from runner.eval_set.history import earlier
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,
@@ -75,7 +75,7 @@ class _Scored(Lenient):
 def previous_version(version: Version, results: Results) -> PreviousVersion | None:
     """The version that this one was opened from, beside its results; None without one, and in an exploration.
 
-    A pure function of the two versions' files. An IntegrityError where the earlier one is not as it was locked.
+    A pure function of the two versions' files. An IntegrityError if the earlier one is not as it was locked.
     """
     before = earlier(version)
     if before is None or results.kind not in ("production", "rehearsal"):
@@ -132,8 +132,9 @@ class Beside:
     def measure_beside(
         self, measure: str, old: EarlierCell, new: CellResult, places: tuple[Mapping[str, int], Mapping[str, int]]
     ) -> MeasureBeside:
-        """One measure of a cell in both results; `places` say where each has its queries. No movement where documents
-        differ, and for a measure that asks for relevance, none if that means something else.
+        """One measure of a cell in both results; `places` say where each has its queries.
+
+        No movement if documents differ, or if the measure asks for relevance and that means something else.
         """
         before, now = old.scores[measure], new.scores[measure]
         alike = self.same_documents and (self.same_grade or measure == "ndcg@10")
@@ -145,11 +146,8 @@ class Beside:
             ]
             moved = paired_differences(np.array(values, np.int64), 0, self.plan)[1]
             movement = Movement(n_queries=len(self.common), **moved._asdict())
-        return MeasureBeside(before=_estimate(before), now=_estimate(now), movement=movement)
-
-
-def _estimate(score: _Score | MeasureResult) -> MeanInterval:
-    return MeanInterval(mean=score.mean, low=score.low, high=score.high)
+        means = shaped(MeanInterval, before), shaped(MeanInterval, now)
+        return MeasureBeside(before=means[0], now=means[1], movement=movement)
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:

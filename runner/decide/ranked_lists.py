@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Qrels, Run
+from runner.decide.as_results import shaped
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
@@ -50,7 +51,6 @@ def ranked_lists(
 
 
 def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
-    """Labels by query and document, the scored one first."""
     kept = list(labels)
     said: dict[str, dict[str, list[Label]]] = {}
     counted = scored(kept)
@@ -61,7 +61,6 @@ def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
 
 
 def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, relevant_grade: int) -> list[str]:
-    """The documents to show for a query, in their order."""
     judged = qrels.get(query_id, {})
     best = dict.fromkeys(_relevant(judged, relevant_grade), depth)
     for run in runs.values():
@@ -101,18 +100,12 @@ def _query(
 
 def _pair(number: int, grade: int | None, said: Sequence[Label]) -> PairShown:
     first = [label for label in said[:1] if label.round == 1]
-    further = said[len(first) :]
     return PairShown(
         document=number,
         grade=grade,
         judge=first[0].judge if first else "",
         reason=first[0].reason if first else "",
         spans=[list(span) for span in first[0].spans] if first else [],
-        readings=[
-            FurtherReading(
-                judge=label.judge, model=label.model, round=label.round, grade=label.grade, reason=label.reason
-            )
-            for label in further
-        ],
+        readings=[shaped(FurtherReading, label) for label in said[len(first) :]],
         passages=[],
     )

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.base.canonical import read_json
 from runner.base.records import DenseCell, parse_cell
-from runner.base.schema import checked
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.history import abandoned, versions_of
@@ -13,8 +11,8 @@ from runner.eval_set.lock import LOCK_NAME, verify_version
 from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse
-from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version, is_abandoned, load_decision, newest_version
+from runner.eval_set.shapes.results import CellResult
+from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
 
 NOT_BEGUN = "not begun"
 OPEN = "open"
@@ -85,14 +83,14 @@ def beside(version: Version) -> str:
 def version_in_force(version: Version) -> Version | None:
     """The newest version of the same source, in the same view, whose decision is locked; None if none is.
 
-    While a newer one stands open this is what holds. An IntegrityError where its record was changed since.
+    While a newer one stands open this is what holds. An IntegrityError if its record was changed since.
     """
     newest_first = (one for one in reversed(versions_of(version)) if not is_abandoned(one.folder))
     return next((one for one in newest_first if locked_decision(one) is not None), None)
 
 
 def locked_decision(version: Version) -> Decision | None:
-    """The decision of a version's record once it is locked; an IntegrityError where the record was changed since."""
+    """The decision of a version's record once it is locked; an IntegrityError if the record was changed since."""
     verify_version(version)
     locked = (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists()
     return load_decision(version) if locked else None
@@ -143,11 +141,9 @@ def _observed_best(version: Version, decision: Decision | None) -> str:
 
 
 def _dense_rows(version: Version) -> list[CellResult]:
-    """The dense cells of a version's results; none if it was never scored."""
-    path = version.record / "results.json"
-    if not path.exists():
+    if not version.results_path.exists():
         return []
-    return [row for row in checked(Results, read_json(path), path).cells if isinstance(parse_cell(row.cell), DenseCell)]
+    return [row for row in load_results(version).cells if isinstance(parse_cell(row.cell), DenseCell)]
 
 
 def moved_on(standing: Standing) -> list[str]:

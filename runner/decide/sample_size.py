@@ -89,7 +89,6 @@ def _number(needed: int | None, n_have: int) -> str:
 
 
 def _gain_holds(plan: Plan, row: CellResult) -> bool:
-    """Whether the gain is of the size asked for, and beyond chance by both statistics."""
     test, gain = row.test, row.differences["ndcg@10"].mean
     if test is None or test.p_adjusted is None or test.p_skew is None:
         return False

@@ -73,7 +73,6 @@ def external_weaknesses(
 
 
 def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float | None) -> list[str]:
-    """What so few queries show, at the scatter that was measured, beside the gain that a rule asks for."""
     spread = [row.test.sd for row in cells if row.test is not None and row.test.sd]
     if not spread:
         return []
@@ -101,7 +100,6 @@ def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[CellResult]) -> list[str]:
-    """Candidates that one query makes."""
     baseline = next(row for row in cells if row.test is None).scores["ndcg@10"].per_query
     said = []
     for row in cells:
@@ -117,7 +115,6 @@ def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[Cel
 
 
 def _judges(panel: JudgePanel | None) -> list[str]:
-    """How far another judge agrees and the first one repeats itself, as far as anything was read again."""
     if panel is None or not (panel.agreement.seconds or panel.agreement.drift):
         return ["Every pair was graded once: how far another judge, or the same one again, would agree is not known."]
     agreement = panel.agreement
@@ -167,7 +164,6 @@ def _stability(noise: NoiseResult | None) -> list[str]:
 
 
 def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel | None) -> list[str]:
-    """Judges that are language models, and what no agreement among them would show."""
     if not labels.models:
         return []
     read = f"{panel.people.read:,}" if panel and panel.people.read else "none"

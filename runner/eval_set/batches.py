@@ -66,7 +66,7 @@ class RawRow:
         return (self.fields["query_id"], self.fields["doc_id"])
 
     def checked(self) -> BatchRow:
-        """The row; an InputError where it is none, or its evidence was edited after export."""
+        """The row; an InputError if it is none, or its evidence was edited after export."""
         row = checked(BatchRow, self.fields, f"{self.path}:{self.line}")
         if row.evidence_sha256 != digest(self.fields["evidence"]):
             raise self.edited()

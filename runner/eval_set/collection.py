@@ -52,7 +52,6 @@ def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
 
 
 def _made(version: Version) -> tuple[Path, ...]:
-    """What a collection becomes."""
     return version.corpus_path, version.queries_path, version.qrels_path
 
 
@@ -76,7 +75,7 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
 
 
 def collection_facts(version: Version) -> CollectionFacts:
-    """collection.json; an IntegrityError where a file that was made from the collection is gone or edited."""
+    """collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
     file = checked(CollectionFile, read_json(version.collection_path), version.collection_path)
     for path in _made(version):
         if not path.is_file() or file_sha256(path) != file.made.get(path.name):

@@ -163,7 +163,7 @@ def manifest_row(document: Document) -> CorpusRow:
 
 
 def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
-    """The manifest's documents as `corpus_path` holds them; an InputError where one is missing or another."""
+    """The manifest's documents as `corpus_path` holds them; an InputError if one is missing or another."""
     header, rows = load_corpus(version.corpus_path)
     if corpus_path is None:
         raise InputError(

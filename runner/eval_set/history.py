@@ -1,4 +1,4 @@
-"""The versions of one source beside one another: which there are, where one came from, which were given up."""
+"""The versions of one source: which exist, which each was opened from, which were given up."""
 
 from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError
@@ -25,7 +25,7 @@ def abandoned(version: Version) -> Abandoned | None:
 def earlier(version: Version) -> Version | None:
     """The version that this one was opened from, in the same view; None if there is none.
 
-    An IntegrityError where opened.json names a version that is not there.
+    An IntegrityError if opened.json names a version that is not there.
     """
     known = opened(version)
     if known is None:

@@ -1,7 +1,4 @@
-"""labels.jsonl: what judges said of pairs of query and document, append-only until the lock.
-
-Whether labels may still be added to a version.
-"""
+"""labels.jsonl: what judges said of pairs of query and document, append-only until the version is decided."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

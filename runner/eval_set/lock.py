@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_bytes, read_json, sha256, slug, write_atomic
@@ -10,8 +11,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Lock
-from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision, load_results
 
 LOCK_NAME = "lock.json"
 
@@ -147,8 +147,7 @@ def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
 
 
 def _verify_labels(version: Version) -> None:
-    path = version.folder / "rehearsal" / "results.json"
-    scored = checked(Results, read_json(path), path).labels
+    scored = load_results(replace(version, record=version.folder / "rehearsal")).labels
     lines = version.labels_path.read_bytes().splitlines(keepends=True) if version.labels_path.exists() else []
     if sha256(b"".join(lines[: scored.lines])) != scored.sha256:
         raise IntegrityError(

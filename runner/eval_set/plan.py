@@ -173,7 +173,6 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
 
 
 def _judge_problems(judges: Judges | None) -> list[str]:
-    """Whether the second judge would be the first again, who is asked for no second reading."""
     if judges is None or judges.second is None:
         return []
     one, other = judges.first.model, judges.second.model
@@ -183,7 +182,6 @@ def _judge_problems(judges: Judges | None) -> list[str]:
 
 
 def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
-    """Words under `sample: {options: [...]}` that the source's reader does not know."""
     if not plan.sample.options:
         return []
     from samplers.registry import source_format
@@ -198,7 +196,6 @@ def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
 
 
 def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
-    """Whether the plan says of a sibling's chunker that it is one, and of whom."""
     stated = (reuse.chunker, reuse.source) if reuse else ("", "")
     expected = (source.structural_chunker, source.reuses) if source.reuses else ("", "")
     if stated == expected:

@@ -1,20 +1,19 @@
-"""Runs as files: the tab-separated form of the record, and a strict reader of it.
-
-A strict reader of reading lists, runs/<cell>.chunks.tsv, which `run_files.reading_bytes` writes.
-"""
+"""Runs and reading lists as tab-separated files of the record, written and strictly read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import TypeVar
 
 from runner.base.errors import InputError
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Reading, Run, Span
 
-RUN_COLUMNS = ("query_id", "rank", "doc_id", "score", "start", "end")
-RUN_HEADER = "\t".join(RUN_COLUMNS)
+RUN_HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend"
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
+_WAY_OUT = "Restore the file, or remove it and retrieve again."
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
+_Parsed = TypeVar("_Parsed")
 
 
 def run_bytes(run: Run) -> bytes:
@@ -54,60 +53,10 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     """
     hits: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     seen: set[tuple[str, str]] = set()
-    for number, line in table_lines(path, RUN_HEADER, "run file"):
-        try:
-            query_id, hit = _parsed(line, hits)
-            if (query_id, hit.doc_id) in seen:
-                raise ValueError(f"query {query_id} retrieves {hit.doc_id} twice")
-        except ValueError as error:
-            raise InputError(f"{path}:{number}: {error}. Restore the file, or remove it and retrieve again.") from error
+    for query_id, hit in _parsed_lines(path, RUN_HEADER, "run file", lambda line: _hit(line, hits, seen)):
         seen.add((query_id, hit.doc_id))
         hits[query_id].append(hit)
     return Run(cell, {query_id: tuple(ranked) for query_id, ranked in hits.items()})
-
-
-def table_lines(path: Path, header: str, what: str) -> Iterator[tuple[int, str]]:
-    """Number (from 2) and text of each line below the header; an InputError where the file is no whole one."""
-    try:
-        first, *lines = path.read_bytes().decode().split("\n")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error}). Restore the file, or remove it and retrieve again.") from error
-    if first != header or lines[-1:] != [""]:
-        raise InputError(
-            f"{path}: not a whole {what}; its first line is {header!r} and its last one ends with a line break. "
-            "Restore the file, or remove it and retrieve again."
-        )
-    return enumerate(lines[:-1], start=2)
-
-
-def _parsed(line: str, hits: dict[str, list[Hit]]) -> tuple[str, Hit]:
-    """Query and hit of a line that continues the ranking so far; a ValueError says why it does not."""
-    columns = line.split("\t")
-    if len(columns) != len(RUN_COLUMNS):
-        raise ValueError(f"{len(columns)} columns instead of {len(RUN_COLUMNS)}")
-    query_id, rank, doc_id, score, start, end = columns
-    if query_id not in hits:
-        raise ValueError(f"the set has no query {query_id!r}")
-    expected = len(hits[query_id]) + 1
-    if rank != str(expected) or expected > RUN_DEPTH:
-        raise ValueError(f"query {query_id} has rank {rank!r} where {expected} of at most {RUN_DEPTH} is due")
-    if not _SCORE.fullmatch(score):
-        raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
-    if not (start.isdecimal() and end.isdecimal()):
-        raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers")
-    if not doc_id or re.search(r"\s", doc_id):
-        raise ValueError(f"the document id {doc_id!r} is empty or has white space")
-    hit = Hit(doc_id, float(score), Span(int(start), int(end)))
-    if expected > 1 and (hit.score, doc_id) > (hits[query_id][-1].score, hits[query_id][-1].doc_id):
-        raise ValueError(f"query {query_id} has {doc_id} below a document that it beats")
-    return query_id, hit
-
-
-_COLUMNS = len(READING_HEADER.split("\t"))
 
 
 def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
@@ -118,30 +67,71 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     """
     reading: dict[str, list[ChunkHit]] = {query_id: [] for query_id in query_ids}
     read = dict.fromkeys(query_ids, 0)
-    for number, line in table_lines(path, READING_HEADER, "reading list"):
-        try:
-            query_id, chunk = _parsed_chunk(line, reading, read)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}: {error}. Restore the file, or remove it and retrieve again.") from error
+    for query_id, chunk in _parsed_lines(
+        path, READING_HEADER, "reading list", lambda line: _chunk(line, reading, read)
+    ):
         reading[query_id].append(chunk)
         read[query_id] += chunk.n_tokens
     return {query_id: tuple(chunks) for query_id, chunks in reading.items()}
 
 
-def _parsed_chunk(line: str, reading: dict[str, list[ChunkHit]], read: dict[str, int]) -> tuple[str, ChunkHit]:
-    """Query and chunk of a line that continues the list so far; a ValueError says why it does not."""
-    columns = line.split("\t")
-    if len(columns) != _COLUMNS:
-        raise ValueError(f"{len(columns)} columns instead of {_COLUMNS}")
-    query_id, rank, doc_id, *numbers = columns
-    if query_id not in reading:
+def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:
+    """What `parsed` makes of each line below the header; a ValueError of it becomes an InputError with the line."""
+    try:
+        first, *lines = path.read_bytes().decode().split("\n")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error}). {_WAY_OUT}") from error
+    if first != header or lines[-1:] != [""]:
+        raise InputError(
+            f"{path}: not a whole {what}; its first line is {header!r} and its last one ends with a line break. "
+            f"{_WAY_OUT}"
+        )
+    for number, line in enumerate(lines[:-1], start=2):
+        try:
+            yield parsed(line)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: {error}. {_WAY_OUT}") from error
+
+
+def _columns(line: str, header: str, lists: Mapping[str, Sequence[object]]) -> tuple[str, str, list[str]]:
+    """Query, document and the columns behind them of a line that continues the query's list."""
+    columns, expected = line.split("\t"), header.count("\t") + 1
+    if len(columns) != expected:
+        raise ValueError(f"{len(columns)} columns instead of {expected}")
+    query_id, rank, doc_id, *others = columns
+    if query_id not in lists:
         raise ValueError(f"the set has no query {query_id!r}")
-    if rank != str(len(reading[query_id]) + 1):
-        raise ValueError(f"query {query_id} has rank {rank!r} where {len(reading[query_id]) + 1} is due")
+    if rank != str(len(lists[query_id]) + 1):
+        raise ValueError(f"query {query_id} has rank {rank!r} where {len(lists[query_id]) + 1} is due")
+    if not doc_id or re.search(r"\s", doc_id):
+        raise ValueError(f"the document id {doc_id!r} is empty or has white space")
+    return query_id, doc_id, others
+
+
+def _hit(line: str, hits: Mapping[str, Sequence[Hit]], seen: Set[tuple[str, str]]) -> tuple[str, Hit]:
+    query_id, doc_id, (score, start, end) = _columns(line, RUN_HEADER, hits)
+    if len(hits[query_id]) == RUN_DEPTH:
+        raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
+    if not _SCORE.fullmatch(score):
+        raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
+    if not (start.isdecimal() and end.isdecimal()):
+        raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers")
+    hit = Hit(doc_id, float(score), Span(int(start), int(end)))
+    if hits[query_id] and (hit.score, doc_id) > (hits[query_id][-1].score, hits[query_id][-1].doc_id):
+        raise ValueError(f"query {query_id} has {doc_id} below a document that it beats")
+    if (query_id, doc_id) in seen:
+        raise ValueError(f"query {query_id} retrieves {doc_id} twice")
+    return query_id, hit
+
+
+def _chunk(line: str, reading: Mapping[str, Sequence[ChunkHit]], read: Mapping[str, int]) -> tuple[str, ChunkHit]:
+    query_id, doc_id, numbers = _columns(line, READING_HEADER, reading)
     if read[query_id] >= READ_TOKENS:
         raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
-    if not doc_id or any(character.isspace() for character in doc_id):
-        raise ValueError(f"the document id {doc_id!r} is empty or has white space")
     if not all(number.isascii() and number.isdecimal() for number in numbers):
         raise ValueError(f"one of {numbers} is not a whole number")
     start, end, n_tokens, cumulative = map(int, numbers)

@@ -38,8 +38,6 @@ class TrecRun(NamedTuple):
 
 
 class _Ranking(NamedTuple):
-    """A query's lines in the order of the file."""
-
     scores: dict[str, float]
     ranks: "array[int]"
 
@@ -158,14 +156,12 @@ def _hits(scores: Mapping[str, float], depth: int) -> tuple[Hit, ...]:
 
 
 def _is_contradicted(ranking: _Ranking) -> bool:
-    """Whether a document has a better rank than another and a lower score."""
     scores, ranks = np.array(list(ranking.scores.values())), np.array(ranking.ranks)
     ordered = scores[np.lexsort((-scores, ranks))]
     return bool((ordered[1:] > ordered[:-1]).any())
 
 
 def _qrels_line(line: bytes) -> tuple[str, str, int]:
-    """Query, document and grade of a line; a ValueError says why it has none."""
     fields = line.split()
     if len(fields) != 4:
         raise ValueError(f"{len(fields)} columns instead of 4. Lines of {_QRELS_FORM!r} are expected")

@@ -21,9 +21,10 @@ from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import load_plan
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
-from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import Queries
+from runner.eval_set.shapes.results import Results
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -119,6 +120,11 @@ class Version:
     def trec_path(self, cell: str) -> Path:
         """trec/<cell>.run, a run as TREC has it."""
         return self.record / "trec" / f"{slug(cell)}.run"
+
+    @property
+    def results_path(self) -> Path:
+        """results.json of the view."""
+        return self.record / "results.json"
 
     @property
     def preregistration_path(self) -> Path:
@@ -269,7 +275,7 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
 
 
 def load_decision(version: Version) -> Decision:
-    """decision.json of the version's record; an IntegrityError where it is another source's or version's."""
+    """decision.json of the version's record; an IntegrityError if it is another source's or version's."""
     path = version.record / "decision.json"
     decision = checked(Decision, read_json(path), path)
     if (decision.source, decision.version) != (version.source.name, version.number):
@@ -278,6 +284,17 @@ def load_decision(version: Version) -> Decision:
             "the folder of the source's own versions, or restore the file from git."
         )
     return decision
+
+
+def load_results(version: Version) -> Results:
+    """results.json of the version's record."""
+    path = version.results_path
+    return checked(Results, read_json(path), path)
+
+
+def load_receipt(path: Path) -> Receipt:
+    """A receipt.json: the record's own, or one that a command line names."""
+    return checked(Receipt, read_json(path), path)
 
 
 def load_cell_file(path: Path) -> CellFile:

@@ -10,11 +10,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.base.canonical import read_json
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
-from runner.base.schema import checked
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
@@ -29,8 +27,7 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries, load_results
 from runner.retrieve.pool import pool, unjudged
 from runner.score.power import DEFAULT_SD, minimum_detectable_effect
 
@@ -230,10 +227,9 @@ def _missing(version: Version, plan: Plan | None) -> str:
     missing = unjudged(pooled, version_labels(version))
     if missing:
         return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
-    scored = version.record / "results.json"
-    if scored.exists():
+    if version.results_path.exists():
         # Without its first words, which are also those of a line that determiners search for.
-        return checked(Results, read_json(scored), scored).outcome.sentence.removeprefix("No decision: ")
+        return load_results(version).outcome.sentence.removeprefix("No decision: ")
     return "everything is there; run without --dry-run"
 
 

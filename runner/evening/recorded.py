@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
+from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.base.progress import say
-from runner.base.schema import checked
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice, remade
 from runner.decide.previous_version import comparison_lines
 from runner.decide.roster import reuse_of
 from runner.eval_set.lock import LOCK_NAME, write_lock
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.shapes.decision import Decision, Receipt
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_decision
+from runner.eval_set.version import load_decision, load_receipt
 from runner.evening.session import Session
 from runner.report.results_page.render import page
 from runner.report.summary import run_summary
@@ -67,7 +66,7 @@ def decide_and_lock(session: Session, results: Results) -> str:
             f"{session.again} --choose 'CELL' --reason 'WHY' --by NAME"
         )
     today = datetime.now(UTC).date().isoformat()
-    scored = file_sha256(version.record / "results.json")
+    scored = file_sha256(version.results_path)
     decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_lock(version.record)
@@ -89,7 +88,7 @@ def _check_unlocked(session: Session, decision: Decision, score: Score) -> None:
             f"The decision of {version.name} is not locked yet, and runs of it are gone: "
             f"{', '.join(each.name for each in missing)}. Restore them from git."
         )
-    receipt = checked(Receipt, read_json(record / "receipt.json"), record / "receipt.json")
+    receipt = load_receipt(record / "receipt.json")
     results = score(frozen)
     expected = {
         "results.json": json_bytes(results.model_dump()),

@@ -1,7 +1,4 @@
-"""Would a system that knows nothing of the query have scored as well? The nulls on graded qrels.
-
-The nulls are the rows of runner/gate/nulls.py.
-"""
+"""Would a system that knows nothing of the query have scored as well? The nulls of runner/gate/nulls.py on qrels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Self
@@ -10,7 +7,6 @@ import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
-from runner.gate.graded_nulls import generator_for
 from runner.gate.nulls import BY_NAME, NULLS, Drawn, GradedSet, Null
 from runner.score.comparison import Comparison
 
@@ -72,8 +68,8 @@ def graded_gate(
     seed: int,
 ) -> GateFound:
     """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
-    gate = GradedGate(query_ids, qrels, strata, document_lengths, draws=draws, tau=tau, alpha=alpha, seed=seed)
-    return gate.judge(run, document_chunks)
+    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
+    return GradedGate(graded, tau=tau, alpha=alpha).judge(run, document_chunks)
 
 
 class GradedGate:
@@ -85,51 +81,36 @@ class GradedGate:
     rankings have nothing to do with the query passes "permuted qrels", and so the whole, with a probability of at most
     alpha.
 
-    Unjudged documents count 0. `strata` names each query's stratum; `document_lengths` holds every document of the
-    corpus, in characters. ValueError for no queries and for less than one draw. Controls are made from `graded`.
+    Unjudged documents count 0. Controls are made from `graded`.
     """
 
-    def __init__(
-        self,
-        query_ids: Sequence[str],
-        qrels: Qrels,
-        strata: Mapping[str, str],
-        document_lengths: Mapping[str, int],
-        *,
-        draws: int,
-        tau: float,
-        alpha: float,
-        seed: int,
-    ) -> None:
-        if not query_ids or draws < 1:
-            raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
-        self.graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
-        self.table = self.graded.table
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float) -> None:
+        self.graded = graded
+        self.table = graded.table
         self.alpha = alpha
-        self._draws, self._tau = draws, tau
-        self._whole = len(query_ids) * SCORE_UNIT
-        flips = generator_for(seed, "sign flips")
-        self._flipped = flips.integers(2, size=(len(query_ids), draws), dtype=np.int8)
+        self._draws, self._tau = graded.draws, tau
+        n_queries = len(self.table.query_ids)
+        self._whole = n_queries * SCORE_UNIT
+        self._flipped = graded.generator("sign flips").integers(2, size=(n_queries, graded.draws), dtype=np.int8)
 
     @classmethod
     def over(cls, comparison: Comparison) -> Self:
         """The gate of the set that is compared, by its plan's settings; it serves for every run of it."""
         settings = comparison.plan.null_gate
-        return cls(
+        graded = GradedSet(
             comparison.query_ids,
             comparison.qrels,
             comparison.strata,
             comparison.document_lengths,
-            draws=settings.draws,
-            tau=settings.tau,
-            alpha=settings.alpha,
-            seed=settings.seed,
+            settings.draws,
+            settings.seed,
         )
+        return cls(graded, tau=settings.tau, alpha=settings.alpha)
 
     def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
 
-        KeyError where the run misses a query; ValueError where it, or `document_chunks`, names a document that the
+        KeyError if the run misses a query; ValueError if it, or `document_chunks`, names a document that the
         corpus does not have, and where no document has a chunk.
         """
         rankings = self.table.rankings(run)
@@ -149,7 +130,7 @@ class GradedGate:
     def trial(self, rankings: Ints, document_chunks: Mapping[str, int]) -> tuple[float, bool]:
         """The mean nDCG@10 of rankings (queries, places) of the table's documents, and whether they pass.
 
-        Nothing is looked at beyond the first null that keeps them from passing, and no null where their mean is below
+        Nothing is looked at beyond the first null that keeps them from passing, and no null if their mean is below
         tau: no null's mean is below 0, so none can be beaten by tau.
         """
         own = self.table.own_scores(rankings)
@@ -164,7 +145,6 @@ class GradedGate:
             yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
 
     def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullFound:
-        """The verdict on a null that is drawn."""
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40

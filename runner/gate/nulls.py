@@ -32,8 +32,11 @@ _Made = TypeVar("_Made")
 
 
 class GradedSet:
-    """What nulls and controls are made from: `table`, the qrels; `groups`, the positions of the queries that exchange
-    them; `corpus`, the numbers of its documents; and `lengths`, a column in characters.
+    """What nulls and controls are made from: the qrels of one eval set, its corpus and its strata.
+
+    `strata` names each query's stratum; `document_lengths` holds every document of the corpus, in characters. Of it
+    `groups` are the positions of the queries that exchange their qrels, `corpus` the documents' numbers in `table`,
+    `lengths` a column. ValueError for no queries and for less than one draw.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class GradedSet:
         draws: int,
         seed: int,
     ) -> None:
+        if not query_ids or draws < 1:
+            raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
         self.table = qrels_table(query_ids, qrels, document_lengths)
         self.groups = permutation_groups([strata[query_id] for query_id in query_ids])
         self.corpus = np.flatnonzero(document_column(self.table, dict.fromkeys(document_lengths, 1)))
@@ -204,13 +209,11 @@ def as_rankings(lists: Sequence[Ints]) -> Ints:
 
 
 def _assignments(table: QrelsTable, groups: Sequence[Ints]) -> int:
-    """How many different ways there are to hand a group's qrels around, over all groups."""
     qrels = [(table.documents[rows].tobytes(), table.grades[rows].tobytes()) for rows in table.rows_of]
     return math.prod(_arrangements(qrels[query] for query in group.tolist()) for group in groups)
 
 
 def _orders(table: QrelsTable, rankings: Ints) -> int:
-    """How many different orders of grades the rankings' documents have, over all queries."""
     graded = zip(table.own_grades(rankings), rankings >= 0, strict=True)
     return math.prod(_arrangements(grades[found].tolist()) for grades, found in graded)
 
@@ -222,7 +225,6 @@ def _arrangements(items: Iterable[Hashable]) -> int:
 
 
 def _greatest_of_group(table: QrelsTable, groups: Iterable[Ints]) -> Ints:
-    """For each query, the ten documents with the greatest sum of grades in its group."""
     lists = [np.empty(0, np.int64)] * len(table.query_ids)
     for group in groups:
         popular = greatest(_summed(table, np.where(np.isin(table.queries, group), table.grades, 0)))
@@ -232,7 +234,6 @@ def _greatest_of_group(table: QrelsTable, groups: Iterable[Ints]) -> Ints:
 
 
 def _summed(table: QrelsTable, values: Ints) -> Ints:
-    """Sums by document of a value for each pair."""
     totals = np.zeros(len(table.numbers), np.int64)
     np.add.at(totals, table.documents, values)
     return totals

@@ -34,7 +34,7 @@ class QrelsTable:
     def rankings(self, run: Run) -> Ints:
         """The numbers of each query's first ten documents (queries, 10), -1 past a list's end.
 
-        KeyError where the run misses a query, ValueError where it retrieves a document that nobody numbered.
+        KeyError if the run misses a query, ValueError if it retrieves a document that nobody numbered.
         """
         found = np.full((len(self.query_ids), DEPTH), -1, np.int64)
         for row, query_id in enumerate(self.query_ids):

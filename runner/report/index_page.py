@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from runner.base.canonical import file_sha256, read_json
+from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
-from runner.base.schema import checked, is_date
+from runner.base.schema import is_date
 from runner.decide.roster import Standing, moved_on, next_to_evaluate, standing
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import report_folders
-from runner.eval_set.shapes.decision import Decision, Receipt
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import DRIVER, Version, load_receipt, load_results
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.page_frame import inert, rendered
 
@@ -149,8 +149,7 @@ def _row(stands: Standing, today: str, folder: Path) -> SourceRow:
 
 
 def _results(version: Version) -> Results | None:
-    path = version.record / "results.json"
-    return checked(Results, read_json(path), path) if path.exists() else None
+    return load_results(version) if version.results_path.exists() else None
 
 
 def _gain(results: Results, decision: Decision) -> GainShown | None:
@@ -192,7 +191,7 @@ def _corpus(version: Version, today: str) -> SampleAge | None:
 def _finished(version: Version) -> list[str]:
     """The days on which the record and its rehearsal were finished, as far as they were."""
     paths = [folder / "receipt.json" for folder in (version.folder, version.folder / "rehearsal")]
-    return [checked(Receipt, read_json(path), path).finished_on[:10] for path in paths if path.exists()]
+    return [load_receipt(path).finished_on[:10] for path in paths if path.exists()]
 
 
 def _days(since: str, today: str, what: str) -> int:

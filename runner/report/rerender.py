@@ -4,16 +4,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, read_json, refuse_special
+from runner.base.canonical import file_sha256, refuse_special
 from runner.base.errors import InputError, IntegrityError
 from runner.base.records import Document
-from runner.base.schema import checked
 from runner.decide.passages.passages import with_passages
 from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
 from runner.eval_set.history import versions_of
-from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_corpus
+from runner.eval_set.version import DRIVER, Version, load_corpus, load_receipt, load_results
 from runner.report.comparison.file import write_html
 from runner.report.results_page.render import TEMPLATE_VERSION, page
 
@@ -56,15 +54,12 @@ def _of_another_release(version: Version, path: Path, number: int) -> str:
 
 
 def _page(version: Version, receipt: Path | None) -> bytes:
-    results_path = version.record / "results.json"
     receipt_path = receipt or version.record / "receipt.json"
-    if not results_path.exists():
-        raise InputError(missing(version, results_path))
+    if not version.results_path.exists():
+        raise InputError(missing(version, version.results_path))
     if not receipt_path.exists():
         raise InputError(_no_receipt(version, receipt_path, is_given=receipt is not None))
-    return page(
-        checked(Results, read_json(results_path), results_path), checked(Receipt, read_json(receipt_path), receipt_path)
-    )
+    return page(load_results(version), load_receipt(receipt_path))
 
 
 def _no_receipt(version: Version, path: Path, *, is_given: bool) -> str:
@@ -91,17 +86,17 @@ def write_local_copy(version: Version, receipt: Path | None, output: Path | None
     record's own page has passages already; IntegrityError if the documents are not those that were scored.
     """
     path = output or version.work / NAME
-    results_path, receipt_path = version.record / "results.json", receipt or version.record / "receipt.json"
-    for needed in (results_path, receipt_path):
+    receipt_path = receipt or version.record / "receipt.json"
+    for needed in (version.results_path, receipt_path):
         if not needed.exists():
             raise InputError(f"{needed} does not exist; run the driver first.")
-    results = checked(Results, read_json(results_path), results_path)
+    results = load_results(version)
     if results.lists.texts:
         raise InputError(
             f"The documents of {version.name} are ours to show, so {version.record / 'results.html'} has its passages "
             "already. Open that page, or leave out --passages to write it again elsewhere."
         )
-    measured = checked(Receipt, read_json(receipt_path), receipt_path)
+    measured = load_receipt(receipt_path)
     queries = {query.id: query.text for query in results.queries}
     lists = with_passages(results.lists, _documents(version, results), queries)
     content = page(results, measured, local_copy=lists)

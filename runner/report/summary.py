@@ -4,15 +4,14 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.base.canonical import JSON, read_json
+from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
-from runner.base.schema import checked
 from runner.decide.decide import decision_sentence
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version, load_decision
+from runner.eval_set.version import Version, load_decision, load_results
 
 WIDTH = 100
 """Columns of a terminal that a line of the summary fits in."""
@@ -100,9 +99,8 @@ def run_json(version: Version, scored: Scored | None, exit_code: int, message: s
     Without either, before scoring and after a decision by policy, figures and files are null and there are no cells.
     """
     decision = load_decision(version) if (version.record / "decision.json").exists() else None
-    path = version.record / "results.json"
     if scored is None and decision is not None and decision.kind != "policy":
-        scored = checked(Results, read_json(path), path), version.record
+        scored = load_results(version), version.record
     if scored is None:
         kind = "rehearsal" if version.rehearsal else "production"
         found = unscored_json(version.source.name, version.number, kind, decision)

@@ -27,7 +27,7 @@ _ROUNDING = 1e-12
 
 
 def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
-    """One measure of all cells, (cells, queries) in units of 1e-9; ValueError where cells differ in their queries."""
+    """One measure of all cells, (cells, queries) in units of 1e-9; ValueError if cells differ in their queries."""
     if len({cell.query_ids for cell in scores}) > 1:
         raise ValueError(f"cells scored over different queries: {', '.join(cell.cell for cell in scores)}")
     return np.array([cell.values[measure] for cell in scores], np.int64)
@@ -50,18 +50,11 @@ def mean_intervals(
     return tuple(Interval(low, high) for low, high in (ends / (n_queries * SCORE_UNIT)).tolist())
 
 
-def paired_intervals(
-    values: Ints, baseline_row: int, *, seed: int, resamples: int = RESAMPLES, level: float = LEVEL
-) -> tuple[Interval, ...]:
-    """Interval of each row's mean difference to the baseline's row over the same queries; [0, 0] for the baseline."""
-    return mean_intervals(values - values[baseline_row], seed=seed, resamples=resamples, level=level)
-
-
 def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:
     """Sums of each row over `resamples` draws of the queries with replacement, (rows, resamples).
 
     Exact: counts and values are whole numbers, and every partial sum stays below 2 ** 53, where float64 holds them
-    all; so the matrix product gives the same bits whatever its order. ValueError where that bound does not hold.
+    all; so the matrix product gives the same bits whatever its order. ValueError if that bound does not hold.
     """
     n_queries = values.shape[1]
     if n_queries == 0:
@@ -91,7 +84,7 @@ def bootstrap_ci(
 ) -> tuple[float, float, float, float]:
     """Mean of x, the ends of its percentile-bootstrap interval (interpolated), and the SD of the resampled means.
 
-    The same draws as falsify-eval's. ValueError where x is empty (there: NaN) or not finite.
+    The same draws as falsify-eval's. ValueError if x is empty (there: NaN) or not finite.
 
     >>> bootstrap_ci([0.5, 0.5, 0.5])
     (0.5, 0.5, 0.5, 0.0)
@@ -107,7 +100,7 @@ def bootstrap_diff_ci(
 ) -> tuple[float, float, float]:
     """Mean of a - b and the ends of its percentile-bootstrap interval, drawn pair by pair.
 
-    The same draws as falsify-eval's. ValueError where a and b are empty, not finite or of different length.
+    The same draws as falsify-eval's. ValueError if a and b are empty, not finite or of different length.
 
     >>> bootstrap_diff_ci([0.75, 0.25], [0.5, 0.0])
     (0.25, 0.25, 0.25)

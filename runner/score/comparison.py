@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from runner.base.records import SCORE_UNIT, Ints, Qrels, Query, Run, Scores
+from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
-from runner.score.bootstrap import mean_intervals, paired_intervals, score_matrix
+from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.score import qrels, score
 from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
@@ -138,14 +138,10 @@ class Comparison:
 
     def means(self, measure: str) -> list[MeanScore]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""
-        bootstrap = self.plan.bootstrap
         values = score_matrix(list(self.scores.values()), measure)
-        intervals = mean_intervals(
-            values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
-        )
         return [
-            MeanScore(mean(row), interval.low, interval.high, [int(v) for v in row])
-            for row, interval in zip(values, intervals, strict=True)
+            MeanScore(mean(row), interval.low, interval.high, row.tolist())
+            for row, interval in zip(values, planned_intervals(values, self.plan), strict=True)
         ]
 
     def differences(self, measure: str) -> list[Difference]:
@@ -160,16 +156,19 @@ def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
     return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
 
 
-def load_comparison(version: Version, plan: Plan, registered: frozenset[str]) -> Comparison:
-    """The recorded runs of the plan's cells beside the version's labels; `registered` cells form the tested family."""
+def load_comparison(
+    version: Version, plan: Plan, registered: frozenset[str], published: Qrels | None = None
+) -> Comparison:
+    """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels."""
     return Comparison(
         plan=plan,
         queries=load_queries(version.queries_path),
         runs=load_runs(version, plan),
-        qrels=qrels(judgments(version_labels(version))),
+        qrels=qrels(judgments(version_labels(version))) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,
         document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},
+        published=published is not None,
     )
 
 
@@ -185,11 +184,14 @@ def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
 
 def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
     """Each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
-    bootstrap = plan.bootstrap
-    intervals = paired_intervals(
-        values, baseline, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence
-    )
+    differences = values - values[baseline]
     return [
         Difference(mean(row), interval.low, interval.high, *wins_ties_losses(row))
-        for row, interval in zip(values - values[baseline], intervals, strict=True)
+        for row, interval in zip(differences, planned_intervals(differences, plan), strict=True)
     ]
+
+
+def planned_intervals(values: Ints, plan: Plan) -> tuple[Interval, ...]:
+    """The bootstrap interval of each row's mean, drawn as the plan says."""
+    bootstrap = plan.bootstrap
+    return mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)

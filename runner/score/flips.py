@@ -1,8 +1,6 @@
-"""Draws of sign flips: which queries change sign, and what the differences over them add up to, exactly.
+"""Sign flips drawn and summed exactly, and a sign-flip test that skewed differences do not mislead.
 
-The sign-flip test with a statistic that skewed differences do not mislead.
-
-Flips are exact where differences are symmetric about 0. If a cell gains a little on most queries, loses much on few
+Flips are exact if differences are symmetric about 0. If a cell gains a little on most queries, loses much on few
 and is equal on the whole, a sample that misses some of the losses looks better and steadier than it is: of nine such
 cells, one may have a max-T p of .05 in a fifth of all runs of 25 queries (docs/statistics.md).
 """
@@ -64,7 +62,7 @@ def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
 
 
 def exact_columns(values: Ints) -> Floats:
-    """The rows as columns of floats that add up exactly in any order; ValueError where a sum could pass 2 ** 53."""
+    """The rows as columns of floats that add up exactly in any order; ValueError if a sum could pass 2 ** 53."""
     greatest = int(np.abs(values).max(initial=0))
     if values.shape[1] * greatest >= _WHOLE:
         raise ValueError(f"{values.shape[1]} queries with values up to {greatest} cannot be added exactly")

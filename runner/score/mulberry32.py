@@ -68,7 +68,6 @@ def _states(seed: int, positions: NDArray[np.uint64]) -> Words:
 
 
 def _mixed(states: Words) -> Words:
-    """What the generator returns at its states, before division by 2 ** 32."""
     first: Words = (states ^ (states >> _15)) * (states | _1)
     second: Words = first ^ (first + (first ^ (first >> _7)) * (first | _61))
     mixed: Words = second ^ (second >> _14)

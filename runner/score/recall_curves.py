@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Ints, Reading
-from runner.score.bootstrap import mean_intervals
-from runner.score.comparison import Comparison, mean
+from runner.score.comparison import Comparison, mean, planned_intervals
 from runner.score.score import units
 
 RANKS = (1, 2, 3, 5, 10, 20, 30, 50, RUN_DEPTH)
@@ -58,12 +57,10 @@ def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> di
 
 
 def _ranks(ranking: Sequence[str]) -> dict[str, int]:
-    """How many documents are looked at before each."""
     return {doc_id: place for place, doc_id in enumerate(ranking)}
 
 
 def _tokens_before(chunks: Sequence[ChunkHit]) -> dict[str, int]:
-    """How many tokens are read before each document is met."""
     found: dict[str, int] = {}
     read = 0
     for chunk in chunks:
@@ -79,8 +76,7 @@ def _curves(
     if not costs:
         return {}
     values = np.concatenate([_recalls(rows, relevant, limits) for rows in costs.values()])
-    bootstrap = comparison.plan.bootstrap
-    intervals = mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)
+    intervals = planned_intervals(values, comparison.plan)
     points = [
         RecallAt(limit, mean(row), interval.low, interval.high)
         for row, interval, limit in zip(values, intervals, list(limits) * len(costs), strict=True)

@@ -36,7 +36,7 @@ def qrels(judgments: Iterable[Judgment], judge: str | None = None) -> dict[str, 
 
 
 def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int) -> Scores:
-    """Every measure of MEASURES for every query, in the order given; KeyError where the run misses a query.
+    """Every measure of MEASURES for every query, in the order given; KeyError if the run misses a query.
 
     nDCG has linear gain and its ideal over all judged documents. Relevant, for recall and reciprocal rank, is a
     grade of `relevant_grade` or more; recall is over all relevant documents judged, so that recall@10 cannot reach 1
@@ -105,5 +105,4 @@ def _column(values: Iterable[int]) -> NDArray[np.int64]:
 
 
 def _ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
-    """Part by whole, 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import READ_TOKENS, ChunkHit, Ints, Judgment, Reading, Span, merged, n_characters, n_shared
-from runner.score.bootstrap import mean_intervals
-from runner.score.comparison import Comparison, Difference, mean, paired_differences
+from runner.score.comparison import Comparison, Difference, mean, paired_differences, planned_intervals
 from runner.score.score import units
 
 BUDGETS = (512, 2_048, READ_TOKENS)
@@ -166,7 +165,6 @@ def _at_budget(comparison: Comparison, gold: Gold, readings: Mapping[str, Readin
 
 
 def _share(found: Sequence[Found], part: Sequence[int]) -> float:
-    """Of the characters read in the queries with marks; 0 if none were."""
     read = sum(one.read for one in found if one.gold)
     return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
 
@@ -177,10 +175,8 @@ def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None
     defined = np.isnan(table).sum(axis=0) == 0
     if not defined.any():
         return dict.fromkeys(values, MeanFound(0, None, None, None, [None] * len(defined), None))
-    plan, whole = comparison.plan, units(table[:, defined])
-    intervals = mean_intervals(
-        whole, seed=plan.bootstrap.seed, resamples=plan.bootstrap.resamples, level=plan.bootstrap.confidence
-    )
+    whole = units(table[:, defined])
+    intervals = planned_intervals(whole, comparison.plan)
     differences = _differences(comparison, list(values), whole)
     return {
         cell: MeanFound(
@@ -203,6 +199,5 @@ def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> 
 
 
 def _placed(values: Ints, defined: NDArray[np.bool_]) -> list[int | None]:
-    """A value per query in the order of all of them, None where it is undefined."""
     remaining = iter(values.tolist())
     return [next(remaining) if one else None for one in defined.tolist()]

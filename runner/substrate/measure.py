@@ -103,7 +103,7 @@ def report(known: Decided, found: Searched) -> PostBulk:
         coverage=found.checks.coverage,
         findings=[*found.checks.findings, *compared_findings(arms, lost, plan)],
         limits=limits(arms, found.checks.coverage, known.chunker, n_queries=len(beside.queries)),
-        results_sha256=file_sha256(version.record / "results.json"),
+        results_sha256=file_sha256(version.results_path),
         lock_sha256=file_sha256(version.record / LOCK_NAME),
     )
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.base.canonical import read_json, sha256
+from runner.base.canonical import sha256
 from runner.base.errors import InputError
 from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
-from runner.base.schema import checked
-from runner.decide.as_results import differences_of, scores_of, test_of
+from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
@@ -17,7 +16,8 @@ from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_decision, load_queries
+from runner.eval_set.shapes.tests import Difference, MeasureResult
+from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
 from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
@@ -78,7 +78,7 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
     comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
     return Quantisation(
         recall=[_recall(comparison.query_ids, depth, recall[depth]) for depth in INDEX_RECALL_FLOORS],
-        difference=differences_of(comparison, ("ndcg@10",))[BINARY]["ndcg@10"],
+        difference=by_cell(Difference, comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
         test=test_of(comparison, BINARY),
     )
 
@@ -86,13 +86,13 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
 def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
-    scores = scores_of(comparison, MEASURES)
+    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
     beside = None
     if cell is not None:
         beside = Beside(
             cell=cell,
             scores=scores[cell],
-            differences=differences_of(comparison, COMPARED)[arm],
+            differences=by_cell(Difference, comparison.runs, comparison.differences, COMPARED)[arm],
             test=test_of(comparison, arm),
         )
     holes = holes_of(run, record.qrels)
@@ -131,7 +131,7 @@ class Decided:
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
     """The version's recorded and locked decision with its encoder; an InputError if nothing is decided yet."""
-    path, results_path = version.record / "decision.json", version.record / "results.json"
+    path = version.record / "decision.json"
     if not path.exists() or not (version.record / LOCK_NAME).exists():
         raise InputError(
             f"{version.name} is not decided and locked yet, so there is nothing to hold a substrate against. Run: "
@@ -142,7 +142,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
         raise InputError(
             f"{version.name} was decided by policy, so there is neither query nor figure to hold a substrate against."
         )
-    results = checked(Results, read_json(results_path), results_path)
+    results = load_results(version)
     of_baseline = not decision.chosen.encoder
     cell = parse_cell(decision.baseline if of_baseline else decision.chosen.cell)
     if isinstance(cell, BM25Cell):

@@ -1,17 +1,14 @@
 """A version's decision in words: what was chosen, by whom, on what evidence, and what the evidence does not show."""
 
-from pathlib import Path
-
-from runner.base.canonical import read_json
 from runner.base.figures import p_text
-from runner.base.schema import FrozenModel, Model, checked
+from runner.base.schema import FrozenModel
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
 from runner.decide.tiers import interval_of
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_decision, load_results
 from runner.evening.dry_run import describe
 
 
@@ -53,8 +50,8 @@ def explain(version: Version) -> Explanation:
     verify_version(version)
     version = (None if version.rehearsal else version_in_force(version)) or version
     lines, decided = describe(version)
-    results = _read(Results, version.record / "results.json")
-    decision = _read(Decision, version.record / "decision.json") if decided else None
+    results = load_results(version) if version.results_path.exists() else None
+    decision = load_decision(version) if decided else None
     outstanding = "" if decided else lines[-1].removeprefix("undecided: ")
     outcome = results.outcome if results is not None else None
     return Explanation(
@@ -74,10 +71,6 @@ def explain(version: Version) -> Explanation:
         next_step=outcome.next_step if outcome is not None else "",
         weaknesses=results.weaknesses if results is not None else [],
     )
-
-
-def _read(model: type[Model], path: Path) -> Model | None:
-    return checked(model, read_json(path), path) if path.exists() else None
 
 
 def _evidence(results: Results, decision: Decision | None) -> list[str]:

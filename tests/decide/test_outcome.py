@@ -91,11 +91,12 @@ def test_a_confirmed_gain_is_as_large_as_asked_for_only_where_its_interval_says_
     assert ("That its gain is 0.02 or more: beyond chance is that there is one." in found.not_shown) == said
 
 
-def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most():
+def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most_and_needs_a_new_version():
     found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
     assert (found.tier, found.confirmed) == ("candidate", [])
     assert "(95 % interval" in found.sentence
     assert "has no p adjusted over the preregistered family" in found.not_shown
+    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
 
 
 def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
@@ -150,11 +151,6 @@ def test_the_figures_are_those_of_the_cell_that_the_sentences_are_about():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
     assert found_by(ahead, row(BETTER, 0.05), row(BASELINE)).queries_needed == 538
-
-
-def test_a_cell_outside_of_the_family_needs_a_version_of_its_own():
-    found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
-    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
 
 
 DOUBT = "is favoured by its judge (adjusted p 0.0100)"

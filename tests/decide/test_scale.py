@@ -263,16 +263,12 @@ def test_no_relevant_document_leaves_nothing_to_lose():
     assert [row.best_stays for row in result.factors] == [1.0] * len(FACTORS)
 
 
-def test_without_distractors_nothing_changes():
+def test_without_distractors_nothing_changes_and_a_list_longer_than_the_corpus_counts_what_it_holds():
     result = scale({"a": run("a", {"q": ["r2", "r1"]})}, {"q": {"r1": 2, "r2": 1}}, 2)
     assert len(set(means(result))) == 1
     assert result.distractors == [0, 0]
     assert result.sentences == []
-
-
-def test_a_corpus_said_to_be_smaller_than_a_list_counts_what_the_list_holds():
-    result = scale({"a": run("a", {"q": ["d1", "d2", "d3", "r"]})}, {"q": {"r": 1}}, 1)
-    assert result.distractors == [3, 3]
+    assert scale({"a": run("a", {"q": ["d1", "d2", "d3", "r"]})}, {"q": {"r": 1}}, 1).distractors == [3, 3]
 
 
 def test_a_cell_that_finds_nothing_stays_at_nothing():
@@ -370,15 +366,9 @@ def test_a_cell_that_crosses_the_baseline_is_named():
     assert "the order of the 3 cells holds" in hundred
 
 
-def test_a_change_of_places_elsewhere_is_named_too():
+def test_a_change_of_places_elsewhere_is_named_and_equal_cells_or_a_cell_alone_change_none():
     assert "c overtakes b" in said(cell("a", 0.7, 0.6, 0.5), cell("b", 0.6, 0.3, 0.2), cell("c", 0.5, 0.4, 0.1))[0]
-
-
-def test_cells_that_were_equal_change_no_places():
     assert "the order of the 2 cells holds" in said(cell("a", 0.7, 0.5, 0.2), cell("b", 0.7, 0.6, 0.1))[0]
-
-
-def test_a_cell_alone_has_no_order_to_speak_of():
     assert said(cell("a", 0.7, 0.6, 0.5)) == []
 
 

@@ -3,10 +3,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import RUN_DEPTH, ChunkHit, Hit, Run, Span
-from runner.eval_set.runs import read_run, reading_bytes, run_bytes
+from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Run, Span
+from runner.eval_set.runs import read_reading, read_run, reading_bytes, run_bytes
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
+HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
+FIRST = "q1\t1\tb\t0.50000\t0\t7\n"
+READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\n"
+READ_FIRST = "q1\t1\tb\t0\t7\t100\t100\n"
+
+
+def run_of(path, query_ids):
+    return read_run(path, CELL, query_ids)
 
 
 def ranked(steps, unit):
@@ -30,6 +38,29 @@ def test_a_run_file_gives_the_same_run_and_the_same_bytes_back(tmp_path_factory,
     assert run_bytes(again) == run_bytes(run)
 
 
+@st.composite
+def readings(draw):
+    """Reading lists that end, as the retriever ends them, with the chunk that reaches READ_TOKENS."""
+    made = {}
+    for query_id in ("q1", "q2", "q3")[: draw(st.integers(1, 3))]:
+        chunks, read = [], 0
+        for size, begin in draw(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 10**6)), max_size=8)):
+            if read < READ_TOKENS:
+                chunks.append(ChunkHit(f"d{begin % 5}", Span(begin, begin + 1 + size), size))
+                read += size
+        made[query_id] = tuple(chunks)
+    return made
+
+
+@given(readings())
+def test_a_reading_file_gives_the_same_lists_and_the_same_bytes_back(tmp_path_factory, reading):
+    path = tmp_path_factory.getbasetemp() / "reading.chunks.tsv"
+    path.write_bytes(reading_bytes(reading))
+    again = read_reading(path, list(reading))
+    assert again == reading
+    assert reading_bytes(again) == reading_bytes(reading)
+
+
 def test_the_form_of_a_run_file():
     run = Run(CELL, {"q1": (Hit("hr1", 0.5, Span(0, 7)), Hit("hr2", -0.25, Span(3, 9))), "q2": ()})
     assert run_bytes(run).decode() == (
@@ -49,44 +80,62 @@ def test_the_form_of_a_reading_list():
     )
 
 
-HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
-FIRST = "q1\t1\tb\t0.50000\t0\t7\n"
+DAMAGED_RUN = [
+    (FIRST + "q9\t1\ta\t0.50000\t0\t7\n", 3, "no query 'q9'"),
+    (FIRST + "q1\t3\ta\t0.40000\t0\t7\n", 3, "rank '3' where 2"),
+    ("q1\t01\ta\t0.40000\t0\t7\n", 2, "rank '01' where 1"),
+    (FIRST + "q1\t2\tb\t0.40000\t0\t7\n", 3, "retrieves b twice"),
+    (FIRST + "q1\t2\ta\t0.60000\t0\t7\n", 3, "below a document that it beats"),
+    (FIRST + "q1\t2\tc\t0.50000\t0\t7\n", 3, "below a document that it beats"),
+    ("q1\t1\ta\tnan\t0\t7\n", 2, "score 'nan'"),
+    ("q1\t1\ta\t1e-3\t0\t7\n", 2, "score '1e-3'"),
+    ("q1\t1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
+    ("q1\t1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
+    ("q1\t1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
+    ("q1\t1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
+    ("q1\t1\ta\t0.50000\t0\n", 2, "5 columns instead of 6"),
+    ("\n", 2, "1 columns"),
+]
+DAMAGED_READING = [
+    (READ_FIRST + "q9\t1\ta\t0\t7\t10\t10\n", 3, "no query 'q9'"),
+    (READ_FIRST + "q1\t3\ta\t0\t7\t10\t110\n", 3, "rank '3' where 2"),
+    ("q1\t01\ta\t0\t7\t10\t10\n", 2, "rank '01' where 1"),
+    (READ_FIRST + "q1\t2\ta\t0\t7\t10\t10\n", 3, "running sum 10 is not 100 and 10 tokens"),
+    (f"q1\t1\ta\t0\t7\t{READ_TOKENS}\t{READ_TOKENS}\nq1\t2\ta\t7\t9\t1\t{READ_TOKENS + 1}\n", 3, "reads on after"),
+    ("q1\t1\ta\t-1\t7\t10\t10\n", 2, "'-1'"),
+    ("q1\t1\ta\t0\t7\t1.0\t1\n", 2, "not a whole number"),
+    ("q1\t1\ta\t0\t7\t٣\t3\n", 2, "not a whole number"),
+    ("q1\t1\ta\t7\t7\t10\t10\n", 2, "span 7-7 is empty"),
+    ("q1\t1\ta b\t0\t7\t10\t10\n", 2, "document id 'a b'"),
+    ("q1\t1\ta\t0\t7\t10\n", 2, "6 columns instead of 7"),
+    ("\n", 2, "1 columns"),
+]
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "what"),
-    [
-        (HEADER + FIRST + "q9\t1\ta\t0.50000\t0\t7\n", 3, "no query 'q9'"),
-        (HEADER + FIRST + "q1\t3\ta\t0.40000\t0\t7\n", 3, "rank '3' where 2"),
-        (HEADER + "q1\t01\ta\t0.40000\t0\t7\n", 2, "rank '01' where 1"),
-        (HEADER + FIRST + "q1\t2\tb\t0.40000\t0\t7\n", 3, "retrieves b twice"),
-        (HEADER + FIRST + "q1\t2\ta\t0.60000\t0\t7\n", 3, "below a document that it beats"),
-        (HEADER + FIRST + "q1\t2\tc\t0.50000\t0\t7\n", 3, "below a document that it beats"),
-        (HEADER + "q1\t1\ta\tnan\t0\t7\n", 2, "score 'nan'"),
-        (HEADER + "q1\t1\ta\t1e-3\t0\t7\n", 2, "score '1e-3'"),
-        (HEADER + "q1\t1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
-        (HEADER + "q1\t1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
-        (HEADER + "q1\t1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
-        (HEADER + "q1\t1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
-        (HEADER + "q1\t1\ta\t0.50000\t0\n", 2, "5 columns instead of 6"),
-        (HEADER + "\n", 2, "1 columns"),
-    ],
+    ("read", "text", "line", "what"),
+    [(run_of, HEADER + text, *said) for text, *said in DAMAGED_RUN]
+    + [(read_reading, READING_HEADER + text, *said) for text, *said in DAMAGED_READING],
 )
-def test_a_damaged_line_is_named_with_its_file(tmp_path, text, line, what):
+def test_a_damaged_line_is_named_with_its_file(tmp_path, read, text, line, what):
     path = tmp_path / "run.tsv"
     path.write_bytes(text.encode())
     with pytest.raises(InputError) as caught:
-        read_run(path, CELL, ["q1", "q2"])
+        read(path, ["q1", "q2"])
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert what in str(caught.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"q1\t1\n", (HEADER + FIRST).encode()[:-1], HEADER.encode() + b"\xff\n"])
-def test_a_file_that_is_not_a_whole_run_is_refused(tmp_path, data):
+@pytest.mark.parametrize(("read", "whole"), [(run_of, HEADER + FIRST), (read_reading, READING_HEADER + READ_FIRST)])
+def test_a_file_that_is_not_a_whole_run_or_reading_list_is_refused(tmp_path, read, whole):
     path = tmp_path / "run.tsv"
-    path.write_bytes(data)
-    with pytest.raises(InputError, match=r"run\.tsv: not"):
-        read_run(path, CELL, ["q1"])
+    header = whole.partition("\n")[0].encode()
+    for data in (b"", b"q1\t1\n", whole.encode()[:-1], header + b"\n\xff\n"):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=r"run\.tsv: not"):
+            read(path, ["q1"])
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path / "gone.tsv", ["q1"])
 
 
 def test_a_ranking_longer_than_a_run_is_refused(tmp_path):
@@ -97,8 +146,9 @@ def test_a_ranking_longer_than_a_run_is_refused(tmp_path):
         read_run(path, CELL, ["q1"])
 
 
-def test_a_query_without_a_line_has_no_hits(tmp_path):
+def test_a_query_without_a_line_has_no_hits_and_reads_nothing(tmp_path):
     path = tmp_path / "run.tsv"
     path.write_bytes((HEADER + FIRST).encode())
-    run = read_run(path, CELL, ["q0", "q1"])
-    assert run == Run(CELL, {"q0": (), "q1": (Hit("b", 0.5, Span(0, 7)),)})
+    assert run_of(path, ["q0", "q1"]) == Run(CELL, {"q0": (), "q1": (Hit("b", 0.5, Span(0, 7)),)})
+    path.write_bytes((READING_HEADER + READ_FIRST).encode())
+    assert read_reading(path, ["q0", "q1"]) == {"q0": (), "q1": (ChunkHit("b", Span(0, 7), 100),)}

@@ -224,11 +224,16 @@ def collection(tmp_path_factory):
     return written(folder, "".join(run)), written(folder, "".join(qrels), "qrels")
 
 
+def both(run_path, qrels_path, depth=100):
+    """The run over the queries that have qrels, and the qrels."""
+    found, qrels = read_trec_run(run_path, depth=depth).run, read_trec_qrels(qrels_path)
+    return Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels}), qrels
+
+
 @pytest.mark.parametrize("relevant", [1, 2])
 def test_measures_equal_ir_measures_to_nine_places(collection, relevant):
     run_path, qrels_path = collection
-    found, qrels = read_trec_run(run_path, depth=1000).run, read_trec_qrels(qrels_path)
-    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    run, qrels = both(*collection, depth=1000)
     pairs = {
         "ndcg@5": nDCG @ 5,
         "ndcg@100": nDCG @ 100,
@@ -247,18 +252,14 @@ def test_measures_equal_ir_measures_to_nine_places(collection, relevant):
 
 
 def test_reciprocal_rank_is_cut_where_its_name_says(collection):
-    run_path, qrels_path = collection
-    found, qrels = read_trec_run(run_path).run, read_trec_qrels(qrels_path)
-    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    run, qrels = both(*collection)
     whole, cut = (graded_values(run, qrels, parse_measure(name), 2) for name in ("mrr@100", "mrr@3"))
     assert cut.tolist() == [value if value >= SCORE_UNIT // 3 else 0 for value in whole.tolist()]
     assert 0 < cut.sum() < whole.sum()
 
 
 def test_measures_equal_those_of_the_eval_sets(collection):
-    run_path, qrels_path = collection
-    found, qrels = read_trec_run(run_path).run, read_trec_qrels(qrels_path)
-    run = Run("r", {query_id: found.hits.get(query_id, ()) for query_id in qrels})
+    run, qrels = both(*collection)
     scores = score(run, list(qrels), qrels, relevant_grade=2)
     for name in ("ndcg@10", "recall@10", "recall@100", "mrr@10"):
         assert graded_values(run, qrels, parse_measure(name), 2).tolist() == list(scores.values[name])

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from runner.base.records import Run
 from runner.gate.diagnosis import diagnosis
 from tests.support.graded_sets import DOCS, graded, oracle, run_of, verdict
 
@@ -19,12 +18,47 @@ def test_of_a_run_that_passes_nothing_is_said():
     assert said_of(oracle(qrels), qrels) == ""
 
 
-def test_an_encoder_that_returns_one_vector_is_named():
+def of_other_queries(qrels):
+    names = list(qrels)
+    return lists(oracle({q: qrels[names[(i + 7) % 25]] for i, q in enumerate(names)}))
+
+
+NAMED = {
+    "one vector": (
+        lambda qrels: dict.fromkeys(qrels, DOCS[::-1][:100]),
+        "every query gets the same 10 documents: the retriever ignores the query; the run fails perm",
+    ),
+    "a short list": (lambda qrels: dict.fromkeys(qrels, DOCS[:3]), "every query gets the same 3 documents"),
+    "one document": (lambda qrels: dict.fromkeys(qrels, DOCS[:1]), "every query gets the same document:"),
+    "no hit": (
+        lambda qrels: {q: [] for q in qrels},
+        "every query gets no document at all: nothing was retrieved; ",
+    ),
+    "labels of other queries": (
+        of_other_queries,
+        "rankings fit other queries' judgments as well as their own: labels may belong to other queries, or the run to "
+        "other queries' text; the run fails permuted qrels (p ",
+    ),
+    "upside down after the cut": (
+        lambda qrels: {q: found[::-1] for q, found in lists(oracle(qrels)).items()},
+        "the first ten documents in random order do better than in the run's own: scores may be sorted worst first; ",
+    ),
+    "upside down before the cut": (
+        lambda qrels: {q: sorted(DOCS[:60], key=lambda d: grades.get(d, 0)) for q, grades in qrels.items()},
+        "no query gets a relevant document among its first ten: scores may be sorted worst first, or ",
+    ),
+    "nothing relevant": (
+        lambda qrels: {q: [d for d in DOCS if d not in grades][:10] for q, grades in qrels.items()},
+        "no query gets a relevant document among its first ten",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", NAMED)
+def test_a_defect_is_named_first(defect):
     qrels = graded(25)
-    said = said_of(run_of(dict.fromkeys(qrels, DOCS[::-1][:100])), qrels)
-    assert said.startswith(
-        "every query gets the same 10 documents: the retriever ignores the query; the run fails perm"
-    )
+    make, begins = NAMED[defect]
+    assert said_of(run_of(make(qrels)), qrels).startswith(begins)
 
 
 def test_a_retriever_that_ignores_most_queries_is_named_with_their_number():
@@ -46,23 +80,6 @@ def test_half_of_the_queries_with_one_list_are_named_even_where_the_others_carry
     assert said_of(run, qrels) == ""
 
 
-def test_a_run_without_a_hit_is_named():
-    qrels = graded(25)
-    said = said_of(run_of({q: [] for q in qrels}), qrels)
-    assert said.startswith("every query gets no document at all: nothing was retrieved; ")
-
-
-def test_labels_of_other_queries_are_named():
-    qrels = graded(25)
-    names = list(qrels)
-    shifted = {q: qrels[names[(i + 7) % 25]] for i, q in enumerate(names)}
-    said = said_of(oracle(shifted), qrels)
-    assert said.startswith(
-        "rankings fit other queries' judgments as well as their own: labels may belong to other queries, "
-        "or the run to other queries' text; the run fails permuted qrels (p "
-    )
-
-
 def test_a_list_for_each_stratum_fits_other_queries_of_it_as_well_not_better():
     strata = {f"q{i:02}": "abc"[i % 3] for i in range(30)}
     rng = np.random.default_rng(6)
@@ -82,19 +99,6 @@ def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_ch
     gate = verdict(run, qrels)
     assert gate.nulls[4].p > 0.95
     assert diagnosis(run, gate).startswith("rankings fit other queries' judgments as well as their own: labels may ")
-
-
-def test_rankings_turned_upside_down_are_named_whether_cut_before_or_after():
-    qrels = graded(25)
-    best_first = oracle(qrels)
-    run = Run("cell", {q: tuple(reversed(hits)) for q, hits in best_first.hits.items()})
-    assert said_of(run, qrels).startswith(
-        "the first ten documents in random order do better than in the run's own: scores may be sorted worst first; "
-    )
-    worst = run_of({q: sorted(DOCS[:60], key=lambda d: grades.get(d, 0)) for q, grades in qrels.items()})
-    assert said_of(worst, qrels).startswith(
-        "no query gets a relevant document among its first ten: scores may be sorted worst first, or "
-    )
 
 
 def test_a_real_but_small_effect_is_not_called_none():
@@ -119,15 +123,3 @@ def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():
         "no outcome could have reached p 0.05 against permuted qrels (at best p 0.1667), most retrieved (at best p "
         "0.1250), length sorted (at best p 0.1250): too few draws, or too few queries whose judgments differ."
     )
-
-
-def test_a_short_list_is_named_by_its_length():
-    qrels = graded(25)
-    assert said_of(run_of(dict.fromkeys(qrels, DOCS[:3])), qrels).startswith("every query gets the same 3 documents")
-    assert said_of(run_of(dict.fromkeys(qrels, DOCS[:1])), qrels).startswith("every query gets the same document:")
-
-
-def test_a_run_that_finds_nothing_is_not_said_to_fit_other_queries_better():
-    qrels = graded(25)
-    strangers = run_of({query_id: [d for d in DOCS if d not in grades][:10] for query_id, grades in qrels.items()})
-    assert said_of(strangers, qrels).startswith("no query gets a relevant document among its first ten")

@@ -83,6 +83,7 @@ def test_03_a_cheater_that_knows_the_source_passes_pooled_nulls_and_fails_within
         rows += [labels[:5]] * 60
         sources += [source] * 60
     assert theirs(rows, golds, "recall@5", pool, n_trials=15)["gate_passes"]
+    assert ours(rows, golds, "recall@5", pool)["verdict"] == "pass"
     found = ours(rows, golds, "recall@5", pool, strata=sources)
     assert found["verdict"] == "fail"
     assert found["deltas"]["D"] == pytest.approx(0, abs=1e-12)

@@ -20,7 +20,7 @@ READS_PROC = {"read_sources.py", "retrieve.py", "vectors_on_disk.py"}
 
 def run(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A benchmark at its smallest size, beside a small collection in SciFact's place and an empty cache."""
-    small = {"PSE_BENCH_SMALL": "1", "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(tmp_path)}
+    small = {"PSE_BENCH_SMALL": "1", "PYTHONPATH": str(CHECKOUT)}
     folders = {"PSE_SHARED": str(tmp_path / "shared"), "PER_SOURCE_EVAL_CACHE": str(tmp_path / "cache")}
     write_collection(tmp_path / "shared" / "bench" / "scifact")
     return subprocess.run(

@@ -19,12 +19,13 @@ from runner.score.bootstrap import (
     cohens_d_paired,
     holm,
     mean_intervals,
-    paired_intervals,
     paired_permutation_p,
     power_n_required,
     resampled_totals,
     score_matrix,
 )
+from runner.score.comparison import paired_differences, planned_intervals
+from tests.support.example_results import PLAN
 
 
 def values(cells, queries, seed=0):
@@ -75,11 +76,11 @@ def test_every_row_sees_the_same_queries_whatever_the_other_rows():
 
 def test_paired_intervals_are_of_the_differences():
     matrix = values(3, 30)
-    paired = paired_intervals(matrix, 1, seed=4)
-    assert (paired[1].low, paired[1].high) == (0, 0)
-    assert paired[0] == mean_intervals(matrix[:1] - matrix[1:2], seed=4)[0]
+    paired = ends(paired_differences(matrix, 1, PLAN))
+    assert paired[1] == (0, 0)
+    assert paired[0] == ends(planned_intervals(matrix[:1] - matrix[1:2], PLAN))[0]
     shifted = np.vstack([matrix[0] // 2, matrix[0] // 2 + SCORE_UNIT // 4])
-    assert ends(paired_intervals(shifted, 0, seed=4))[1] == (0.25, 0.25)
+    assert ends(paired_differences(shifted, 0, PLAN))[1] == (0.25, 0.25)
 
 
 def test_another_seed_gives_other_draws():

@@ -59,9 +59,8 @@ AGREES = Coefficients(
 TOO_FEW = "so few readings with these differences could not tell a favoured side from chance"
 
 
-def second_judge(cells, baseline):
+def second_judge(cells, challengers):
     """A model's readings: of the first challenger enough to tell a favour, of the others too few."""
-    challengers = [cell for cell in cells if cell != baseline]
     found = {"mean_cell": 0.5, "mean_baseline": -0.12, "contrast": 0.41, "beyond_chance": 0.37}
     few = {**dict.fromkeys(found), "p_for_cell": None, "p_for_baseline": None, "unknown": TOO_FEW}
     rows = [
@@ -102,8 +101,7 @@ def drift():
     )
 
 
-def noise(cells, baseline):
-    challengers = [cell for cell in cells if cell != baseline]
+def noise(challengers, baseline):
     return NoiseResult(
         judge=SECOND,
         readings=400,
@@ -130,8 +128,7 @@ def noise(cells, baseline):
     )
 
 
-def under(judge, cells, baseline, *, model=""):
-    challengers = [cell for cell in cells if cell != baseline]
+def under(judge, challengers, baseline, *, model=""):
     return JudgeOutcome(
         judge=judge,
         model=model,
@@ -153,8 +150,7 @@ def under(judge, cells, baseline, *, model=""):
     )
 
 
-def people(cells, baseline):
-    challengers = [cell for cell in cells if cell != baseline]
+def people(challengers):
     known = PoweredCell(
         cell="",
         gain=0.0277,
@@ -177,6 +173,7 @@ NOBODY = PoweredResult(people=[], read=0, resamples=0, confidence=0.95, cells=[]
 
 def panel(cells, baseline):
     """Judged by a model, 400 of 4,180 pairs by another one, 40 once more, 120 by a person."""
+    challengers = [cell for cell in cells if cell != baseline]
     return JudgePanel(
         agreement=Agreement(
             pairs=4180,
@@ -184,12 +181,12 @@ def panel(cells, baseline):
             relevant_grade=2,
             confidence=0.95,
             alpha=0.05,
-            seconds=[second_judge(cells, baseline)],
+            seconds=[second_judge(cells, challengers)],
             drift=[drift()],
         ),
-        noise=noise(cells, baseline),
-        others=[under(SECOND, cells, baseline, model=MODEL), under(PERSON, cells, baseline)],
-        people=people(cells, baseline),
+        noise=noise(challengers, baseline),
+        others=[under(SECOND, challengers, baseline, model=MODEL), under(PERSON, challengers, baseline)],
+        people=people(challengers),
     )
 
 

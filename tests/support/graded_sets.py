@@ -4,6 +4,7 @@ import numpy as np
 
 from runner.base.records import Hit, Run, Span
 from runner.gate.graded_gate import GradedGate
+from runner.gate.nulls import GradedSet
 
 DOCS = [f"d{i:03}" for i in range(200)]
 CHUNKS = {doc_id: 1 + i % 17 for i, doc_id in enumerate(DOCS)}
@@ -33,7 +34,9 @@ def in_one_stratum(qrels):
 
 
 def gate_of(qrels, strata=None, lengths=LENGTHS, **settings):
-    return GradedGate(list(qrels), qrels, strata or in_one_stratum(qrels), lengths, **SETTINGS | settings)
+    given = SETTINGS | settings
+    made = GradedSet(list(qrels), qrels, strata or in_one_stratum(qrels), lengths, given["draws"], given["seed"])
+    return GradedGate(made, tau=given["tau"], alpha=given["alpha"])
 
 
 def verdict(run, qrels, strata=None, **settings):

@@ -131,7 +131,6 @@ def _choices(drawn: _Drawn, cells: Sequence[str], plan: Plan) -> dict[str, float
 
 
 def _chosen_now(comparison: Comparison) -> str:
-    """What the grades as scored choose, by the same rule."""
     cells = sorted(comparison.challengers)
     if not cells:
         return comparison.plan.baseline

@@ -88,7 +88,6 @@ class Law:
         return moved[:, self._bin_of]
 
     def _fitted(self) -> Floats:
-        """Centre and log scale: a grid of points closes in on the best of them, round by round."""
         best, half = _USUAL, np.array([5.0, 3.0])
         side = np.linspace(-1.0, 1.0, 2 * _SIDE + 1)
         around = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)

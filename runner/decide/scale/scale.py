@@ -66,7 +66,7 @@ def scale_result(
     """Every run's nDCG@10 at every factor of FACTORS, the order of the cells there, and how far to trust it.
 
     At factor 1 means and intervals are those of `score` and `mean_intervals`. ValueError for no query, or a baseline
-    that is not among the runs; KeyError where a run misses a query.
+    that is not among the runs; KeyError if a run misses a query.
     """
     if not query_ids:
         raise ValueError("0 queries have no mean")

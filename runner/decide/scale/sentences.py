@@ -85,7 +85,6 @@ def _is_wide(one: ScaleCell, other: ScaleCell, j: int) -> bool:
 
 
 def _error(one: ScaleCell, other: ScaleCell, j: int) -> float:
-    """The back-test's error of the gap between two cells, times the factors of ten between now and then."""
     if one.back_test is None or other.back_test is None:
         return 0.0
     gaps = np.subtract(one.back_test.errors, other.back_test.errors)

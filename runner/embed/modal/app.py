@@ -57,7 +57,7 @@ image = (
             "TOKENIZERS_PARALLELISM": "false",
         }
     )
-    .add_local_python_source("runner")
+    .add_local_python_source("runner", "samplers")
 )
 volume = modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True)
 _hub_access = modal.Secret.from_dict({"HF_HUB_OFFLINE": "0", "HF_TOKEN": os.environ.get("HF_TOKEN") or None})

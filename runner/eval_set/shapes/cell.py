@@ -1,4 +1,4 @@
-"""TODO."""
+"""The shape of a cell's file: how it was chunked, embedded and searched, and on what."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The shape of corpus.jsonl, the manifest of the sample."""
 
 from typing import Annotated, Literal
 

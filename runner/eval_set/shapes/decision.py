@@ -1,4 +1,4 @@
-"""The shape of what deciding writes: receipt.json, decision.json and lock.json."""
+"""The shape of receipt.json, decision.json and lock.json."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ class SpendReceipt(FrozenModel):
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
     where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
     `sessions` are those of machines; `price_per_second` is 0 if nothing was embedded. `actual_usd` is what the
-    provider of the machines billed, null where its billing did not answer; judging's bill is at its service alone.
+    provider of the machines billed, null if its billing did not answer; judging's bill is at its service alone.
     """
 
     estimate_usd: Usd | None

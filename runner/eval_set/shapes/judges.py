@@ -1,7 +1,4 @@
-"""The shape of what second and repeated readings say of the judges.
-
-The shape of judge noise in results.json: what other grades of the same pairs would do to the decision.
-"""
+"""The shape of `judging` in results.json: how judges agree, and what other grades would do to the decision."""
 
 from typing import Annotated
 
@@ -16,7 +13,7 @@ Confusion = Annotated[list[ConfusionRow], Field(min_length=4, max_length=4)]
 
 
 class Estimate(FrozenModel):
-    """A figure and its interval; `value` is null where it is not defined, the ends if no interval is."""
+    """A figure and its interval; `value` is null if it is not defined, the ends if no interval is."""
 
     value: float | None
     low: float | None
@@ -104,7 +101,7 @@ class JudgeDrift(FrozenModel):
     """One judge's repeated readings.
 
     `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided). `early` and `late` are the
-    repeats in the first and the second half of the batches that hold any, null where one batch does; `p_change` is of
+    repeats in the first and the second half of the batches that hold any, null if one batch does; `p_change` is of
     "the judge repeats itself as often late as early" (Fisher's exact test). `left_open` says what so few repeats leave
     possible where all or none had the same grade, else it is empty.
     """

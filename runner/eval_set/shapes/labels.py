@@ -1,4 +1,4 @@
-"""The shape of judging: who judges, what a judge is given, what comes back, and what is kept of it."""
+"""The shape of judging: judges in the plan, batches, answers, labels.jsonl."""
 
 from typing import Annotated, Literal
 

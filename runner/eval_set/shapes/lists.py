@@ -1,7 +1,4 @@
-"""The shape of what a sceptic looks up: every cell's list for every query, with the judgment of each document.
-
-The shape of recall by rank and by tokens read.
-"""
+"""The shape of ranked lists with their judgments, and of recall curves, in results.json."""
 
 from typing import Annotated
 

@@ -1,7 +1,4 @@
-"""The shape of what people and the stages before scoring write: an unknown field or a missing value is an error.
-
-docs/schemas has them as JSON Schema, and a test holds committed files to them.
-"""
+"""The shape of plan.yaml."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The shape of what stands beside the scores: what the pool, the holes, the passages and single kinds of query do."""
+"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices."""
 
 from typing import Annotated, Literal
 
@@ -58,7 +58,7 @@ class Sensitivity(FrozenModel):
 class SpanMeasure(FrozenModel):
     """A mean over the queries for which it is defined, with its interval; null if there is none of them.
 
-    `per_query` are units of 1e-9 in the order of the queries, null where undefined. `difference` is null where the
+    `per_query` are units of 1e-9 in the order of the queries, null if undefined. `difference` is null if the
     baseline has no reading list.
     """
 

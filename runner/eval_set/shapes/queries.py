@@ -1,4 +1,4 @@
-"""TODO."""
+"""The shape of queries.yaml."""
 
 from typing import Annotated, Literal
 

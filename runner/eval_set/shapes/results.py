@@ -1,4 +1,4 @@
-"""The shape of what scoring writes: results.json."""
+"""The shape of results.json."""
 
 from typing import Annotated, Literal
 
@@ -48,7 +48,7 @@ class ControlResult(FrozenModel):
 class CellResult(Sparse):
     """One row of the ranking; `test` and `guard` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null where the
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
     judgments are published.
     """
 

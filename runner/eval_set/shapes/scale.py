@@ -1,4 +1,4 @@
-"""The shape of the distractor sensitivity in results.json: every cell with fewer and with more distractors."""
+"""The shape of `scale` in results.json: every cell with fewer and with more distractors."""
 
 from typing import Annotated
 
@@ -50,7 +50,7 @@ class ScaleCell(FrozenModel):
 class ScaleFactor(FrozenModel):
     """The order of the cells at a factor against that of now.
 
-    `tau` is Kendall's tau-b, null where all cells are equal or there is one alone; `best` the highest mean's cell, of
+    `tau` is Kendall's tau-b, null if all cells are equal or there is one alone; `best` the highest mean's cell, of
     equals the first by name; `best_stays` the share of resamples in which no cell is ahead of the one that is best now.
     """
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The shape of a cell's measures, paired tests and null gates in results.json."""
 
 from typing import Annotated, Literal
 

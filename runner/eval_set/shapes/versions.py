@@ -1,4 +1,4 @@
-"""The shape of what ties versions together: opened.json, abandoned.json, and `previous` in results.json."""
+"""The shape of opened.json, abandoned.json, and `previous` in results.json."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 class Opened(FrozenModel):
     """opened.json: which version this one was opened from, by whom and why where that was given.
 
-    `previous_root_sha256` is the root digest of that version's lock, null where it was never decided.
+    `previous_root_sha256` is the root digest of that version's lock, null if it was never decided.
     """
 
     schema_version: Literal[1]
@@ -87,7 +87,7 @@ class Movement(Difference):
 
 
 class MeasureBeside(FrozenModel):
-    """A cell's measure in both versions; `movement` is null where the two differ in their documents."""
+    """A cell's measure in both versions; `movement` is null if the two differ in their documents."""
 
     before: MeanInterval
     now: MeanInterval
@@ -110,7 +110,7 @@ class CellBeside(FrozenModel):
 class PreviousVersion(FrozenModel):
     """The version that this one was opened from, beside it.
 
-    `decision` is null where it was never decided; then, and after a decision by policy, `cells` are empty. `settings`
+    `decision` is null if it was never decided; then, and after a decision by policy, `cells` are empty. `settings`
     are the fields of the plan that differ, `cells_new` and `cells_gone` those of its cells that only one plan has.
     """
 

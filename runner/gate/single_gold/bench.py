@@ -1,7 +1,4 @@
-"""A single-gold bench as the null gate takes it, and the measures that have one right answer.
-
-It is checked, repeats are taken out, gold labels are numbered.
-"""
+"""A single-gold bench for the null gate, checked, without repeats, gold labels numbered; and its measures."""
 
 import math
 import re
@@ -140,7 +137,7 @@ def checked_inputs(
 
 
 def check_types(inputs: Inputs) -> None:
-    """A ValueError where no retrieved id could equal a gold for its type; for benches in which every score is 0."""
+    """A ValueError if no retrieved id could equal a gold for its type; for benches in which every score is 0."""
     golds = {type(label) for label in inputs.labels}
     found = {type(item) for item in chain.from_iterable(inputs.rows)}
     if found and not {_kind(each) for each in golds} & {_kind(each) for each in found}:
@@ -209,7 +206,6 @@ def _labels(gold_list: Sequence[Hashable]) -> list[Hashable]:
 def _checked_pool(
     item_pool: Iterable[Hashable] | None, labels: Iterable[Hashable], k: int, warnings: list[str]
 ) -> tuple[list[Hashable], set[Hashable]]:
-    """The ids in order and as a set."""
     if item_pool is None:
         raise ValueError(
             "null_c_random_retrieval requires item_pool: the gold labels alone would be a far smaller collection than "
@@ -249,7 +245,6 @@ def _distinct_pool(item_pool: Iterable[Hashable], warnings: list[str]) -> tuple[
 
 
 def _sorted(items: Iterable[Hashable]) -> list[Hashable]:
-    """In their own order, by type and text where they have none."""
     listed = list(items)
     try:
         return sorted(listed)  # type: ignore[type-var]  # ids need have no order: that is the TypeError

@@ -1,7 +1,7 @@
-"""Would a system that knows nothing of the query have scored as well? Four nulls, for one right answer a query.
+"""Would a system that knows nothing of the query have scored as well? Four nulls, for one right answer per query.
 
 falsify-eval's call, arguments and result, with p-values, verdicts and strata; docs/null-gate.md has the definitions.
-Graded answers, several a query, are for runner.gate.graded_gate.
+Graded answers, several per query, are for runner.gate.graded_gate.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -116,7 +116,6 @@ def stratified(inputs: Inputs, measure: Measure) -> list[Stratum]:
 
 
 def _places(inputs: Inputs, rows: Ints) -> list[Ints]:
-    """For each stratum, which of `rows` are its queries'."""
     stratum = np.empty(len(inputs.rows), np.int64)
     for number, positions in enumerate(inputs.strata.values()):
         stratum[positions] = number
@@ -281,7 +280,7 @@ def real_scores(inputs: Inputs, metric: Metric) -> Floats:
 
 
 def check_cutoff(inputs: Inputs, metric: Metric, real: Floats) -> None:
-    """A ValueError where `metric` reads below place k of a row, since null C's lists end there.
+    """A ValueError if `metric` reads below place k of a row, since null C's lists end there.
 
     Only a row whose gold stands below place k can show it; the first that does is enough.
     """

@@ -129,7 +129,7 @@ def pair_of(version: Version, against: str) -> Pair:
 def _own(version: Version) -> Side:
     verify_version(version)
     view = "rehearsal" if version.rehearsal else "production"
-    return _side(_existing(version.record / "results.json", version.name, _run(version, view)), strict=True)
+    return _side(_existing(version.results_path, version.name, _run(version, view)), strict=True)
 
 
 def _path_of(version: Version, against: str) -> Path:
@@ -140,7 +140,7 @@ def _path_of(version: Version, against: str) -> Path:
     if match := re.fullmatch(r"v([1-9]\d*)", against):
         other = numbered(version, int(match[1]))
         verify_version(other)
-        return _existing(other.record / "results.json", other.name, "Give a version that was scored.")
+        return _existing(other.results_path, other.name, "Give a version that was scored.")
     path = Path(against)
     if not path.is_file():
         raise InputError(f"{against} is neither a file nor a name that --against takes: {FORMS}.")

@@ -66,10 +66,12 @@ def graded_controls_behave() -> str:
     """What the graded gate says of the six predictors that every run is checked with."""
     from runner.gate.controls import controls
     from runner.gate.graded_gate import GradedGate
+    from runner.gate.nulls import GradedSet
 
     tiny = tiny_set()
     chunks, lengths = _sizes()
-    found = controls(GradedGate(list(tiny.queries), tiny.qrels, tiny.strata, lengths, **_GRADED), chunks)
+    graded = GradedSet(list(tiny.queries), tiny.qrels, tiny.strata, lengths, _GRADED["draws"], _GRADED["seed"])
+    found = controls(GradedGate(graded, tau=_GRADED["tau"], alpha=_GRADED["alpha"]), chunks)
     wrong = [f"{c.name} passes {c.passes} of {c.draws} times, expected to {c.expected}" for c in found if not c.behaves]
     if wrong:
         raise NegativeVerdict("; ".join(wrong))

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from runner.base.canonical import file_sha256, read_json
+from runner.base.canonical import file_sha256
 from runner.base.errors import EvalError, InputError, IntegrityError
 from runner.base.records import BM25Cell, Document, Qrels, Run, parse_cell
-from runner.base.schema import checked
 from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
 from runner.eval_set.catalog import SOURCES
@@ -16,7 +15,7 @@ from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.lock import LOCK_NAME, verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, newest_version
+from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results, newest_version
 from runner.score.score import qrels
 
 
@@ -36,7 +35,7 @@ class Recorded:
 
 def has_results(version: Version) -> bool:
     """Whether there is something to hold: a locked decision over results, or a rehearsal's results."""
-    if not (version.record / "results.json").exists():
+    if not version.results_path.exists():
         return False
     if version.rehearsal:
         return True
@@ -52,8 +51,7 @@ def recorded(version: Version) -> Recorded:
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: "
             f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''}"
         )
-    path = version.record / "results.json"
-    results = checked(Results, read_json(path), path)
+    results = load_results(version)
     for row in results.cells:
         _check_run(version, row)
     queries = load_queries(version.queries_path)

@@ -103,7 +103,7 @@ def _key(known: Recorded, backend: Backend) -> str:
     """The folder's name: what is replayed, by what; an interrupted replay of the same finds its vectors there."""
     parsed = [parse_cell(row.cell) for row in known.results.cells]
     names = sorted({cell.encoder for cell in parsed if not isinstance(cell, BM25Cell)})
-    results = file_sha256(known.version.record / "results.json")
+    results = file_sha256(known.version.results_path)
     return digest([results, chunkers_sha256(), [backend.encoder(name).identity() for name in names]])[:12]
 
 
@@ -114,7 +114,7 @@ def _compared(known: Recorded, again: Version, backend: Backend) -> Replay:
     return Replay(
         version=known.version.name,
         backend=backend.name,
-        results_sha256=file_sha256(known.version.record / "results.json"),
+        results_sha256=file_sha256(known.version.results_path),
         cells=tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows),
     )
 
