@@ -13,14 +13,19 @@ from falsify_eval import four_null_gate
 from measuring import fastest
 from sizes import sized
 
-from runner.base.records import Hit, Run, Span
+from runner.base.records import Hit, Qrels, Run, Span
 from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
+from runner.gate.nulls import GradedSet
 
 N_CELLS = sized(10, 2)
 N_JUDGED = 30
-SETTINGS = {"draws": sized(2_000, 20), "tau": 0.05, "alpha": 0.05, "seed": 2026}
-N_DRAWS_RATIO = 5 * SETTINGS["draws"] // (4 * 50)
+DRAWS, SEED = sized(2_000, 20), 2026
+N_DRAWS_RATIO = 5 * DRAWS // (4 * 50)
+
+
+def gate_of(query_ids: list[str], qrels: Qrels, strata: dict[str, str], lengths: dict[str, int]) -> GradedGate:
+    return GradedGate(GradedSet(query_ids, qrels, strata, lengths, DRAWS, SEED), tau=0.05, alpha=0.05)
 
 
 def main() -> None:
@@ -39,17 +44,15 @@ def compare(n_queries: int, n_documents: int) -> None:
     strata = dict.fromkeys(qrels, "")
 
     def all_cells() -> list[str]:
-        gate = GradedGate(list(qrels), qrels, strata, lengths, **SETTINGS)
+        gate = gate_of(list(qrels), qrels, strata, lengths)
         return [gate.judge(run, chunks[i % len(chunks)]).verdict for i, run in enumerate(runs)]
 
     gate_seconds, verdicts = fastest(all_cells)
-    control_seconds, rows = fastest(
-        lambda: controls(GradedGate(list(qrels), qrels, strata, lengths, **SETTINGS), chunks[0])
-    )
+    control_seconds, rows = fastest(lambda: controls(gate_of(list(qrels), qrels, strata, lengths), chunks[0]))
     their_seconds, theirs = fastest(lambda: [single_gold(run, qrels, documents) for run in runs])
     print(
         f"graded gate: {n_queries} queries, {n_documents:,} documents, {N_CELLS} cells: 5 nulls x "
-        f"{SETTINGS['draws']:,} draws {gate_seconds:.2f} s ({verdicts.count('pass')} pass), controls "
+        f"{DRAWS:,} draws {gate_seconds:.2f} s ({verdicts.count('pass')} pass), controls "
         f"{control_seconds:.2f} s ({sum(row.behaves for row in rows)} of {len(rows)} behave); falsify-eval, 4 nulls x "
         f"50 draws on one right answer a query, no controls, {their_seconds:.2f} s ({theirs.count(True)} pass): ratio "
         f"{their_seconds / gate_seconds:.1f}x for {N_DRAWS_RATIO} times the draws, "
