@@ -1,4 +1,4 @@
-"""A case study as lines for a terminal, and as blocks of a page, which stand between markers and are replaced there."""
+"""A case study as lines for a terminal, and as blocks that replace what stands between markers of a page."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -230,14 +230,14 @@ def study_lines(study: dict[str, JSON], signs: Signs) -> list[str]:
         "gate: five nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10",
         "",
         "what the three scores would have hidden:",
-        *(f"  {number:>2} {row['name']}: {row['hidden']}" for number, row in _hiding(rows)),
+        *(
+            f"  {number:>2} {row['name']}: {row['hidden']}"
+            for number, row in enumerate(rows, start=1)
+            if not row["hidden"].startswith("nothing")
+        ),
         "",
         tally(study),
     ]
-
-
-def _hiding(rows: Sequence[dict[str, JSON]]) -> list[tuple[int, dict[str, JSON]]]:
-    return [(number, row) for number, row in enumerate(rows, start=1) if not row["hidden"].startswith("nothing")]
 
 
 def _system(number: int, row: dict[str, JSON], signs: Signs) -> str:

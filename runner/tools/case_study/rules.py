@@ -71,14 +71,10 @@ def _place(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
     """A clause if a refused system finds exactly as much as a real engine, so that recall cannot tell them apart."""
     found = round4(row["scores"]["recall@10"])
-    twins = [
-        other["name"]
-        for other in rows
-        if other["kind"] == "engine" and round4(other["scores"]["recall@10"]) == found > 0
-    ]
-    if row["graded"]["verdict"] == "pass" or not twins:
+    if row["graded"]["verdict"] == "pass" or not found:
         return ""
-    return f"its Recall@10 is that of {twins[0]}"
+    twins = (r["name"] for r in rows if r["kind"] == "engine" and round4(r["scores"]["recall@10"]) == found)
+    return next((f"its Recall@10 is that of {name}" for name in twins), "")
 
 
 def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
