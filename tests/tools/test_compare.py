@@ -332,10 +332,7 @@ BAD_RUNS = {
     "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery is a list"),
     "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
     "no query": ('{"perQuery": []}', "0 queries"),
-    "other measure": (
-        '{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}',
-        "query \"q1\" has no 'ndcg@10'. It has qid, mrr10",
-    ),
+    "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "\"q1\" has no 'ndcg@10'. It has qid, mrr10"),
     "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is no number of JSON"),
     "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
@@ -499,11 +496,7 @@ def test_a_name_that_the_console_cannot_print_is_spelled_out(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 5])
-def test_so_few_queries_are_told_apart_from_no_published_mean(tmp_path, run, n_queries):
-    rows = [{"qid": f"q{place}", "ndcg10": 0.9} for place in range(n_queries)]
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps({"perQuery": rows, "baselines": {"far below": 0.1, "far above": 0.99}}))
-    _, out, _ = run(path, "--json")
-    found = json.loads(out)
-    assert {row["label"] for row in found["baselines"]} == {"not told apart"}
-    assert any("far too narrow" in note for note in found["notes"])
+def test_so_few_queries_are_told_apart_from_no_published_mean(n_queries):
+    found = compare(scores([0.9] * n_queries, baselines={"far below": 0.1, "far above": 0.99}))
+    assert {row.label for row in found.baselines} == {"not told apart"}
+    assert any("far too narrow" in note for note in found.notes)
