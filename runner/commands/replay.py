@@ -29,8 +29,6 @@ _EPILOG = (
     "changed, 5 backend or budget (run again: what was finished is kept). With --all, every version is tried and the "
     "largest code counts."
 )
-
-
 _NOTHING = (
     "There is nothing to replay: no version of this checkout is decided over results and locked, or, with --rehearse, "
     "has the results of a rehearsal."

@@ -49,10 +49,9 @@ ASCII = Signs(
 
 
 def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
-    """The signs that `stream` can print.
+    """The signs that `stream` can print; plain ones if `ascii_only`, PER_SOURCE_EVAL_ASCII or the encoding ask for it.
 
-    Plain ones if they are asked for, by `ascii_only` or by the environment variable PER_SOURCE_EVAL_ASCII, and
-    where the stream's encoding lacks one of the signs. A stream without an encoding (io.StringIO) takes them all.
+    A stream without an encoding (io.StringIO) takes them all.
     """
     if ascii_only or os.environ.get(ASCII_VARIABLE):
         return ASCII

@@ -182,16 +182,17 @@ def mira_story(signs: Signs) -> str:
     """Four systems through the gate over the sample bench, two of them by stratum as well; no newline at the end."""
     bench, pool = sample_bench()
     theo = predicted(bench, pool, source_prior)
+    first = sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
     pooled = {
         f"Mira, always {popular(bench.gold)[0]}": predicted(bench, pool, constant),
-        f"an engine, first place in {_first_places(bench)} of {len(bench.gold)}": bench,
+        f"an engine, first place in {first} of {len(bench.gold)}": bench,
         "an oracle, always right": predicted(bench, pool, oracle),
         "Theo, the subject's favourites": theo,
     }
     within = {"Theo, within subjects": theo, "the engine, within subjects": bench}
-    first = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
-    second = [_row(name, system, pool, signs) for name, system in within.items()]
-    return "\n".join([_opening(bench, pool, signs), _header(signs), *first, _THEO, _header(signs), *second, _END])
+    whole = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
+    parts = [_row(name, system, pool, signs) for name, system in within.items()]
+    return "\n".join([_opening(bench, pool, signs), _header(signs), *whole, _THEO, _header(signs), *parts, _END])
 
 
 def _opening(bench: Bench, pool: Sequence[str], signs: Signs) -> str:
@@ -222,7 +223,3 @@ def _row(name: str, bench: Bench, pool: Sequence[str], signs: Signs) -> str:
         for null in "ABCD"
     )
     return f"{name:<{_WIDTH}}{found['real_mean']:5.2f}  {'  '.join(columns)}  {found['verdict'].upper()}"
-
-
-def _first_places(bench: Bench) -> int:
-    return sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))

@@ -111,8 +111,8 @@ def run_tripwire(
 ) -> Report:
     """The report of a function from a query's text to document ids, best first; the first `limit` ids count.
 
-    A query that it raises on ends the run with a BackendError that names the query: left out or scored 0 it would
-    look like a worse ranking. An InputError for an answer that is no sequence of ids.
+    BackendError if it raises on a query, which scored 0 would look like a worse ranking; InputError if it answers
+    with anything but a sequence of ids.
 
     >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
     >>> run_tripwire(lambda text: ["b1", "b2"], golden).mrr
