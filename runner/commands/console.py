@@ -52,10 +52,7 @@ def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:
-    """Print text, with escapes for what the console cannot show; BackendError if it cannot be written.
-
-    A reader that has gone away is no error.
-    """
+    """Print text, with escapes for what the console cannot show; BackendError unless it is written or nobody reads."""
     encoding = "ascii" if ascii_only else sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -36,10 +36,7 @@ _NOTHING = (
 
 
 def replay(arguments: Sequence[str]) -> int:
-    """0 if every cell of every version holds; of several failures the largest code.
-
-    With --all no failure ends the command, only Ctrl-C does; an InputError if there is nothing to replay.
-    """
+    """0 if every cell of every version holds, else the largest code; InputError if there is nothing to replay."""
     parser, options = _options(arguments)
     if options.all == bool(options.source):
         parser.error("give either --source NAME or --all")

@@ -49,10 +49,7 @@ ASCII = Signs(
 
 
 def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
-    """The signs that `stream` can print; plain ones if `ascii_only`, PER_SOURCE_EVAL_ASCII or the encoding ask for it.
-
-    A stream without an encoding (io.StringIO) takes them all.
-    """
+    """The signs that `stream` can print (all, without an encoding); ASCII if a flag or ASCII_VARIABLE asks for it."""
     if ascii_only or os.environ.get(ASCII_VARIABLE):
         return ASCII
     signs = Signs()

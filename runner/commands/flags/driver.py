@@ -103,13 +103,8 @@ def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namesp
         parser.error("--modal and --encoder-url say where an evening embeds; this one embeds nothing for a record")
     alone = {"--adopt-baseline": options.adopt_baseline, "--bulk-gate": is_gate}
     others = (
-        options.cells,
-        options.choose is not None,
-        options.dry_run,
-        options.post_bulk,
-        options.rehearse,
-        options.corpus_path,
-        options.live,
+        *(options.cells, options.choose is not None, options.dry_run, options.post_bulk),
+        *(options.rehearse, options.corpus_path, options.live),
     )
     for flag, given in alone.items():
         if given and (any(others) or all(alone.values())):

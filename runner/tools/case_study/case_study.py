@@ -148,10 +148,9 @@ def neighbours_sharing(subject: Subject) -> int:
 
 
 def read_subject(folder: Path) -> Subject:
-    """The collection and every cell of the results in a version folder of an external evaluation.
+    """The collection, from the archive, and every cell of the results in a version folder of an external evaluation.
 
-    The documents come from the version's archive. InputError for any other folder and for whatever is missing;
-    IntegrityError for a file that is not the one that results.json was made from.
+    InputError for any other folder and for what is missing; IntegrityError if results.json was made from other files.
     """
     results, collection = _results(folder)
     version = newest_version(results.source, folder.resolve().parent)

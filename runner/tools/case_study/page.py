@@ -35,10 +35,7 @@ def write_study(study: dict[str, JSON], page: Path) -> list[Path]:
 
 
 def check_page(page: Path, *, written: bool) -> None:
-    """Check that a study's blocks can stand in the page and, if it was `written`, that its figures are beside it.
-
-    InputError for one that cannot be read, is no text, has a block that is unknown or does not end, or has none.
-    """
+    """Check that the page has known, closed blocks and, if it was `written`, its figures beside it; else InputError."""
     _page_text(page)
     if written:
         _read(page.with_suffix(".json"))
@@ -55,10 +52,7 @@ def check_study(study: dict[str, JSON], page: Path) -> str:
 
 
 def with_blocks(text: str, study: dict[str, JSON]) -> str:
-    """The text with every block between markers replaced, each with the line ends that its first line has.
-
-    KeyError for a marker that names none of BLOCKS.
-    """
+    """The text with every block between markers replaced, with its line ends kept; KeyError for an unknown block."""
     numbered = list(enumerate(study["systems"], start=1))
 
     def made(block: re.Match[str]) -> str:

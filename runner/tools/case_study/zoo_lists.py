@@ -72,10 +72,7 @@ Lists = list[list[str]]
 
 @dataclass(frozen=True)
 class Material:
-    """What broken predictors are made of: a collection, and real engines to break.
-
-    `engine` and `dense` hold every query of `query_texts`; there may be no dense one.
-    """
+    """A collection, and real engines to break, whose runs hold every query of `query_texts`."""
 
     query_texts: Mapping[str, str]
     document_texts: Mapping[str, str]

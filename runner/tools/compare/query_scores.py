@@ -42,7 +42,7 @@ class QueryScores:
 def read_scores(path: Path, measure: str, cell: str | None = None) -> QueryScores:
     """The scores that a file holds in one measure, whose "@" may be left out: ndcg@10 or ndcg10.
 
-    A file with `perQuery` is ruflo's and holds one system; one with `cells` is ours, and `cell` names which. Raises
+    A file with `perQuery` is ruflo's and holds one system; one with `cells` is ours, and `cell` names which.
     InputError, naming file and query, for anything else: a query twice, a value that is no number from 0 to 1.
     """
     where = display(path)
@@ -86,8 +86,8 @@ def query_values(pairs: Iterable[tuple[Any, Any]], where: str) -> dict[str, floa
 def shared_queries(run: QueryScores, other: QueryScores, *, allow_unmatched: bool) -> tuple[str, ...]:
     """The queries that two runs both answered, in the first one's order.
 
-    Raises InputError if there is none, if the runs are over other datasets or have another text under one id,
-    and, unless `allow_unmatched`, where a query is in one run alone.
+    InputError if there is none, if datasets or the text under one id differ, and, unless `allow_unmatched`, if only one
+    run has a query.
     """
     shared = tuple(query for query in run.values if query in other.values)
     if not shared:

@@ -1,5 +1,4 @@
-"""What the doctor checks besides planted defects: this machine (Python, pinned packages, writable folders, the store,
-offline tokens, the encoder), and each part of an evening over twelve bills of two sentences whose results are known.
+"""What the doctor checks besides planted defects: this machine, and each part of an evening over twelve known bills.
 
 Each check imports what it examines, so that a missing or broken part fails the check and not the doctor.
 """

@@ -28,8 +28,8 @@ from runner.tools.symbols import Signs
 def files_below(folder: Path) -> set[str]:
     """The POSIX paths, relative to the folder, of everything below it that is no folder.
 
-    Links are not followed, and what is named ".git" is left out. A name that is not UTF-8 comes with surrogates, as
-    Python has it. An InputError names a folder that does not exist or cannot be read.
+    Links are not followed, ".git" is left out, and a name that is not UTF-8 comes with surrogates. InputError for a
+    folder that cannot be read.
     """
     with _readable(folder):
         return set(_walk(folder))
@@ -52,8 +52,7 @@ def _walk(folder: Path) -> Iterator[str]:
 def file_entry(folder: Path, name: str) -> dict[str, JSON]:
     """{sha256, size_bytes} of a file below a folder; of a symbolic link those of its text, and link: True.
 
-    An InputError names one that is neither, that cannot be read, or that changes (size, time, or another file in its
-    place) while it is read.
+    InputError for one that is neither, cannot be read, or changes (or is replaced) while it is read.
     """
     path = folder / name
     with _readable(path):

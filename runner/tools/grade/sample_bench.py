@@ -1,6 +1,4 @@
-"""A bench of fifty queries to try the gate on, predictors whose verdict on it is known beforehand, and the story of
-Mira, who never studies, told with the figures that the gate computes for them.
-"""
+"""A bench of fifty queries to try the gate on, predictors whose verdict is known beforehand, and the story of Mira."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -66,10 +64,7 @@ def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
 
 
 def write_quickstart(folder: Path) -> list[Path]:
-    """`bench.jsonl` and `pool.txt` with the sample bench in `folder`, which is made if it is missing.
-
-    InputError if either file is there already, naming every one that is: nothing is overwritten.
-    """
+    """`bench.jsonl` and `pool.txt` with the sample bench, in a folder made if missing; InputError if one is there."""
     bench, pool = sample_bench()
     columns = zip(bench.retrieved, bench.gold, bench.rel, strata_of(bench), strict=True)
     fields = ("retrieved", "gold", "rel", "stratum")

@@ -92,10 +92,9 @@ class _Results(Loose):
 
 
 def add_runs(results: Iterable[Path], folder: Path) -> list[Written]:
-    """What became of each cell's file under `folder` (a folder a dataset); nothing is written where anything is wrong.
+    """What became of each cell's file under `folder`/DATASET; nothing is written if anything is wrong.
 
-    InputError as for `runs_of`, and if a results.json is over another collection than runs of the same dataset that
-    are there already.
+    InputError as for `runs_of`, and if a results.json is over another collection than that dataset's runs.
     """
     known = {run.dataset: (run, path) for path, run in run_files(folder)}
     runs: dict[Path, MatrixRun] = {}
@@ -120,8 +119,8 @@ def add_runs(results: Iterable[Path], folder: Path) -> list[Written]:
 def runs_of(path: Path) -> list[MatrixRun]:
     """The runs of an external evaluation's results.json, in its order.
 
-    InputError if it is none, was made from a sample of the collection, says itself that its figures mean nothing, or
-    is of a collection whose name makes no dataset's. IntegrityError if a mean is not that of its queries.
+    InputError if it is none, is of a sample, is of tier "no decision" or has a name that makes no dataset's;
+    IntegrityError if a mean is not that of its queries.
     """
     found = read_json(path)
     if not isinstance(found, dict) or found.get("kind") != "external":

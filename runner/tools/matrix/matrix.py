@@ -1,7 +1,6 @@
 """The matrix: what every system scored on every dataset, beside published values, and which differ from the baseline.
 
-Systems are tested against the baseline over the same queries, all systems of a dataset at once. What is said of all
-datasets is said only of a system that has a run of each.
+All systems of a dataset are tested at once. What is said of all datasets is said only of a system with a run of each.
 """
 
 import math

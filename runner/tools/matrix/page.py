@@ -84,10 +84,7 @@ def matrix_page(matrix: Matrix) -> bytes:
 
 
 def write_matrix(path: Path, *, check: bool) -> Matrix:
-    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, compared.
-
-    An InputError if there is no page to check, an IntegrityError if it is another.
-    """
+    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, held to it."""
     refuse_special(path)
     found = make_matrix(path.with_suffix(""))
     content = matrix_page(found)

@@ -1,7 +1,6 @@
 """The tripwire: golden queries whose right answers are known, scored and compared with a committed snapshot.
 
-It asks whether a change made fixed queries worse, not how good a retriever is. Measures and messages are those of
-VaultMind's baseline package; what that one lets pass in silence (a query deleted, added or edited) is an error here.
+Measures and messages are those of VaultMind's baseline package; a query deleted, added or edited is an error here.
 """
 
 from collections import Counter
@@ -168,8 +167,7 @@ def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
     """Every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
 
-    Raises InputError if the two cannot be compared: another k or limit, a query that only one of them has, or one
-    whose text or expected documents differ; ValueError for a tolerance outside of [0, 1), since 1 would hide anything.
+    InputError if the two cannot be compared (see `incomparable`); ValueError for a tolerance outside of [0, 1).
     """
     if not 0 <= tolerance < 1:
         raise ValueError(f"the tolerance must be at least 0 and less than 1, got {tolerance}")
