@@ -69,7 +69,7 @@ def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[
 
 
 def _documents(version: Version, corpus_path: Path | None) -> tuple[tuple[Document, ...], tuple[str, ...]]:
-    """The documents, and the lines of the readiness report where they were read just now."""
+    """The documents, and the lines of the readiness report if they were read just now."""
     if corpus_path is not None:
         drawn = sample_of(version.source, sample_to_draw(version), corpus_path)
         return drawn.documents, tuple(lines(drawn.report))
@@ -100,7 +100,7 @@ def _tokens(name: str, texts: Sequence[str]) -> EncoderTokens:
 
 
 def lines_of(found: ChunkStatus) -> list[str]:
-    """For a terminal: what was read, then a line a chunker and one below it an encoder."""
+    """For a terminal: what was read, then a line per chunker and one below it per encoder."""
     lines = [f"{found.version}: {found.n_documents} documents", *found.readiness]
     for row in found.rows:
         health = row.health

@@ -29,7 +29,7 @@ class Signs:
         return {"pass": self.ok, "fail": self.no}.get(verdict, self.unsure)
 
     def signed(self, value: float, places: int) -> str:
-        """A number rounded to `places`, with a sign also where it is not negative."""
+        """A number rounded to `places`, with a sign even if it is not negative."""
         return f"{round(value, places) + 0.0:+.{places}f}".replace("-", self.minus)  # + 0.0 turns -0.0 into 0.0
 
 

@@ -16,7 +16,7 @@ def ranked(rows: Sequence[dict[str, JSON]]) -> list[dict[str, JSON]]:
 
 
 def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
-    """What a table does not say of a system, in clauses; "nothing: ..." where it says all. `rows` are `ranked`."""
+    """What a table does not say of a system, in clauses; "nothing: ..." if it says all. `rows` are `ranked`."""
     if row["kind"] == "engine":
         return _of_engine(row)
     said = [_inflated(row), _place(row, rows), _twin(row, rows), _zeros(row, rows, n_queries), _four(row)]
@@ -39,7 +39,7 @@ def fails(row: dict[str, JSON]) -> list[str]:
 
 
 def refused_by(row: dict[str, JSON]) -> str:
-    """The nulls of the graded gate that the system fails: by name where they are one or two, else how many."""
+    """The nulls of the graded gate that the system fails: by name if they are one or two, else how many."""
     failed, nulls = fails(row), row["graded"]["nulls"]
     return ", ".join(failed) if len(failed) < _MANY else f"{len(failed)} of {len(nulls)} nulls"
 

@@ -8,7 +8,7 @@ from runner.tools.symbols import ASCII, Signs
 
 
 def comparison_lines(compared: Compared, signs: Signs) -> list[str]:
-    """What was compared, the mean, a line a baseline, the paired comparison, and what they do not show."""
+    """What was compared, the mean, a line per baseline, the paired comparison, and what they do not show."""
     parity = compared.rng == "mulberry32"
     lines = _parity_mean(compared) if parity else _mean(compared)
     lines += [_baseline_line(against, signs, parity=parity) for against in compared.baselines]

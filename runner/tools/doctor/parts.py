@@ -160,7 +160,7 @@ def bm25(queries: Sequence[str], variant: str = "bm25") -> "Run":
 
 
 def whole_bills() -> "list[Chunk]":
-    """One chunk a bill."""
+    """One chunk per bill."""
     from runner.embed.chunk_corpus import chunk_corpus
 
     return chunk_corpus(tiny_set().documents, "whole_doc")
@@ -217,7 +217,7 @@ def packages(checkout: Path) -> str:
 
 
 def writable_folders(folders: Sequence[Path]) -> str:
-    """The free space below folders in which a file can be written; a folder to be made is tried where it would lie."""
+    """The free space below folders in which a file can be written; if missing, its nearest parent is tried."""
     for folder in folders:
         place = next(path for path in (folder, *folder.parents) if path.exists())
         try:

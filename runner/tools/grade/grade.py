@@ -164,7 +164,7 @@ def _pool(found: TrecRun, qrels: Qrels, pool: Collection[str] | None) -> list[st
 
 
 def _single_gold_bench(run: Run, qrels: Qrels, measure: Measure, documents: Sequence[str]) -> Bench | None:
-    """The run as a bench with one right answer a query, None if no query has one or the pool is no deeper."""
+    """The run as a bench with one right answer per query, None if no query has one or the pool is no deeper."""
     gold = single_gold(qrels, qrels)
     if not gold or measure.cutoff > len(documents):
         return None

@@ -100,7 +100,7 @@ def popularity(bench: Bench, _pool: Sequence[str], _generator: np.random.Generat
 
 
 def source_prior(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The most frequent answers of the query's stratum: it knows where it is asked, and not what."""
+    """The most frequent answers of the query's stratum, whatever is asked there."""
     strata = strata_of(bench)
     asked = {
         name: [gold for gold, stratum in zip(bench.gold, strata, strict=True) if stratum == name]

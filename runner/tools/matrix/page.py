@@ -145,7 +145,7 @@ def _lost(run: MatrixRun) -> str:
 
 
 def _beside(dataset: DatasetMatrix) -> Iterator[str]:
-    """A row a value, then the sources by number, in the order in which values name them."""
+    """A row per value, then the sources by number, in the order in which values name them."""
     sources = {row.value.source: row for row in dataset.beside}
     numbers = {name: number for number, name in enumerate(sources, start=1)}
     runs = {run.cell: run for run in dataset.runs}
@@ -268,7 +268,7 @@ def _signed_ends(interval: Interval) -> str:
 
 
 def summary_lines(matrix: Matrix, signs: Signs) -> list[str]:
-    """Three lines a dataset, and one for every value that ours differs from by more than its tolerance."""
+    """Three lines per dataset, and one for every value that ours differs from by more than its tolerance."""
     lines = []
     for dataset in matrix.datasets:
         said: Counter[str] = Counter(row.agreement for row in dataset.beside)

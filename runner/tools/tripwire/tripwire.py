@@ -180,7 +180,7 @@ def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DE
 
 
 def incomparable(current: Report, snapshot: Report) -> list[str]:
-    """Why a report cannot be held against a snapshot, a line a reason; the order of expected documents is no reason."""
+    """Why a report cannot be held against a snapshot, a line per reason; order of expected documents is none."""
     found = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
     for where, report in (("golden queries", current), ("snapshot", snapshot)):
         found += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
