@@ -1,6 +1,5 @@
 """The command `case-study`: real engines and broken predictors through both null gates."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,14 @@ exit codes: 0 done, or the page is current; 2 usage or input; 4 --check: the pag
 
 def case_study(arguments: Sequence[str]) -> int:
     """`case-study`: a table on stdout, or the blocks of a page."""
-    options = _options(arguments)
+    parser = command_parser("case-study", "Real engines and broken predictors through both null gates.", _EPILOG)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a version folder of an external evaluation")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--write", type=Path, metavar="PAGE", help="replace the page's blocks, and the JSON beside it")
+    forms.add_argument("--check", type=Path, metavar="PAGE", help="compare with the page and the JSON; write nothing")
+    forms.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    options = parser.parse_args(arguments)
     from runner.tools.case_study.case_study import read_subject, study
     from runner.tools.case_study.page import check_page, check_study, study_lines, write_study
 
@@ -31,14 +37,3 @@ def case_study(arguments: Sequence[str]) -> int:
     else:
         tell(options, found, lambda signs: study_lines(found, signs))
     return 0
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = command_parser("case-study", "Real engines and broken predictors through both null gates.", _EPILOG)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a version folder of an external evaluation")
-    page = parser.add_mutually_exclusive_group()
-    page.add_argument("--write", type=Path, metavar="PAGE", help="replace the page's blocks, and the JSON beside it")
-    page.add_argument("--check", type=Path, metavar="PAGE", help="compare with the page and the JSON; write nothing")
-    page.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
-    return parser.parse_args(arguments)

@@ -1,5 +1,5 @@
-"""The form that the flags of all commands share, and an answer on stdout, whatever that is: a console of few symbols, a
-file on a full disk, a pipe whose reader left.
+"""The form that all commands' flags share, and an answer on any stdout: a console of few symbols, a full disk, a pipe
+whose reader left.
 """
 
 import argparse
@@ -25,6 +25,18 @@ def command_parser(command: str, description: str, epilog: str = "") -> argparse
     )
 
 
+def whole_number(what: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
+    """The type of a flag that takes a whole number within bounds; `what` says what it counts."""
+
+    def parse(text: str) -> int:
+        number = int(text) if text.isdecimal() and text.isascii() else -1
+        if number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return number
+
+    return parse
+
+
 def version_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
     """The parser of a command over versions."""
     parser = command_parser(command, description, epilog)
@@ -40,10 +52,7 @@ def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:
-    """Print text, what the console cannot show as escapes; a reader that has gone away is none of our business.
-
-    A BackendError if the answer cannot be written.
-    """
+    """Print text, with escapes for what the console cannot show; BackendError unless it is written or nobody reads."""
     encoding = "ascii" if ascii_only else sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

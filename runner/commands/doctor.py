@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.commands.console import add_output_flags, answer_json, command_parser, show
-from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
+from runner.commands.flags.backend import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.eval_set.version import CHECKOUT
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 from runner.tools.symbols import signs_for
@@ -24,15 +24,7 @@ an evening, and defects planted on purpose, each of which must be caught. Needs 
 With --parity instead: 32 fixed texts embedded on a backend and on this machine, and the vectors compared. Receipts name
 the comparison that a cell's backend passed.
 """
-_BACKEND_OF = {
-    "modal": "modal",
-    "gpu": "modal",
-    "containers": "modal",
-    "max_usd": "modal",
-    "price_per_second": "modal",
-    "encoder_url": "http",
-    "encoder_api": "http",
-}
+_BACKEND_OF = dict.fromkeys(("modal", *OF_MODAL), "modal") | dict.fromkeys(("encoder_url", "encoder_api"), "http")
 """The flags that mean nothing without one backend, as argparse names them."""
 
 _EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 5 no backend, or the budget"

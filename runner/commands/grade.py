@@ -41,7 +41,8 @@ def grade(arguments: Sequence[str]) -> int:
     try:
         result = _run(options) if options.run else _bench(options)
     except ValueError as error:
-        raise InputError(f"{_named(options)} cannot be graded: {error}.") from error
+        graded = "the sample bench" if options.demo else display(options.run or options.input)
+        raise InputError(f"{graded} cannot be graded: {error}.") from error
     if options.json:
         answer_json(result)
     elif options.quiet:
@@ -130,10 +131,6 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
     n_trials = options.settings.get("n_trials", TRIALS)
     if n_trials > most:
         raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
-
-
-def _named(options: argparse.Namespace) -> str:
-    return "the sample bench" if options.demo else display(options.run or options.input)
 
 
 def quickstart(arguments: Sequence[str]) -> int:

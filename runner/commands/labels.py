@@ -22,13 +22,7 @@ def labels(arguments: Sequence[str]) -> int:
     parser = version_parser("labels", "Judgments: batches out, answers in, and how far judges agree.", _FORMS)
     parser.add_argument("action", choices=list(_ACTIONS))
     add = parser.add_argument
-    add(
-        "files",
-        nargs="*",
-        type=Path,
-        metavar="FILE",
-        help="answers to import; batches for a page (default: those that wait for a judge)",
-    )
+    add("files", nargs="*", type=Path, metavar="FILE", help="answers, or batches for a page (default: those waiting)")
     add("--judge", default="", metavar="NAME", help="who judged, where the lines do not say")
     add("--model", default="", help="the judge's model id, where the lines do not say; empty for a person")
     add("--judged-on", metavar="DATE", help="YYYY-MM-DD, default today")

@@ -78,7 +78,13 @@ def drive(arguments: Sequence[str]) -> int:
     if options.dry_run:
         return _dry_run(version, options)
     if options.bulk_gate is not None:
-        return _bulk_gate(version, options.bulk_gate)
+        from runner.decide.policy import bulk_gate
+        from runner.decide.roster import standing
+        from runner.eval_set.lock import verify_version
+
+        verify_version(version)
+        answer(bulk_gate(standing(version), options.bulk_gate))
+        return 0
     if options.adopt_baseline:
         return _adopt_baseline(version, options)
     if options.post_bulk:
@@ -139,16 +145,6 @@ def _answer(run: "Session", *, as_json: bool) -> int:
         answer_json(run_json(run.version, run.scored, outcome.exit_code, str(outcome)))
         raise
     answer_json(run_json(run.version, run.scored, 0, said))
-    return 0
-
-
-def _bulk_gate(version: Version, n_documents: int) -> int:
-    from runner.decide.policy import bulk_gate
-    from runner.decide.roster import standing
-    from runner.eval_set.lock import verify_version
-
-    verify_version(version)
-    answer(bulk_gate(standing(version), n_documents))
     return 0
 
 
@@ -237,8 +233,7 @@ def subcommand(name: str) -> Callable[[Sequence[str]], int]:
 
 def _without_choice(arguments: Sequence[str]) -> str:
     """The arguments as a shell would take them, without what belongs to a choice."""
-    kept = []
-    skip = False
+    kept, skip = [], False
     for argument in arguments:
         name = argument.partition("=")[0]
         if not skip and name not in ("--choose", "--reason", "--by"):

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.base.given_files import display
 from runner.commands.console import add_output_flags, command_parser, tell
 
 _EPILOG = """\
@@ -20,27 +21,19 @@ def matrix(arguments: Sequence[str]) -> int:
     from runner.tools.matrix.runs import check_place
 
     check_place(options.docs / "matrix" / "runs")
-    return _add(options) if options.action else _page(options)
+    if options.action:
+        from runner.tools.matrix.add import add_runs
 
-
-def _page(options: argparse.Namespace) -> int:
-    from runner.base.given_files import display
+        written = add_runs(options.results, options.docs / "matrix" / "runs")
+        lines = [*(f"{row.state:9} {display(row.path)}" for row in written), "now write the page: matrix"]
+        tell(options, [{"path": str(row.path), "state": row.state} for row in written], lambda _: lines)
+        return 0
     from runner.tools.matrix.page import as_data, summary_lines, write_matrix
 
     path: Path = options.docs / "matrix.md"
     found = write_matrix(path, check=options.check)
     done = "is reproduced byte for byte" if options.check else "is written"
     tell(options, as_data(found), lambda signs: [*summary_lines(found, signs), f"{display(path)} {done}"])
-    return 0
-
-
-def _add(options: argparse.Namespace) -> int:
-    from runner.base.given_files import display
-    from runner.tools.matrix.add import add_runs
-
-    written = add_runs(options.results, options.docs / "matrix" / "runs")
-    lines = [*(f"{row.state:9} {display(row.path)}" for row in written), "now write the page: matrix"]
-    tell(options, [{"path": str(row.path), "state": row.state} for row in written], lambda _: lines)
     return 0
 
 

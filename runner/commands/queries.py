@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
-from runner.commands.console import answer, answer_json, version_parser
+from runner.commands.console import answer, answer_json, version_parser, whole_number
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set.version import newest_version
 
@@ -60,24 +60,27 @@ def queries(arguments: Sequence[str]) -> int:
     version = newest_version(options.source, options.eval_set_path)
     if version.source.policy == "external":
         raise InputError(f"{version.source.name} is a public collection, which brings its own queries.")
-    action = {"sample": _sample, "draft": _draft, "check": _check, "add": _add}[options.action]
     with disk_errors(version.work), exclusive(version.work / "version.lock", f"another run of {version.name}"):
         verify_version(version)
-        return action(Desk(version, options.corpus_path), options)
+        desk = Desk(version, options.corpus_path)
+        if options.action == "check":
+            return _check(desk, options)
+        if options.action == "sample":
+            answer(desk.sample())
+        elif options.action == "draft":
+            answer(_draft(desk, options))
+        else:
+            for said in desk.add(options.files):
+                answer(said)
+        return 0
 
 
-def _sample(desk: "Desk", options: argparse.Namespace) -> int:
-    answer(desk.sample())
-    return 0
-
-
-def _draft(desk: "Desk", options: argparse.Namespace) -> int:
+def _draft(desk: "Desk", options: argparse.Namespace) -> str:
     from runner.queries.drafting import frozen
 
     if said := frozen(desk.version):
         raise InputError(said)
-    answer(desk.take(options.answers) if options.answers else desk.draft(options.per_document, judge_options(options)))
-    return 0
+    return desk.take(options.answers) if options.answers else desk.draft(options.per_document, judge_options(options))
 
 
 def _check(desk: "Desk", options: argparse.Namespace) -> int:
@@ -92,12 +95,6 @@ def _check(desk: "Desk", options: argparse.Namespace) -> int:
     return InputError.exit_code if report.errors else 0
 
 
-def _add(desk: "Desk", options: argparse.Namespace) -> int:
-    for said in desk.add(options.files):
-        answer(said)
-    return 0
-
-
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     chosen = next((one for one in arguments if one in _EXAMPLES), None)  # `queries draft --help` shows its own
     examples = "examples:\n  " + "\n  ".join(_EXAMPLES[one] for one in ([chosen] if chosen else _EXAMPLES))
@@ -107,7 +104,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("files", nargs="*", type=Path, metavar="FILE", help="check, add: files in the form of queries.yaml")
     add("--corpus-path", type=Path, metavar="PATH", help="the documents, where their archive is gone")
     add("--answers", nargs="+", type=Path, metavar="FILE", help="draft: answers to the rows of draft files")
-    add("--per-document", type=_count, metavar="N", help="draft: queries a document; default what makes 17 in all")
+    add(
+        "--per-document",
+        type=whole_number("a number from 1 to 10", 1, 10),
+        metavar="N",
+        help="draft: queries a document; default what makes 17 in all",
+    )
     add("--lexical-only", action="store_true", help="check: leave out what needs the packaged encoder")
     add("--json", action="store_true", help="check: the report as JSON")
     add_judge_flags(parser, "draft: have the plan's first judge write the queries")
@@ -130,9 +132,3 @@ def _check_options(parser: argparse.ArgumentParser, options: argparse.Namespace)
     if options.max_usd is not None and not options.judge:
         parser.error("--max-usd belongs to --judge")
     check_judge_flags(parser, options)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not text.isascii() or not 1 <= int(text) <= 10:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 10")
-    return int(text)

@@ -29,8 +29,6 @@ _EPILOG = (
     "changed, 5 backend or budget (run again: what was finished is kept). With --all, every version is tried and the "
     "largest code counts."
 )
-
-
 _NOTHING = (
     "There is nothing to replay: no version of this checkout is decided over results and locked, or, with --rehearse, "
     "has the results of a rehearsal."
@@ -38,10 +36,7 @@ _NOTHING = (
 
 
 def replay(arguments: Sequence[str]) -> int:
-    """0 if every cell of every version holds; of several failures the largest code.
-
-    With --all no failure ends the command, only Ctrl-C does; an InputError if there is nothing to replay.
-    """
+    """0 if every cell of every version holds, else the largest code; InputError if there is nothing to replay."""
     parser, options = _options(arguments)
     if options.all == bool(options.source):
         parser.error("give either --source NAME or --all")

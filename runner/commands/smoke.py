@@ -1,6 +1,5 @@
 """`smoke`: whether embedding on Modal works with this account, tried on 32 texts."""
 
-import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -24,7 +23,11 @@ exit codes: 0 it works, 1 the vectors are not those of this machine, 2 usage, 5 
 
 def smoke(arguments: Sequence[str]) -> int:
     """0 if the texts came back; a NegativeVerdict if their vectors are not those of this machine."""
-    options = _options(arguments)
+    parser = command_parser("smoke", _DESCRIPTION, _EPILOG)
+    parser.add_argument("--yes", action="store_true", help="spend the money")
+    parser.add_argument("--encoder", default="minilm-l6-v2", metavar="NAME", help="of the catalogue, minilm-l6-v2")
+    add_modal_flags(parser, containers=1, max_usd=1.0)
+    options = parser.parse_args(arguments)
     remote = remote_options(options)
     assert remote is not None, "--modal is required"
     spec = catalog.encoder(options.encoder)
@@ -46,11 +49,3 @@ def smoke(arguments: Sequence[str]) -> int:
         failed = "; ".join(f"{check.name}: {check.said}" for check in found.checks if not check.passed)
         raise NegativeVerdict(f"{spec.name} on Modal does not make the vectors of this machine. {failed}")
     return 0
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = command_parser("smoke", _DESCRIPTION, _EPILOG)
-    parser.add_argument("--yes", action="store_true", help="spend the money")
-    parser.add_argument("--encoder", default="minilm-l6-v2", metavar="NAME", help="of the catalogue, minilm-l6-v2")
-    add_modal_flags(parser, containers=1, max_usd=1.0)
-    return parser.parse_args(arguments)

@@ -84,19 +84,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--source", default="", metavar="NAME", help="this source alone")
     add("--next", action="store_true", help="the next source to evaluate, and its command")
-    add(
-        "--stale",
-        action="store_true",
-        help="decisions whose encoder, chunker or baseline the catalog has moved on from",
-    )
+    add("--stale", action="store_true", help="decisions whose cell or baseline the catalog has moved on from")
     add("--chunks", action="store_true", help="health of the chunks of --source, before anything is embedded")
-    add(
-        "--chunkers",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="with --chunks, instead of the plan's (repeatable)",
-    )
+    add("--chunkers", action="append", default=[], metavar="NAME", help="with --chunks: not the plan's (repeatable)")
     add("--corpus-path", type=Path, metavar="PATH", help="with --chunks: other documents than the version's own")
     add("--eval-set-path", type=Path, metavar="FOLDER", help="with --chunks: holds v1/, v2/")
     add("--rehearse", action="store_true", help="with --chunks: the rehearsal's plan")

@@ -78,10 +78,7 @@ def _check(options: argparse.Namespace, report: "Report") -> int:
     diff = compare_to_snapshot(report, snapshot, tolerance)
     fallen = fallen_rows(report, snapshot, diff)
     compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
+    compared["report"] = report.model_dump()
     allowed = f"{tolerance:g}{origin}"
-    tell(
-        options,
-        compared | {"report": report.model_dump()},
-        lambda signs: check_lines(report, diff, fallen, options.snapshot, allowed, signs),
-    )
+    tell(options, compared, lambda signs: check_lines(report, diff, fallen, options.snapshot, allowed, signs))
     return 0 if diff.ok else NegativeVerdict.exit_code

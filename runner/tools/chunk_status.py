@@ -54,11 +54,10 @@ class ChunkStatus:
 
 
 def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[str] = ()) -> ChunkStatus:
-    """The chunkers of the version's plan over a sample of `corpus_path`, or over its own documents; nothing is written.
-
-    InputNeeded if there are no documents.
-    """
-    cells = [parse_cell(cell) for cell in _cells(version)]
+    """The plan's chunkers over a sample of `corpus_path`, else over the version's documents; InputNeeded if none."""
+    is_planned = version.plan_path(rehearsal=version.rehearsal).exists()
+    planned = version.plan().cells if is_planned else default_cells(version.source, rehearsal=version.rehearsal)
+    cells = [parse_cell(cell) for cell in planned]
     documents, readiness = _documents(version, corpus_path)
     encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, BM25Cell)})
     here = [name for name in encoders if is_here(ENCODERS[name])]
@@ -69,13 +68,8 @@ def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[
     return ChunkStatus(version.name, len(documents), readiness, tuple(rows), absent)
 
 
-def _cells(version: Version) -> list[str]:
-    path = version.plan_path(rehearsal=version.rehearsal)
-    return list(version.plan().cells) if path.exists() else default_cells(version.source, rehearsal=version.rehearsal)
-
-
 def _documents(version: Version, corpus_path: Path | None) -> tuple[tuple[Document, ...], tuple[str, ...]]:
-    """The documents, and the lines of the readiness report where they were read just now."""
+    """The documents, and the lines of the readiness report if they were read just now."""
     if corpus_path is not None:
         drawn = sample_of(version.source, sample_to_draw(version), corpus_path)
         return drawn.documents, tuple(lines(drawn.report))
@@ -106,7 +100,7 @@ def _tokens(name: str, texts: Sequence[str]) -> EncoderTokens:
 
 
 def lines_of(found: ChunkStatus) -> list[str]:
-    """For a terminal: what was read, then a line a chunker and one below it an encoder."""
+    """For a terminal: what was read, then a line per chunker and one below it per encoder."""
     lines = [f"{found.version}: {found.n_documents} documents", *found.readiness]
     for row in found.rows:
         health = row.health

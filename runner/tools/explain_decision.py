@@ -15,8 +15,8 @@ from runner.evening.dry_run import describe
 class Explanation(FrozenModel):
     """What is known of a version's decision.
 
-    `outstanding` says what is missing, and is empty if a decision is recorded. `chosen` to `decided_on` are empty
-    before it is; `tier` to `weaknesses` are empty before anything was scored.
+    `outstanding` says what keeps it from being recorded; `chosen` to `decided_on` are empty until it is, `tier` to
+    `weaknesses` until something was scored.
     """
 
     source: str

@@ -1,7 +1,4 @@
-"""What `queries` does to a version: the pack to read, drafts asked for and kept, the check, and additions.
-
-Each step answers in words: what it did, and the command that comes next.
-"""
+"""What `queries` does to a version (pack, drafts, check, additions); each step says what it did and what comes next."""
 
 import shlex
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,6 @@ from runner.eval_set.version import CHECKOUT, DRIVER, newest_version
 if TYPE_CHECKING:
     from runner.decide.roster import Standing
 
-
 _HEAD = ("source", "predicted best", "observed best", "version", "state", "live")
 
 
@@ -76,10 +75,7 @@ def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[st
 
 
 def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
-    """A sentence that docs/data-status.md is written or, with `check`, is what the eval sets make.
-
-    An IntegrityError if `check` finds another page.
-    """
+    """That docs/data-status.md is written or, with `check`, current; IntegrityError if it is not."""
     from runner.report.data_status import page
 
     path, content = CHECKOUT / "docs" / "data-status.md", page(standings).encode()

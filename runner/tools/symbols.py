@@ -29,7 +29,7 @@ class Signs:
         return {"pass": self.ok, "fail": self.no}.get(verdict, self.unsure)
 
     def signed(self, value: float, places: int) -> str:
-        """A number rounded to `places`, with a sign also where it is not negative."""
+        """A number rounded to `places`, with a sign even if it is not negative."""
         return f"{round(value, places) + 0.0:+.{places}f}".replace("-", self.minus)  # + 0.0 turns -0.0 into 0.0
 
 
@@ -49,11 +49,7 @@ ASCII = Signs(
 
 
 def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
-    """The signs that `stream` can print.
-
-    Plain ones if they are asked for, by `ascii_only` or by the environment variable PER_SOURCE_EVAL_ASCII, and
-    where the stream's encoding lacks one of the signs. A stream without an encoding (io.StringIO) takes them all.
-    """
+    """The signs that `stream` can print (all, without an encoding); ASCII if a flag or ASCII_VARIABLE asks for it."""
     if ascii_only or os.environ.get(ASCII_VARIABLE):
         return ASCII
     signs = Signs()

@@ -20,9 +20,33 @@ CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError":
 CODES |= {"IntegrityError": 4, "BackendError": 5}
 
 
+DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
+ANSWER = '{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n'
+
+
+@pytest.fixture
+def frozen(tmp_path):
+    """The small set's version, preregistered."""
+    version = begin(tmp_path)
+    preregister(version)
+    return version
+
+
+@pytest.fixture
+def imported(tmp_path, command):
+    """What `labels import` of a file with this content says."""
+
+    def call(*flags, content=ANSWER):
+        path = tmp_path / "answers.jsonl"
+        path.write_bytes(content.encode())
+        return command("labels", "import", str(path), "--judge=j", *flags)
+
+    return call
+
+
 def process(tmp_path, *arguments):
     done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), *arguments],
+        [sys.executable, str(DRIVER), *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -105,8 +129,7 @@ def test_what_cannot_be_done_yet_exits_2_and_says_why(command, arguments, said):
     assert said in heard
 
 
-def test_an_exploration_of_a_cell_that_does_not_exist_names_the_near_one(tmp_path, command):
-    preregister(begin(tmp_path))
+def test_an_exploration_of_a_cell_that_does_not_exist_names_the_near_one(frozen, command):
     for cell, said in {
         "minilm x whole_doc": "did you mean 'minilm-l6-v2'?",
         "bm25 x whole-doc": "did you mean 'whole_doc'?",
@@ -118,87 +141,66 @@ def test_an_exploration_of_a_cell_that_does_not_exist_names_the_near_one(tmp_pat
         assert said in heard
 
 
-@pytest.mark.parametrize("kind", ["missing", "a folder", "not UTF-8", "half a line"])
-def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, command, kind):
-    version = begin(tmp_path)
-    preregister(version)
-    path = tmp_path / "answers.jsonl"
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "not UTF-8":
-        path.write_bytes('{"query_id": "q01"}\n'.encode("utf-16"))
-    elif kind == "half a line":
-        path.write_text('{"query_id": "q01", "doc_id"')
-    code, out, heard = command("labels", "import", str(path), "--judge=j")
+@pytest.mark.parametrize("name", ["missing", "folder", "not-utf-8", "half-a-line"])
+def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, frozen, command, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "not-utf-8").write_bytes(ANSWER.encode("utf-16"))
+    (tmp_path / "half-a-line").write_text(ANSWER[:30])
+    code, out, heard = command("labels", "import", str(tmp_path / name), "--judge=j")
     assert (code, out) == (2, "")
-    assert str(path) in heard
-    assert not version.labels_path.exists()
+    assert str(tmp_path / name) in heard
+    assert not frozen.labels_path.exists()
 
 
-def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_path, command):
-    version = begin(tmp_path)
-    preregister(version)
+def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_path, frozen, command):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    bad.write_text('{"query_id": "q02", "doc_id": "BILLS-117hr101ih", "grade": 4}\n')
+    good.write_text(ANSWER)
+    bad.write_text(ANSWER.replace("q01", "q02").replace("3}", "4}"))
     code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
     assert code == 2
     assert f"{good}: 1 labels added" in heard
     assert f"{bad}:1: grade: input should be less than or equal to 3 (found 4)" in heard
-    before = version.labels_path.read_bytes()
+    before = frozen.labels_path.read_bytes()
     bad.write_text(bad.read_text().replace("4}", "2}"))
     code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
     assert (code, out) == (0, "demo v1: 1 labels added\n")
     assert f"{good}: 0 labels added, 1 known already" in heard
-    assert version.labels_path.read_bytes().startswith(before)
+    assert frozen.labels_path.read_bytes().startswith(before)
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'\xef\xbb\xbf{"query_id": 1}\r\n', ":1: a byte order mark and CRLF line ends; read as plain lines\n"),
-        (b'\xef\xbb\xbf{"query_id": 1}\n{}\r\n', ":1: a byte order mark; read as plain lines\n"),
-        (b'{"query_id": 1}\n{}\r\n', ":2: CRLF line ends; read as plain lines\n"),
+        ('\ufeff{"query_id": 1}\r\n', ":1: a byte order mark and CRLF line ends; read as plain lines\n"),
+        ('\ufeff{"query_id": 1}\n{}\r\n', ":1: a byte order mark; read as plain lines\n"),
+        ('{"query_id": 1}\n{}\r\n', ":2: CRLF line ends; read as plain lines\n"),
     ],
 )
-def test_what_an_editor_left_in_an_answer_file_is_said_with_its_place(tmp_path, command, content, said):
-    preregister(begin(tmp_path))
-    path = tmp_path / "answers.jsonl"
-    path.write_bytes(content)
-    assert f"{path}{said}" in command("labels", "import", str(path), "--judge=j")[2]
+def test_what_an_editor_left_in_an_answer_file_is_said_with_its_place(frozen, imported, content, said):
+    assert f"answers.jsonl{said}" in imported(content=content)[2]
 
 
-def test_labels_are_refused_before_anything_was_frozen(tmp_path, command):
+def test_labels_are_refused_before_anything_was_frozen(tmp_path, imported):
     version = begin(tmp_path)
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    code, _, heard = command("labels", "import", str(path), "--judge=j")
+    code, _, heard = imported()
     assert code == 2
     assert "has no preregistration yet" in heard
     assert not version.labels_path.exists()
 
 
 @pytest.mark.parametrize("name", ["queries.yaml", "corpus.jsonl", "judge-v1.md"])
-def test_labels_for_a_version_that_lost_a_frozen_file_name_it(tmp_path, command, name):
-    version = begin(tmp_path)
-    preregister(version)
-    (version.folder / name).unlink()
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    code, _, heard = command("labels", "import", str(path), "--judge=j")
+def test_labels_for_a_version_that_lost_a_frozen_file_name_it(frozen, imported, name):
+    (frozen.folder / name).unlink()
+    code, _, heard = imported()
     assert code == 4
     assert f"{name} is gone" in heard
 
 
-def test_a_preregistration_cannot_be_made_again_once_labels_are_there(tmp_path, command):
-    version = begin(tmp_path)
-    preregister(version)
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    assert command("labels", "import", str(path), "--judge=j", "--unbatched")[0] == 0
-    version.preregistration_path.unlink()
+def test_a_preregistration_cannot_be_made_again_once_labels_are_there(frozen, imported):
+    assert imported("--unbatched")[0] == 0
+    frozen.preregistration_path.unlink()
     with pytest.raises(errors.IntegrityError, match="cannot be frozen a second time"):
-        preregister(version)
+        preregister(frozen)
 
 
 def test_a_sample_that_the_plan_no_longer_asks_for_is_not_frozen(tmp_path):
@@ -257,32 +259,25 @@ def test_the_command_that_continues_an_evening_leaves_the_choice_out(given, kept
     assert shlex.split(cli._without_choice(given)) == (given if kept is None else kept)
 
 
-DRIVER = CHECKOUT / "bin" / "per-source-eval.py"
-
-
 def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
     assert cli.main(["grad", "--demo"]) == 2
     assert f"'grad' is no subcommand. There are: {', '.join(cli.SUBCOMMANDS)};" in capsys.readouterr().err
 
 
-def test_a_defect_does_not_end_with_the_code_of_a_verdict(monkeypatch, capsys):
-    def broken(arguments):
-        raise ZeroDivisionError(arguments)
-
-    monkeypatch.setattr("runner.commands.labels.labels", broken)
-    assert cli.main(["labels"]) == 70
-    assert "ZeroDivisionError" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("error", "said"), [(MemoryError(), "the memory is full"), (OSError(5, "I/O error"), "I/O error")]
+    ("error", "code", "said"),
+    [
+        (MemoryError(), 5, "the memory is full"),
+        (OSError(5, "I/O error"), 5, "I/O error"),
+        (ZeroDivisionError(), 70, "ZeroDivisionError"),
+    ],
 )
-def test_a_machine_that_gives_out_is_a_backend_error(monkeypatch, capsys, error, said):
+def test_neither_a_machine_that_gives_out_nor_a_defect_ends_as_a_verdict(monkeypatch, capsys, error, code, said):
     def broken(arguments):
         raise error
 
     monkeypatch.setattr("runner.commands.labels.labels", broken)
-    assert cli.main(["labels"]) == 5
+    assert cli.main(["labels"]) == code
     assert said in capsys.readouterr().err
 
 
@@ -317,10 +312,9 @@ def test_a_device_is_no_file_to_read(name, tmp_path, capsys):
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
 def test_whatever_ends_the_driver_it_ends_as_if_interrupted(ending, tmp_path):
     """So that what it started elsewhere is stopped."""
-    driver = str(CHECKOUT / "bin" / "per-source-eval.py")
     (tmp_path / "pool.txt").write_text("d1\nd2\n")
     with subprocess.Popen(
-        [sys.executable, driver, "grade", "--input", "-", "--pool", str(tmp_path / "pool.txt")],
+        [sys.executable, str(DRIVER), "grade", "--input", "-", "--pool", str(tmp_path / "pool.txt")],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,

@@ -107,6 +107,13 @@ def test_documents_with_a_status_are_not_read_and_all_of_them_cannot_be(version)
         pack_documents(version, documents[1:], 1)
 
 
+@pytest.fixture
+def rows(unwritten, queries):
+    """The rows of a draft file with one query per document."""
+    queries("draft", "--per-document", "1")
+    return list(rows_by_key(reading_folder(unwritten)).values())
+
+
 def answered(version, folder, query='zeppelin "moorings in fog" H.R. {n}'):
     rows = rows_by_key(folder).values()
     lines = [drafted(row.kind, query.format(n=n), "note", key=row.key) for n, row in enumerate(rows)]
@@ -162,10 +169,9 @@ def give(queries, tmp_path, *answers):
     return queries("draft", "--answers", path)
 
 
-def test_a_row_answered_again_has_its_draft_replaced(unwritten, queries, tmp_path):
-    queries("draft", "--per-document", "1")
+def test_a_row_answered_again_has_its_draft_replaced(unwritten, queries, rows, tmp_path):
     folder = reading_folder(unwritten)
-    first, second = [row for row in rows_by_key(folder).values() if row.kind == "topic"][:2]
+    first, second = [row for row in rows if row.kind == "topic"][:2]
     code, out, _ = give(queries, tmp_path, (first, "zeppelin moorings", "n"), (second, "gliders at dusk", "n"))
     assert (code, out.startswith("2 drafts are new")) == (0, True)
     code, out, _ = give(queries, tmp_path, (first, "balloons over fog", "better"))
@@ -181,10 +187,8 @@ def test_a_row_answered_again_has_its_draft_replaced(unwritten, queries, tmp_pat
     assert read_queries(folder / "drafted.yaml")[0].text == "balloons over fog"
 
 
-def test_only_rows_without_a_usable_draft_are_offered_again(unwritten, queries, tmp_path):
-    queries("draft", "--per-document", "1")
+def test_only_rows_without_a_usable_draft_are_offered_again(unwritten, queries, rows, tmp_path):
     folder = reading_folder(unwritten)
-    rows = list(rows_by_key(folder).values())
     topic = next(row for row in rows if row.kind == "topic")
     give(queries, tmp_path, (topic, "zeppelin moorings", "n"))
     _, out, _ = queries("draft", "--per-document", "1")
@@ -201,40 +205,32 @@ def test_only_rows_without_a_usable_draft_are_offered_again(unwritten, queries, 
     assert not (folder / "draft-0003.jsonl").exists()
 
 
-def test_what_became_of_each_answer_is_said_by_line_and_key(unwritten, queries, tmp_path):
-    queries("draft", "--per-document", "1")
-    rows = list(rows_by_key(reading_folder(unwritten)).values())
+def test_what_became_of_each_answer_is_said_by_line_and_key(queries, rows, tmp_path):
     first, second, third = [row for row in rows if row.kind == "topic"][:3]
-    (tmp_path / "a.jsonl").write_text(
-        "\n".join(
-            [
-                drafted("topic", "zeppelin moorings", "n", key=first.key),
-                drafted("amount", "gliders at dusk", "n", key=second.key),
-                drafted("topic", "", "it settles nothing", key=third.key),
-            ]
-        )
-    )
-    code, out, err = queries("draft", "--answers", tmp_path / "a.jsonl")
+    place = tmp_path / "a.jsonl"
+    lines = [
+        drafted("topic", "zeppelin moorings", "n", key=first.key),
+        drafted("amount", "gliders at dusk", "n", key=second.key),
+        drafted("topic", "", "it settles nothing", key=third.key),
+    ]
+    place.write_text("\n".join(lines))
+    code, out, err = queries("draft", "--answers", place)
     assert code == 0
     assert out.startswith("1 draft is new in ")
     assert "; 1 row: the drafter found no honest query; 1 left out." in out
-    place = tmp_path / "a.jsonl"
     assert f"left out: {place}:2, {second.key[:12]} (topic from" in err
     assert "'topic' was wanted, 'amount' came" in err
     assert f"no honest query: {place}:3, {third.key[:12]}" in err
     assert err.count("left out: ") == 1
 
 
-def test_no_honest_query_at_all_is_no_fault(unwritten, queries, tmp_path):
-    queries("draft", "--per-document", "1")
-    rows = list(rows_by_key(reading_folder(unwritten)).values())
+def test_no_honest_query_at_all_is_no_fault(queries, rows, tmp_path):
     code, out, _ = give(queries, tmp_path, *((row, "", "nothing in it") for row in rows))
     assert (code, "16 rows: the drafter found no honest query." in out) == (0, True)
     assert "queries check" not in out
 
 
-def test_a_file_with_a_broken_line_takes_nothing(unwritten, queries, tmp_path):
-    queries("draft", "--per-document", "1")
+def test_a_file_with_a_broken_line_takes_nothing(unwritten, queries, rows):
     folder = reading_folder(unwritten)
     path = answered(unwritten, folder)
     path.write_text(path.read_text() + "{half\n")

@@ -49,6 +49,7 @@ TOPICS = 20
 ENGINE = "bm25 x whole_doc"
 DENSE = "minilm-l6-v2 x whole_doc"
 HYBRID = "rrf(bm25,minilm-l6-v2) x whole_doc"
+EMPTY = "".join(f"<!-- generated: {name} -->\n<!-- end of generated -->\n" for name in BLOCKS)
 PLAN = Plan.model_validate(yaml.safe_load(few_draws(default_plan_text(SOURCES["beir"], rehearsal=False))))
 
 
@@ -77,18 +78,8 @@ def subject(*, paired=False, strata=False):
         for variant in ("bm25", "bm25-okapi")
     }
     lengths = {doc_id: len(text) for doc_id, text in texts.items()}
-    return Subject(
-        "twenty|topics",
-        {"corpus": "ab" * 32},
-        PLAN,
-        queries,
-        qrels,
-        texts,
-        lengths,
-        engines,
-        {},
-        "bm25-okapi x whole_doc",
-    )
+    digests, okapi = {"corpus": "ab" * 32}, "bm25-okapi x whole_doc"
+    return Subject("twenty|topics", digests, PLAN, queries, qrels, texts, lengths, engines, {}, okapi)
 
 
 @cache
@@ -204,8 +195,7 @@ def test_a_collection_of_next_to_nothing_is_studied_without_a_fall():
     rows = study(tiny)["systems"]
     assert all(row["graded"]["verdict"] != "pass" for row in rows)
     assert all(row["single_gold"] == [] for row in rows)
-    blocks = "".join(f"<!-- generated: {name} -->\n<!-- end of generated -->\n" for name in BLOCKS)
-    assert "tiny" in with_blocks(blocks, study(tiny))
+    assert "tiny" in with_blocks(EMPTY, study(tiny))
 
 
 @given(st.integers(1, 150), st.data())
@@ -267,21 +257,10 @@ def test_what_a_table_hides_follows_from_the_figures(system, expected):
 
 
 def small_study():
-    rows = ranked(
-        [
-            *ENGINES,
-            made_up("a | wreck", 0.01, reported=1.0, recall=0.5),
-            made_up("reads", 0.3, verdict="pass", golds="pass"),
-        ]
-    )
-    facts = {
-        "name": "tiny",
-        "documents": 1234,
-        "queries": 10,
-        "judged_pairs": 20,
-        "neighbours_sharing": 3,
-        "sha256": {},
-    }
+    wreck = made_up("a | wreck", 0.01, reported=1.0, recall=0.5)
+    rows = ranked([*ENGINES, wreck, made_up("reads", 0.3, verdict="pass", golds="pass")])
+    facts = {"name": "tiny", "documents": 1234, "queries": 10, "judged_pairs": 20}
+    facts |= {"neighbours_sharing": 3, "sha256": {}}
     gate = {"draws": 200, "tau": 0.05, "alpha": 0.05, "seed": 1}
     systems = [{**row, "hidden": hidden(row, rows, 10)} for row in rows]
     return {"collection": facts, "gate": gate, "baseline": "strong", "systems": systems}
@@ -347,8 +326,7 @@ def test_hostile_names_are_shown_as_they_are_and_open_no_markup():
         assert widths(lines) == widths(plain[name])
         assert not re.search(r"<|\x1b|\r|(?<!\\)\]\(|(?<!\\)`", text)
         assert ("\\\\x1b\\[31m" in text) == (name != "blind table"), name
-    blocks = "".join(f"<!-- generated: {name} -->\n<!-- end of generated -->\n" for name in BLOCKS)
-    page = with_blocks(blocks, hostile)
+    page = with_blocks(EMPTY, hostile)
     assert with_blocks(page, hostile) == page
 
 

@@ -212,12 +212,15 @@ def test_a_single_baseline_has_nothing_to_be_corrected_for():
     assert "of all" not in "\n".join(comparison_lines(found, Signs()))
 
 
+def paired(values: list[float], others: list[float]) -> Paired:
+    found = compare(scores(values), scores(others, "other")).paired
+    assert isinstance(found, Paired)
+    return found
+
+
 def test_the_paired_test_tells_a_steady_gain_and_not_its_absence():
     base = [0.2 + value / 2 for value in TWENTY]
-    gain = compare(scores([value + 0.01 for value in base]), scores(base, "other")).paired
-    none = compare(scores(base), scores(base, "other")).paired
-    assert isinstance(gain, Paired)
-    assert isinstance(none, Paired)
+    gain, none = paired([value + 0.01 for value in base], base), paired(base, base)
     assert (gain.verdict, gain.n_queries) == ("above", 20)
     assert 0 < gain.p < 0.001
     assert gain.difference == pytest.approx(0.01)
@@ -226,10 +229,8 @@ def test_the_paired_test_tells_a_steady_gain_and_not_its_absence():
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=12))
 def test_exchanging_the_two_runs_turns_the_comparison_round(pairs):
-    here, there = scores([a / 10 for a, _ in pairs]), scores([b / 10 for _, b in pairs], "other")
-    one, two = compare(here, there).paired, compare(there, here).paired
-    assert isinstance(one, Paired)
-    assert isinstance(two, Paired)
+    here, there = [a / 10 for a, _ in pairs], [b / 10 for _, b in pairs]
+    one, two = paired(here, there), paired(there, here)
     assert (one.difference, one.p) == (-two.difference, two.p)
     assert (one.interval.low, one.interval.high) == (-two.interval.high, -two.interval.low)
     assert {one.verdict, two.verdict} in ({"above", "below"}, {"not told apart"})
@@ -237,8 +238,7 @@ def test_exchanging_the_two_runs_turns_the_comparison_round(pairs):
 
 def test_an_influential_query_is_named():
     base = [0.5] * 12
-    found = compare(scores([*base[:7], 1.0, *base[8:]]), scores(base, "other")).paired
-    assert isinstance(found, Paired)
+    found = paired([*base[:7], 1.0, *base[8:]], base)
     assert found.influential == "q07"
     assert (found.left_out.low, found.left_out.high) == pytest.approx((0.0, 0.5 / 11))
 
@@ -249,9 +249,7 @@ def test_five_queries_are_said_to_be_too_few():
     assert isinstance(found.paired, Paired)
     assert (found.paired.verdict, found.paired.p > 0.05) == ("not told apart", True)
     assert "5 queries cannot show a difference at 5 %, however large it is." in found.notes
-    six = compare(scores([*better, 0.9]), scores([*worse, 0.1], "other")).paired
-    assert isinstance(six, Paired)
-    assert six.verdict == "above"
+    assert paired([*better, 0.9], [*worse, 0.1]).verdict == "above"
 
 
 def test_notes_say_what_a_comparison_with_published_means_leaves_out():
@@ -332,10 +330,7 @@ BAD_RUNS = {
     "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery is a list"),
     "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
     "no query": ('{"perQuery": []}', "0 queries"),
-    "other measure": (
-        '{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}',
-        "query \"q1\" has no 'ndcg@10'. It has qid, mrr10",
-    ),
+    "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "\"q1\" has no 'ndcg@10'. It has qid, mrr10"),
     "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is no number of JSON"),
     "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
@@ -499,11 +494,7 @@ def test_a_name_that_the_console_cannot_print_is_spelled_out(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 5])
-def test_so_few_queries_are_told_apart_from_no_published_mean(tmp_path, run, n_queries):
-    rows = [{"qid": f"q{place}", "ndcg10": 0.9} for place in range(n_queries)]
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps({"perQuery": rows, "baselines": {"far below": 0.1, "far above": 0.99}}))
-    _, out, _ = run(path, "--json")
-    found = json.loads(out)
-    assert {row["label"] for row in found["baselines"]} == {"not told apart"}
-    assert any("far too narrow" in note for note in found["notes"])
+def test_so_few_queries_are_told_apart_from_no_published_mean(n_queries):
+    found = compare(scores([0.9] * n_queries, baselines={"far below": 0.1, "far above": 0.99}))
+    assert {row.label for row in found.baselines} == {"not told apart"}
+    assert any("far too narrow" in note for note in found.notes)

@@ -112,12 +112,8 @@ def by_position(read_run):
     return lambda path, cell, query_ids: read_run(path, cell, query_ids[::-1])
 
 
-def matching(verify_state):
-    return lambda lock, folder: {**verify_state(lock, folder), "matches": True}
-
-
-def differing(verify_state):
-    return lambda lock, folder: {**verify_state(lock, folder), "matches": False}
+def matching(value):
+    return lambda verify_state: lambda lock, folder: {**verify_state(lock, folder), "matches": value}
 
 
 SABOTAGE = {
@@ -153,8 +149,8 @@ SABOTAGE = {
         always(Diff(ok=False, regressions=("mrr dropped",), fallen=("q00",))),
         ["planted: fallen queries"],
     ),
-    "a lock that always holds": (f"{FOLDER_LOCK}:verify_state", matching, ["planted: flipped byte"]),
-    "a lock that never holds": (f"{FOLDER_LOCK}:verify_state", differing, ["planted: flipped byte"]),
+    "a lock that always holds": (f"{FOLDER_LOCK}:verify_state", matching(True), ["planted: flipped byte"]),
+    "a lock that never holds": (f"{FOLDER_LOCK}:verify_state", matching(False), ["planted: flipped byte"]),
     "a store that verifies nothing": ("runner.base.store:_trouble", always(""), ["store"]),
     "a store that forgets": ("runner.base.store:_is_complete", always(False), ["store"]),
     "a tokenizer of words": (
@@ -178,24 +174,18 @@ def test_a_sabotage_of_one_gate_fails_nothing_else(broken):
 
 def test_a_gate_that_fails_one_stratum_of_a_good_engine_is_named(broken):
     def failing(gate):
-        def graded_by_stratum(*arguments, **named):
-            found = gate(*arguments, **named)
-            return {**found, "strata": {"schools": {"verdict": "fail", "reasons": ["it fell"]}}}
-
-        return graded_by_stratum
+        fallen = {"schools": {"verdict": "fail", "reasons": ["it fell"]}}
+        return lambda *arguments, **named: {**gate(*arguments, **named), "strata": fallen}
 
     broken("runner.tools.grade.grade:four_null_gate", failing)
     assert failed(["gate"]) == {"gate": "the oracle does not pass (schools): it fell"}
 
 
 def test_a_part_that_raises_fails_its_checks_with_its_message_and_ends_no_other(broken):
-    def raising(_):
-        def part(*arguments, **named):
-            raise ZeroDivisionError("the part fell apart")
+    def part(*arguments, **named):
+        raise ZeroDivisionError("the part fell apart")
 
-        return part
-
-    broken("runner.retrieve.bm25:bm25_run", raising)
+    broken("runner.retrieve.bm25:bm25_run", lambda _: part)
     found = failed()
     assert "bm25" in found
     assert set(found.values()) == {"ZeroDivisionError: the part fell apart"}

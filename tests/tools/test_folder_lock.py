@@ -23,15 +23,15 @@ from tests.conftest import called
 NOTHING = {"missing": [], "extra": [], "changed": [], "lock_edited": False}
 
 
-@pytest.fixture(name="folder")
-def _folder(tmp_path):
+@pytest.fixture
+def folder(tmp_path):
     folder = tmp_path / "state"
     fill(folder, {"bench.jsonl": "one\n", "deep/er/notes.txt": "two", "index.db": "three"})
     return folder
 
 
-@pytest.fixture(name="repo")
-def _repo(folder, monkeypatch):
+@pytest.fixture
+def repo(folder, monkeypatch):
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "a person")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "person@example.org")
@@ -353,34 +353,27 @@ def test_a_name_that_is_not_utf_8_is_refused_by_lock_and_shown_by_verify(folder,
     assert json.loads(capsys.readouterr().out)["extra"] == ["caf\\xe9\\n"]
 
 
-def test_a_file_that_changes_while_it_is_read_is_an_input_error(folder, monkeypatch):
+def appended(path):
+    path.write_bytes(path.read_bytes() + b"more")
+
+
+def replaced(path):
+    shutil.copy2(path, path.with_suffix(".copy")).replace(path)
+
+
+@pytest.mark.parametrize("meanwhile", [appended, replaced])
+def test_a_file_that_changes_or_is_replaced_while_it_is_read_is_an_input_error(folder, monkeypatch, meanwhile):
     read = hashlib.file_digest
 
-    def and_append(stream, name):
-        found = read(stream, name)
-        with Path(stream.name).open("a") as other:
-            other.write("more")
-        return found
-
-    found = lock_state(folder)
-    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", and_append)
-    for answer in (lambda: lock_state(folder), lambda: verify_state(found, folder)):
-        with pytest.raises(InputError, match="changed while it was read"):
-            answer()
-
-
-def test_a_file_that_another_replaces_while_it_is_read_is_an_input_error(folder, monkeypatch):
-    read = hashlib.file_digest
-
-    def and_replace(stream, name):
-        copy = shutil.copy2(stream.name, folder / "copy")
-        Path(copy).replace(stream.name)
+    def digest_of(stream, name):
+        meanwhile(Path(stream.name))
         return read(stream, name)
 
-    names = sorted(lock_state(folder)["artifacts"])
-    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", and_replace)
-    with pytest.raises(InputError, match=f"{names[0]} changed while it was read"):
-        lock_state(folder)
+    found = lock_state(folder)
+    monkeypatch.setattr(folder_lock_module.hashlib, "file_digest", digest_of)
+    for answer in (lambda: lock_state(folder), lambda: verify_state(found, folder)):
+        with pytest.raises(InputError, match=r"bench\.jsonl changed while it was read"):
+            answer()
 
 
 def test_a_file_that_cannot_be_read_is_an_input_error(folder, monkeypatch):

@@ -163,13 +163,9 @@ def two_datasets(folder: Path) -> Path:
         value(dataset="beta", system="SPLADE++", value=0.7, tolerance=None, source="other"),
         value(dataset="gamma", source="other"),
     ]
-    sources = {
-        "paper": source(),
-        "other": source(title="B", url=None, read_in=None, unlike="the cut", kind="reference run"),
-    }
-    return docs(
-        folder, results("alpha"), results("beta", {BM25: 0.0, DENSE: -0.05, HYBRID: 0.3}), values=values, **sources
-    )
+    other = source(title="B", url=None, read_in=None, unlike="the cut", kind="reference run")
+    beta = results("beta", {BM25: 0.0, DENSE: -0.05, HYBRID: 0.3})
+    return docs(folder, results("alpha"), beta, values=values, paper=source(), other=other)
 
 
 def section(text: str, heading: str) -> str:
@@ -314,9 +310,8 @@ def test_a_dataset_without_the_baseline_or_with_nothing_else_tests_nothing_and_s
 
 def test_a_run_is_read_by_compare_and_gives_the_difference_of_the_page(tmp_path):
     folder = docs(tmp_path, results())
-    run, other = (
-        folder / "matrix" / "runs" / "alpha" / f"{name}-x-whole_doc.json" for name in ("minilm-l6-v2", "bm25")
-    )
+    runs = folder / "matrix" / "runs" / "alpha"
+    run, other = runs / "minilm-l6-v2-x-whole_doc.json", runs / "bm25-x-whole_doc.json"
     for measure in ("ndcg@10", "recall100", "mrr@10"):
         found = compare(read_scores(run, measure), read_scores(other, measure))
         assert found.n_queries == len(HARD)
@@ -407,14 +402,12 @@ def test_another_collection_of_the_same_name_is_refused_and_nothing_is_written(t
     folder = docs(tmp_path, results("alpha", {BM25: 0.0}))
     other = results("alpha", {DENSE: 0.2})
     other["collection"]["qrels_sha256"] = "cd" * 32
-    before = sorted(folder.rglob("*.json"))
+    before = sorted(folder.rglob("runs/*/*.json"))
     with pytest.raises(InputError) as refused:
         add(folder, results("beta"), other)
     for named in ("results-1.json", "bm25-x-whole_doc.json", "cd" * 32, SHA):
         assert named in str(refused.value)
-    assert [path for path in sorted(folder.rglob("*.json")) if "results-" not in path.name] == [
-        path for path in before if "results-" not in path.name
-    ]
+    assert sorted(folder.rglob("runs/*/*.json")) == before
 
 
 def test_other_queries_under_the_same_digests_are_refused(tmp_path):
@@ -518,12 +511,15 @@ BAD_VALUES: list[tuple[str, Any, str]] = [
 ]
 
 
+def published(folder: Path, *values: dict[str, Any], **sources: Any) -> Any:
+    """What is read back of published values."""
+    return load_published(docs(folder, values=values, **sources) / "matrix" / "published.yaml")
+
+
 @pytest.mark.parametrize(("field", "wrong", "message"), BAD_VALUES)
 def test_a_wrong_value_is_named_by_row_and_field(tmp_path, field, wrong, message):
     with pytest.raises(InputError, match=rf"published\.yaml: row 2( \(.*\))?: .*{re.escape(message)}"):
-        load_published(
-            docs(tmp_path, values=[value(), value(measure="mrr@10") | {field: wrong}]) / "matrix/published.yaml"
-        )
+        published(tmp_path, value(), value(measure="mrr@10") | {field: wrong})
 
 
 @pytest.mark.parametrize(
@@ -539,7 +535,7 @@ def test_a_wrong_value_is_named_by_row_and_field(tmp_path, field, wrong, message
 )
 def test_a_wrong_source_is_named_with_its_field(tmp_path, field, wrong):
     with pytest.raises(InputError, match=rf"source paper: {field}"):
-        load_published(docs(tmp_path, paper=source(**{field: wrong})) / "matrix/published.yaml")
+        published(tmp_path, paper=source(**{field: wrong}))
 
 
 @pytest.mark.parametrize(
@@ -567,9 +563,7 @@ def test_a_file_of_values_that_is_none_is_refused(tmp_path, text, message):
 
 def test_a_value_given_twice_from_one_source_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"row 3 .*: row 1 has a value from the same source"):
-        load_published(
-            docs(tmp_path, values=[value(), value(measure="mrr@10"), value(value=0.3)]) / "matrix/published.yaml"
-        )
+        published(tmp_path, value(), value(measure="mrr@10"), value(value=0.3))
 
 
 HOSTILE = "a | b `c` <script>alert(1)</script> [x](https://y) *z* _u_ ~~s~~ \\ & \x1b[31m\nnext\r\n\x00"

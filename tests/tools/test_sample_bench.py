@@ -38,18 +38,12 @@ def test_it_has_fifty_queries_over_the_twelve_labels_of_its_pool_whatever_the_se
     assert all(len(items) == len(set(items)) == 5 and set(items) <= set(pool) for items in bench.retrieved)
 
 
-@given(seed=SEEDS)
-def test_its_engine_puts_35_answers_first_and_guesses_the_rest(seed):
-    bench, _ = sample_bench(seed)
-    first = sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
-    assert first >= 35
-
-
-def test_over_many_seeds_a_guess_comes_first_one_time_in_twelve():
+def test_its_engine_puts_35_answers_first_and_a_guess_one_time_in_twelve():
     first = [
         sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
         for bench in (sample_bench(seed)[0] for seed in range(200))
     ]
+    assert min(first) >= 35
     # 15 guesses a bench: 15 / 12 = 1.25 more than 35, with a standard error of 0.08 over 200 benches
     assert np.mean(first) == pytest.approx(36.25, abs=0.3)
 

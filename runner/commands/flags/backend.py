@@ -4,13 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.commands.console import whole_number
 from runner.embed.cost.prices import CONTAINERS, GPU, MAX_USD, RemoteOptions
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.modal.backend import ModalBackend
 
-_OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
+OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
+"""The flags that RemoteOptions holds, as argparse names them."""
 
 
 def add_backend_flags(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +37,7 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
     """What RemoteOptions holds; None if it is not given, since only a given flag can be one too many."""
     add, number = group.add_argument, f"at most so many containers an encoder; default {containers}"
     add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
-    add("--containers", type=_positive_count, metavar="N", help=number)
+    add("--containers", type=whole_number("a number of containers", 1), metavar="N", help=number)
     add("--max-usd", type=_number, metavar="USD", help=f"stop before more is spent {on}; default {max_usd:.0f}")
     add("--price-per-second", type=_number, metavar="USD", help="of one container, in place of the dated list price")
 
@@ -46,7 +48,7 @@ def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Names
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    of_modal = [name for name in _OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
+    of_modal = [name for name in OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
     if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
         owners = "--modal and --judge" if given[0] == "max_usd" and hasattr(options, "judge") else "--modal"
         parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
@@ -58,7 +60,7 @@ def remote_options(options: argparse.Namespace) -> RemoteOptions | None:
     """What is asked of rented machines; None without --modal. An InputError for an unknown GPU or no amount."""
     if not options.modal:
         return None
-    return RemoteOptions(**{name: getattr(options, name) for name in _OF_MODAL if getattr(options, name) is not None})
+    return RemoteOptions(**{name: getattr(options, name) for name in OF_MODAL if getattr(options, name) is not None})
 
 
 def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
@@ -87,12 +89,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount of dollars") from error
-
-
-def _positive_count(text: str) -> int:
-    if not text.isdecimal() or not text.isascii() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of containers")
-    return int(text)
 
 
 def choose_backend(parser: argparse.ArgumentParser, options: argparse.Namespace, flag: str, name: str) -> None:

@@ -5,20 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
-from runner.commands.console import answer, version_parser
+from runner.commands.console import answer, version_parser, whole_number
 from runner.commands.flags.backend import add_backend_flags, check_backend_flags
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags
 from runner.eval_set.version import Version
 
 if TYPE_CHECKING:
     from runner.decide.decide import Choice
-
-
-def add_version_flags(parser: argparse.ArgumentParser) -> None:
-    """--new-version and --abandon."""
-    add = parser.add_argument
-    add("--new-version", action="store_true", help="open the version after the newest, which is frozen or decided")
-    add("--abandon", action="store_true", help="give up the newest version, which is undecided")
 
 
 def check_version_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -58,14 +51,20 @@ def driver_parser(epilog: str) -> argparse.ArgumentParser:
     add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), collection, or database")
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
     add("--cells", action="append", default=[], metavar="CELL", help="explore this cell, or add it with --new-version")
-    add_version_flags(parser)
+    add("--new-version", action="store_true", help="open the version after the newest, which is frozen or decided")
+    add("--abandon", action="store_true", help="give up the newest version, which is undecided")
     add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
     add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
     add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
     add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
     add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
     add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
-    add("--bulk-gate", type=_count, metavar="N", help="may a source of N documents be embedded? for the ingester")
+    add(
+        "--bulk-gate",
+        type=whole_number("a number of documents"),
+        metavar="N",
+        help="may a source of N documents be embedded? for the ingester",
+    )
     add_backend_flags(parser)
     add_judge_flags(parser, "have the plan's judges grade what is missing, and go on")
     add("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
@@ -104,25 +103,14 @@ def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namesp
         parser.error("--modal and --encoder-url say where an evening embeds; this one embeds nothing for a record")
     alone = {"--adopt-baseline": options.adopt_baseline, "--bulk-gate": is_gate}
     others = (
-        options.cells,
-        options.choose is not None,
-        options.dry_run,
-        options.post_bulk,
-        options.rehearse,
-        options.corpus_path,
-        options.live,
+        *(options.cells, options.choose is not None, options.dry_run, options.post_bulk),
+        *(options.rehearse, options.corpus_path, options.live),
     )
     for flag, given in alone.items():
         if given and (any(others) or all(alone.values())):
             parser.error(
                 f"{flag} goes with --source and --eval-set-path alone (--adopt-baseline with --by, --reason too)"
             )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not text.isascii():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of documents")
-    return int(text)
 
 
 def choice_of(options: argparse.Namespace) -> "Choice | None":

@@ -1,6 +1,4 @@
-"""A case study: the engines of an external evaluation's folder, and the zoo of broken predictors made from them, scored
-and sent through both null gates.
-"""
+"""A case study: an external evaluation's engines, and broken predictors made from them, through both null gates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from runner.eval_set.version import Version, load_cell_file, load_corpus, load_q
 from runner.gate.diagnosis import cause, diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import Comparison, Difference, mean
+from runner.score.comparison import Comparison, mean
 from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import Broken, zoo_of
 from runner.tools.case_study.zoo_lists import TABLE, Material, Report, run_of
@@ -40,9 +38,8 @@ _LEFT_OUT: Any = {"reasons": True, "nulls": {"__all__": {"smallest_p"}}}
 class Subject:
     """A collection and the engines that were run on it.
 
-    `sha256` has a digest for each of the collection's files, by what is in it. `engines` are runs by cell, the plan's
-    baseline among them; `dense` names one of them, or is "". `chunks` counts the chunks of each document for every
-    engine.
+    `sha256` has a digest per file of the collection. `engines` are runs by cell, the plan's baseline among them;
+    `dense` names one of them, or is "". `chunks` counts each document's chunks, by cell.
     """
 
     name: str
@@ -74,35 +71,14 @@ class Subject:
 def study(subject: Subject) -> dict[str, JSON]:
     """The collection's facts, the gate's settings, and a row per system, best reported nDCG@10 first, as plain values.
 
-    Of a row, `reported` are the means that a table would show: the system's own report if it has one, else
-    `scores`. `difference` is nDCG@10 less the baseline's. `zero` counts queries whose nDCG@10 is 0.
+    In a row, `reported` are the system's own means if it reports any, else `scores`; `difference` is nDCG@10 less
+    the baseline's; `zero` counts queries whose nDCG@10 is 0.
     """
     material = subject.material
     zoo = {broken.name: broken for broken in zoo_of(material)}
     lists = {name: broken.lists(material) for name, broken in zoo.items()}
     runs = {**subject.engines, **{name: run_of(name, material, found) for name, found in lists.items()}}
-    comparison = _comparison(subject, runs)
-    gate = GradedGate.over(comparison)
-    differences = dict(zip(runs, comparison.differences("ndcg@10"), strict=True))
-    rows = []
-    for done, (name, run) in enumerate(runs.items(), start=1):
-        say(f"{done} of {len(runs)}: {name}")
-        broken = zoo.get(name)
-        report = broken.report(material, lists[name]) if broken and broken.report else None
-        rows.append(
-            {**_who(name, broken), **_figures(subject, comparison, gate, run, report), **_difference(differences[name])}
-        )
-    rows = ranked(rows)
-    return {
-        "collection": _facts(subject),
-        "gate": subject.plan.null_gate.model_dump(),
-        "baseline": subject.plan.baseline,
-        "systems": [{**row, "hidden": hidden(row, rows, len(subject.queries))} for row in rows],
-    }
-
-
-def _comparison(subject: Subject, runs: Mapping[str, Run]) -> Comparison:
-    return Comparison(
+    comparison = Comparison(
         plan=subject.plan,
         queries=subject.queries,
         runs=runs,
@@ -112,19 +88,35 @@ def _comparison(subject: Subject, runs: Mapping[str, Run]) -> Comparison:
         document_lengths=subject.document_lengths,
         published=True,
     )
+    gate = GradedGate.over(comparison)
+    differences = dict(zip(runs, comparison.differences("ndcg@10"), strict=True))
+    rows = []
+    for done, (name, run) in enumerate(runs.items(), start=1):
+        say(f"{done} of {len(runs)}: {name}")
+        broken = zoo.get(name)
+        report = broken.report(material, lists[name]) if broken and broken.report else None
+        difference = {part: getattr(differences[name], part) for part in ("mean", "low", "high")}
+        figures = _figures(subject, comparison, gate, run, report)
+        rows.append({**_who(name, broken), **figures, "difference": difference})
+    rows = ranked(rows)
+    return {
+        "collection": {
+            "name": subject.name,
+            "documents": len(subject.document_lengths),
+            "queries": len(subject.queries),
+            "sha256": dict(subject.sha256),
+            "judged_pairs": sum(map(len, subject.qrels.values())),
+            "neighbours_sharing": neighbours_sharing(subject),
+        },
+        "gate": subject.plan.null_gate.model_dump(),
+        "baseline": subject.plan.baseline,
+        "systems": [{**row, "hidden": hidden(row, rows, len(subject.queries))} for row in rows],
+    }
 
 
 def _who(name: str, broken: Broken | None) -> dict[str, JSON]:
-    if broken is None:
-        return {"name": name, "kind": "engine", "broken": "", "met": "", "expected": "", "caught_by": ""}
-    return {
-        "name": name,
-        "kind": "broken",
-        "broken": broken.broken,
-        "met": broken.met,
-        "expected": broken.expected,
-        "caught_by": broken.caught_by,
-    }
+    told = {field: getattr(broken, field, "") for field in ("broken", "met", "expected", "caught_by")}
+    return {"name": name, "kind": "broken" if broken else "engine", **told}
 
 
 def _figures(
@@ -148,21 +140,6 @@ def _figures(
     }
 
 
-def _difference(found: Difference) -> dict[str, JSON]:
-    return {"difference": {"mean": found.mean, "low": found.low, "high": found.high}}
-
-
-def _facts(subject: Subject) -> dict[str, JSON]:
-    return {
-        "name": subject.name,
-        "documents": len(subject.document_lengths),
-        "queries": len(subject.queries),
-        "sha256": dict(subject.sha256),
-        "judged_pairs": sum(map(len, subject.qrels.values())),
-        "neighbours_sharing": neighbours_sharing(subject),
-    }
-
-
 def neighbours_sharing(subject: Subject) -> int:
     """How many queries share a relevant document with the next one, the last with the first."""
     ids = [query.query_id for query in subject.queries]
@@ -171,10 +148,9 @@ def neighbours_sharing(subject: Subject) -> int:
 
 
 def read_subject(folder: Path) -> Subject:
-    """The collection and every cell of the results in a version folder of an external evaluation.
+    """The collection, from the archive, and every cell of the results in a version folder of an external evaluation.
 
-    The documents come from the version's archive. InputError for any other folder and for whatever is missing;
-    IntegrityError for a file that is not the one that results.json was made from.
+    InputError for any other folder and for what is missing; IntegrityError if results.json was made from other files.
     """
     results, collection = _results(folder)
     version = newest_version(results.source, folder.resolve().parent)

@@ -1,4 +1,4 @@
-"""A case study as lines for a terminal, and as blocks of a page, which stand between markers and are replaced there."""
+"""A case study as lines for a terminal, and as blocks that replace what stands between markers of a page."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,10 +35,7 @@ def write_study(study: dict[str, JSON], page: Path) -> list[Path]:
 
 
 def check_page(page: Path, *, written: bool) -> None:
-    """Check that a study's blocks can stand in the page and, if it was `written`, that its figures are beside it.
-
-    InputError for one that cannot be read, is no text, has a block that is unknown or does not end, or has none.
-    """
+    """Check that the page has known, closed blocks and, if it was `written`, its figures beside it; else InputError."""
     _page_text(page)
     if written:
         _read(page.with_suffix(".json"))
@@ -55,10 +52,7 @@ def check_study(study: dict[str, JSON], page: Path) -> str:
 
 
 def with_blocks(text: str, study: dict[str, JSON]) -> str:
-    """The text with every block between markers replaced, each with the line ends that its first line has.
-
-    KeyError for a marker that names none of BLOCKS.
-    """
+    """The text with every block between markers replaced, with its line ends kept; KeyError for an unknown block."""
     numbered = list(enumerate(study["systems"], start=1))
 
     def made(block: re.Match[str]) -> str:
@@ -230,14 +224,14 @@ def study_lines(study: dict[str, JSON], signs: Signs) -> list[str]:
         "gate: five nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10",
         "",
         "what the three scores would have hidden:",
-        *(f"  {number:>2} {row['name']}: {row['hidden']}" for number, row in _hiding(rows)),
+        *(
+            f"  {number:>2} {row['name']}: {row['hidden']}"
+            for number, row in enumerate(rows, start=1)
+            if not row["hidden"].startswith("nothing")
+        ),
         "",
         tally(study),
     ]
-
-
-def _hiding(rows: Sequence[dict[str, JSON]]) -> list[tuple[int, dict[str, JSON]]]:
-    return [(number, row) for number, row in enumerate(rows, start=1) if not row["hidden"].startswith("nothing")]
 
 
 def _system(number: int, row: dict[str, JSON], signs: Signs) -> str:

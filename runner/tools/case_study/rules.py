@@ -16,7 +16,7 @@ def ranked(rows: Sequence[dict[str, JSON]]) -> list[dict[str, JSON]]:
 
 
 def hidden(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:
-    """What a table does not say of a system, in clauses; "nothing: ..." where it says all. `rows` are `ranked`."""
+    """What a table does not say of a system, in clauses; "nothing: ..." if it says all. `rows` are `ranked`."""
     if row["kind"] == "engine":
         return _of_engine(row)
     said = [_inflated(row), _place(row, rows), _twin(row, rows), _zeros(row, rows, n_queries), _four(row)]
@@ -39,7 +39,7 @@ def fails(row: dict[str, JSON]) -> list[str]:
 
 
 def refused_by(row: dict[str, JSON]) -> str:
-    """The nulls of the graded gate that the system fails: by name where they are one or two, else how many."""
+    """The nulls of the graded gate that the system fails: by name if they are one or two, else how many."""
     failed, nulls = fails(row), row["graded"]["nulls"]
     return ", ".join(failed) if len(failed) < _MANY else f"{len(failed)} of {len(nulls)} nulls"
 
@@ -71,14 +71,10 @@ def _place(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
 def _twin(row: dict[str, JSON], rows: Sequence[dict[str, JSON]]) -> str:
     """A clause if a refused system finds exactly as much as a real engine, so that recall cannot tell them apart."""
     found = round4(row["scores"]["recall@10"])
-    twins = [
-        other["name"]
-        for other in rows
-        if other["kind"] == "engine" and round4(other["scores"]["recall@10"]) == found > 0
-    ]
-    if row["graded"]["verdict"] == "pass" or not twins:
+    if row["graded"]["verdict"] == "pass" or not found:
         return ""
-    return f"its Recall@10 is that of {twins[0]}"
+    twins = (r["name"] for r in rows if r["kind"] == "engine" and round4(r["scores"]["recall@10"]) == found)
+    return next((f"its Recall@10 is that of {name}" for name in twins), "")
 
 
 def _zeros(row: dict[str, JSON], rows: Sequence[dict[str, JSON]], n_queries: int) -> str:

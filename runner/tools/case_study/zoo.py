@@ -14,10 +14,9 @@ Expected = Literal["pass", "fail", "depends"]
 class Broken:
     """A broken predictor: what is wrong with it, where one meets it, and what it returns.
 
-    `report` gives the scores that its own report names, where that measures in its own way. `expected` is what the gate
-    should say of it: "pass" of what does read the queries, which no null can refuse, and "depends" where that is up to
-    the collection; `caught_by` then says what finds it. `needs` is what it cannot be made without: a dense engine, or
-    more strata than one.
+    `report` gives the scores it reports itself, if it measures in its own way. `expected` is the gate's verdict: "pass"
+    if it does read the queries, "depends" if that is up to the collection; `caught_by` then says what finds it.
+    `needs` is what it cannot be made without: a dense engine, or more than one stratum.
     """
 
     name: str

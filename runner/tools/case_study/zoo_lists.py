@@ -1,5 +1,6 @@
-"""What broken predictors return, a list of documents per query, and the flattering ways in which some of them measure
-themselves. Their encoders make vectors of whole numbers, so that the lists are the same on every machine.
+"""What broken predictors return, a list of documents per query, and how some of them flatter themselves.
+
+Their encoders make vectors of whole numbers, so that the lists are the same on every machine.
 """
 
 import hashlib
@@ -71,10 +72,7 @@ Lists = list[list[str]]
 
 @dataclass(frozen=True)
 class Material:
-    """What broken predictors are made of: a collection, and real engines to break.
-
-    `engine` and `dense` hold every query of `query_texts`; there may be no dense one.
-    """
+    """A collection, and real engines to break, whose runs hold every query of `query_texts`."""
 
     query_texts: Mapping[str, str]
     document_texts: Mapping[str, str]
@@ -140,7 +138,7 @@ def lucky_few(material: Material) -> Lists:
 
 
 def stub(material: Material) -> Lists:
-    """Ten documents, drawn once, for everybody."""
+    """Ten documents, drawn once, for every query."""
     return _to_all(material, drawn_at_random(material)[0])
 
 

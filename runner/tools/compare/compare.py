@@ -1,7 +1,6 @@
 """One system against published means and against another system, from per-query scores.
 
-By default with this tool's generator and tests. With `mulberry32` the figures and labels are those of ruflo's
-significance script, to the last digit, for comparison with what was published with it.
+With `mulberry32` the figures and labels are those of ruflo's significance script, to the last digit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,9 +89,9 @@ class Pairing:
 class Paired(Pairing):
     """A pairing tested by flipping signs, two-sided.
 
-    `interval` inverts the test, `bootstrap_interval` is for comparison. `left_out` is the least and the greatest
-    difference that leaving one query out gives, `influential` the query whose absence moves it most. `detectable` is
-    the difference that these queries show with 80 % power at this scatter, None below three queries or without any.
+    `interval` inverts the test, `bootstrap_interval` is for comparison. `left_out` spans the differences with one query
+    left out, `influential` moves it most. `detectable` is shown with 80 % power at this scatter; None below three
+    queries or without scatter.
     """
 
     verdict: Side
@@ -139,8 +138,7 @@ class Compared:
 def compare(run: QueryScores, other: QueryScores | None = None, settings: Settings | None = None) -> Compared:
     """The run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
 
-    Raises InputError if settings are out of bounds, and if the two runs answered other queries: an id that only
-    one of them has (unless `allow_unmatched`), none shared, another dataset, another text under the same id.
+    InputError if settings are out of bounds or the two runs answered other queries (see `shared_queries`).
     """
     chosen = settings or Settings()
     seed = SEEDS[chosen.rng] if chosen.seed is None else chosen.seed

@@ -42,7 +42,7 @@ class QueryScores:
 def read_scores(path: Path, measure: str, cell: str | None = None) -> QueryScores:
     """The scores that a file holds in one measure, whose "@" may be left out: ndcg@10 or ndcg10.
 
-    A file with `perQuery` is ruflo's and holds one system; one with `cells` is ours, and `cell` names which. Raises
+    A file with `perQuery` is ruflo's and holds one system; one with `cells` is ours, and `cell` names which.
     InputError, naming file and query, for anything else: a query twice, a value that is no number from 0 to 1.
     """
     where = display(path)
@@ -86,8 +86,8 @@ def query_values(pairs: Iterable[tuple[Any, Any]], where: str) -> dict[str, floa
 def shared_queries(run: QueryScores, other: QueryScores, *, allow_unmatched: bool) -> tuple[str, ...]:
     """The queries that two runs both answered, in the first one's order.
 
-    Raises InputError if there is none, if the runs are over other datasets or have another text under one id,
-    and, unless `allow_unmatched`, where a query is in one run alone.
+    InputError if there is none, if datasets or the text under one id differ, and, unless `allow_unmatched`, if only one
+    run has a query.
     """
     shared = tuple(query for query in run.values if query in other.values)
     if not shared:
@@ -123,27 +123,27 @@ def _from_run(document: Mapping[str, Any], measure: str, where: str) -> QuerySco
     )
 
 
-class _Loose(FrozenModel):
-    """The part of results.json that is read here, whatever its schema version."""
+class Loose(FrozenModel):
+    """A part of results.json, whatever else stands there."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class _Query(_Loose):
+class _Query(Loose):
     id: str
     text: str
 
 
-class _Measure(_Loose):
+class _Measure(Loose):
     per_query: list[Any]
 
 
-class _Cell(_Loose):
+class _Cell(Loose):
     cell: str
     scores: dict[str, _Measure]
 
 
-class _Results(_Loose):
+class _Results(Loose):
     queries: list[_Query]
     cells: list[_Cell]
     provisional: bool
@@ -158,7 +158,7 @@ def _from_results(document: Mapping[str, Any], measure: str, cell: str | None, w
     units = _of_measure(rows[cell], measure, f"{where}: {name}").per_query
     if len(units) != len(results.queries):
         raise InputError(f"{where}: {name} has {len(units)} scores for {len(results.queries)} queries.")
-    pairs = [(query.id, _in_units(unit, query.id, where)) for query, unit in zip(results.queries, units, strict=True)]
+    pairs = [(query.id, _from_units(unit, query.id, where)) for query, unit in zip(results.queries, units, strict=True)]
     return QueryScores(
         f"{where}: {name}",
         measure,
@@ -168,7 +168,7 @@ def _from_results(document: Mapping[str, Any], measure: str, cell: str | None, w
     )
 
 
-def _in_units(value: object, query: str, where: str) -> float:
+def _from_units(value: object, query: str, where: str) -> float:
     if type(value) is not int or not 0 <= value <= SCORE_UNIT:
         raise InputError(f"{where}: query {query!r}: {quoted(value)} is no whole number of 1e-9 from 0 to 1.")
     return value / SCORE_UNIT

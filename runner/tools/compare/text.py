@@ -8,7 +8,7 @@ from runner.tools.symbols import ASCII, Signs
 
 
 def comparison_lines(compared: Compared, signs: Signs) -> list[str]:
-    """What was compared, the mean, a line a baseline, the paired comparison, and what they do not show."""
+    """What was compared, the mean, a line per baseline, the paired comparison, and what they do not show."""
     parity = compared.rng == "mulberry32"
     lines = _parity_mean(compared) if parity else _mean(compared)
     lines += [_baseline_line(against, signs, parity=parity) for against in compared.baselines]
@@ -66,10 +66,11 @@ def _baseline_line(against: Against, signs: Signs, *, parity: bool) -> str:
 
 def _paired_lines(paired: Paired, signs: Signs) -> list[str]:
     kind = "all sign flips" if paired.exact else "random sign flips"
+    p = fixed(paired.p, 4) if paired.p >= 0.0001 else "below 0.0001"
     lines = [
         f"paired with {paired.other} over {paired.n_queries} queries: this run is {paired.verdict}",
         f"  {signs.delta}={signed(paired.difference, signs.minus)}, 95 % interval "
-        f"{_signed_ends(paired.interval, signs)}, two-sided p {_p(paired.p)} ({kind})",
+        f"{_signed_ends(paired.interval, signs)}, two-sided p {p} ({kind})",
         f"  bootstrap interval {_signed_ends(paired.bootstrap_interval, signs)}; Cohen's d "
         f"{signed(paired.cohens_d, signs.minus)}",
         f"  with one query left out {_signed_ends(paired.left_out, signs)}; {paired.influential} moves it most",
@@ -88,10 +89,6 @@ def _parity_paired_lines(paired: RufloPaired, signs: Signs) -> list[str]:
         f"  one-sided p ({signs.delta} {signs.at_most} 0):  {fixed(paired.p_one_sided, 4)}",
         f"  {paired.verdict.replace('—', '-') if signs == ASCII else paired.verdict}",
     ]
-
-
-def _p(p: float) -> str:
-    return fixed(p, 4) if p >= 0.0001 else "below 0.0001"
 
 
 def _ends(interval: Interval) -> str:

@@ -16,7 +16,7 @@ _CODE = "`git status` shows what was edited; where nothing was, run `make test` 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question: what is done, what helps where the answer is bad, and `answer`, which raises what is wrong."""
+    """One question: what is done, what helps if the answer is bad, and `answer`, which raises what is wrong."""
 
     name: str
     did: str

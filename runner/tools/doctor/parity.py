@@ -1,7 +1,4 @@
-"""The vectors of a backend held against those of this machine, encoder by encoder, and whether a backend works at all.
-
-What is imported in a function is slow to import, and not needed for the help of `doctor` and `smoke`.
-"""
+"""The vectors of a backend held against those of this machine, per encoder, and whether a backend works at all."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""What the doctor checks besides planted defects: this machine (Python, pinned packages, writable folders, the store,
-offline tokens, the encoder), and each part of an evening over twelve bills of two sentences whose results are known.
+"""What the doctor checks besides planted defects: this machine, and each part of an evening over twelve known bills.
 
 Each check imports what it examines, so that a missing or broken part fails the check and not the doctor.
 """
@@ -161,7 +160,7 @@ def bm25(queries: Sequence[str], variant: str = "bm25") -> "Run":
 
 
 def whole_bills() -> "list[Chunk]":
-    """One chunk a bill."""
+    """One chunk per bill."""
     from runner.embed.chunk_corpus import chunk_corpus
 
     return chunk_corpus(tiny_set().documents, "whole_doc")
@@ -218,7 +217,7 @@ def packages(checkout: Path) -> str:
 
 
 def writable_folders(folders: Sequence[Path]) -> str:
-    """The free space below folders in which a file can be written; a folder to be made is tried where it would lie."""
+    """The free space below folders in which a file can be written; if missing, its nearest parent is tried."""
     for folder in folders:
         place = next(path for path in (folder, *folder.parents) if path.exists())
         try:

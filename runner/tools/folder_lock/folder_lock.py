@@ -1,8 +1,7 @@
 """A lock over any folder: SHA-256 of every file below it, the git commit beside it, and a digest of the lock itself.
 
-It finds what changed by accident or by an honest hand. It is no signature: whoever can write both the folder and the
-lock can make the two agree. Files are read one at a time and as they are: a link by its text, and a file that changes
-meanwhile is an error.
+It is no signature: whoever can write both the folder and the lock can make the two agree. Files are read one at a time
+and as they are: a link by its text, and a file that changes meanwhile is an error.
 """
 
 import hashlib
@@ -29,8 +28,8 @@ from runner.tools.symbols import Signs
 def files_below(folder: Path) -> set[str]:
     """The POSIX paths, relative to the folder, of everything below it that is no folder.
 
-    Links are not followed, and what is named ".git" is left out. A name that is not UTF-8 comes with surrogates, as
-    Python has it. An InputError names a folder that does not exist or cannot be read.
+    Links are not followed, ".git" is left out, and a name that is not UTF-8 comes with surrogates. InputError for a
+    folder that cannot be read.
     """
     with _readable(folder):
         return set(_walk(folder))
@@ -53,8 +52,7 @@ def _walk(folder: Path) -> Iterator[str]:
 def file_entry(folder: Path, name: str) -> dict[str, JSON]:
     """{sha256, size_bytes} of a file below a folder; of a symbolic link those of its text, and link: True.
 
-    An InputError names one that is neither, that cannot be read, or that changes (size, time, or another file in its
-    place) while it is read.
+    InputError for one that is neither, cannot be read, or changes (or is replaced) while it is read.
     """
     path = folder / name
     with _readable(path):
@@ -167,11 +165,10 @@ def lock_state(
 ) -> dict[str, JSON]:
     """The lock of a folder as it is, ready for JSON.
 
-    Every file counts unless `tracked_extensions` (".json", compared with a name's last suffix) says otherwise; what
-    is named ".git" never does. `lock_file` is where the lock will lie: inside the folder, it does not lock itself. A
-    symbolic link is locked by its text. Raises InputError if a file cannot be read, changes meanwhile, has a name
-    that is not UTF-8 or is no file (a pipe, a socket), and if no file counts; ValueError or TypeError on a wrong
-    argument.
+    Every file counts unless `tracked_extensions` (".json", a name's last suffix) says otherwise; ".git" never does. A
+    lock at `lock_file` inside the folder does not lock itself. A symbolic link is locked by its text. InputError if no
+    file counts or one cannot be read, changes meanwhile, has a name that is not UTF-8 or is a pipe or socket;
+    ValueError or TypeError on a wrong argument.
     """
     folder = Path(artifact_dir)
     rules = _rules(_EVERY_FILE, tracked_extensions, skip_prefixes, skip_suffixes)
@@ -206,12 +203,11 @@ def verify_state(
 ) -> dict[str, JSON]:
     """How a folder differs from its lock: {matches, missing, extra, changed, lock_edited, git_drift, ...}.
 
-    A locked file is compared whatever the rules say; they say which further files are `extra`. They are the lock's
-    own unless others are given; a lock of falsify-eval has none, its defaults apply (it followed symbolic links,
-    which show as changed here). The lock's own file is never extra. `git_drift` ("old -> new") counts against
-    `matches` with `strict_git` alone, since committing a lock moves the commit. The rest of the answer is what the
-    lock says (files, generated_at, git, bench, meta) and `git_now`. Raises InputError if `lock` is no lock of a
-    folder, locks nothing or names a path outside of the folder, and where a locked file cannot be read.
+    A locked file is compared whatever the rules say; they say which further files are `extra`, never the lock's own.
+    They are the lock's unless others are given; a lock of falsify-eval has none, so its defaults apply (it followed
+    symbolic links, which show as changed here). `git_drift` ("old -> new") counts with `strict_git` alone, since
+    committing a lock moves the commit. InputError if `lock` is no lock of a folder, locks nothing, names a path
+    outside the folder or a file that cannot be read.
     """
     folder = Path(artifact_dir)
     if isinstance(lock, Mapping):

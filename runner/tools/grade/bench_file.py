@@ -1,7 +1,6 @@
-"""A bench as people bring it: one JSON object a line, and a pool of the ids that could have been retrieved.
+"""A bench as people bring it: one JSON object per line, and a pool of the ids that could have been retrieved.
 
-Every id becomes a string without white space around it, in the bench as in the pool, so that 1, "1" and the line
-"1 " of a text pool are one id.
+Every id becomes a string without white space around it: 1, "1" and the line "1 " of a text pool are one id.
 """
 
 from dataclasses import dataclass
@@ -19,10 +18,7 @@ _ROW = 'a row such as {"retrieved": ["A", "B", "C"], "gold": "A", "rel": 3}'
 
 @dataclass(frozen=True)
 class Bench:
-    """The rows of a bench as columns, one entry per query: ids best first, the right id, its grade, its stratum.
-
-    `strata` is None if no row names one.
-    """
+    """A bench as columns, one entry per query: ids best first, the right id, its grade, its stratum or None."""
 
     retrieved: list[list[str]]
     gold: list[str]
@@ -33,8 +29,8 @@ class Bench:
 def read_bench(path: str | Path) -> Bench:
     """The bench in a JSONL file, or on standard input for "-"; at least one row.
 
-    `rel` is 3 where a row has none, `stratum` stands in every row or in none, other fields are ignored. An empty
-    `retrieved` and an id twice in it are the gate's to judge. Raises InputError with file and line on all else.
+    `rel` is 3 if a row has none, `stratum` stands in every row or in none, other fields are ignored. An empty
+    `retrieved` and an id twice in it are the gate's to judge; InputError with file and line for all else.
     """
     retrieved, gold, rel = [], [], []
     strata: list[str] = []
@@ -54,10 +50,9 @@ def read_bench(path: str | Path) -> Bench:
 
 
 def read_pool(path: str | Path) -> list[str]:
-    """The ids of a pool in the order of the file: a text file with one per line, or a JSON array.
+    """The ids of a pool in the order of the file, repeated ones too: one per line, or a JSON array if it begins with [.
 
-    A file whose first character is "[" is an array. Ids that occur twice are kept. Raises InputError on an empty
-    pool, and on anything that is no id, with file and line or position.
+    InputError on an empty pool, and on anything that is no id, with file and line or position.
     """
     name = display(path)
     lines = [(number, decoded(line, f"{name}:{number}").strip()) for number, line in numbered_lines(path)]

@@ -1,7 +1,7 @@
-"""Grading what a retriever returned: a bench with one right answer a query, or a TREC run with graded qrels.
+"""Grading what a retriever returned: a bench with one right answer per query, or a TREC run with graded qrels.
 
-Both answers are dicts of plain values that json.dumps takes. A bench goes through runner.gate.single_gold.gate; a run
-goes through runner.gate.graded_gate, whose verdict counts, and, for comparison, through the single-gold gate.
+A bench goes through the single-gold gate; a run through the graded gate, whose verdict counts, and, for comparison,
+the single-gold one. Answers are dicts of plain values, ready for JSON.
 """
 
 import math
@@ -72,13 +72,12 @@ def grade_run(
 ) -> dict[str, Any]:
     """The measure's mean over the queries of the qrels with its bootstrap interval, and both null gates.
 
-    The run must be read to the measure's cutoff and to GATE_DEPTH. A query of the qrels without a ranking scores 0 and
-    stays in the mean; one of the run without qrels is left out; `warnings` counts both. `verdict`, `gate_passes` and
-    `reasons` are the graded gate's, which tests nDCG@10 with one chunk and length 1 a document, since TREC's files
-    know neither. `single_gold` is four_null_gate's result on the measure if each query's highest-graded document
-    (of equals the first by id) is its only right one, None if there is nothing to test so. `pool` is every document
-    that could have been retrieved, those of run and qrels where it is left out. ValueError if ids do not fit
-    together or an argument is out of range.
+    The run must be read to the measure's cutoff and to GATE_DEPTH. A query of the qrels without a ranking scores 0; one
+    of the run without qrels is left out; `warnings` counts both. `verdict`, `gate_passes` and `reasons` are the graded
+    gate's, on nDCG@10 with one chunk and length 1 per document, since TREC's files know neither. `single_gold` is
+    four_null_gate's result with each query's highest-graded document (ties by id) as its only right one, or None.
+    `pool` is every document that could have been retrieved, by default those of run and qrels. ValueError if ids do
+    not fit together or an argument is out of range.
     """
     measure = parse_measure(metric)
     if relevant_grade < 1:
@@ -91,7 +90,8 @@ def grade_run(
     interval = mean_intervals(values[None], seed=seed)[0]
     if progress:
         say(f"graded gate: {len(qrels):,} queries, {len(documents):,} documents, {n_trials:,} draws")
-    gate = _graded(run, qrels, documents, n_trials, tau, seed)
+    ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
+    gate = graded_gate(run, list(qrels), qrels, strata, ones, ones, draws=n_trials, tau=tau, alpha=ALPHA, seed=seed)
     bench = _single_gold_bench(run, qrels, measure, documents)
     single = bench and grade_bench(bench, metric, documents, n_trials=n_trials, tau=tau, seed=seed, progress=progress)
     return {
@@ -117,9 +117,8 @@ def grade_run(
 def graded_values(run: Run, qrels: Qrels, measure: Measure, relevant_grade: int) -> Ints:
     """The measure of each query of the qrels (queries,), in units of 1e-9; KeyError if the run misses one.
 
-    As in runner.score.score, and so as in trec_eval: nDCG has linear gain and its ideal over all judged documents,
-    relevant for recall and reciprocal rank is a grade of `relevant_grade` or more, and what is not
-    judged is not relevant.
+    As in trec_eval: nDCG has linear gain and its ideal over all judged documents; for recall and reciprocal rank a
+    grade of `relevant_grade` or more is relevant; what is not judged is not relevant.
     """
     rows = [_value(run.hits[query_id], grades, measure, relevant_grade) for query_id, grades in qrels.items()]
     return units(np.array(rows, np.float64))
@@ -164,14 +163,8 @@ def _pool(found: TrecRun, qrels: Qrels, pool: Collection[str] | None) -> list[st
     return sorted(documents)
 
 
-def _graded(run: Run, qrels: Qrels, documents: Sequence[str], n_trials: int, tau: float, seed: int) -> GateFound:
-    ones = dict.fromkeys(documents, 1)
-    strata = dict.fromkeys(qrels, "")
-    return graded_gate(run, list(qrels), qrels, strata, ones, ones, draws=n_trials, tau=tau, alpha=ALPHA, seed=seed)
-
-
 def _single_gold_bench(run: Run, qrels: Qrels, measure: Measure, documents: Sequence[str]) -> Bench | None:
-    """The run as a bench with one right answer a query, None if no query has one or the pool is no deeper."""
+    """The run as a bench with one right answer per query, None if no query has one or the pool is no deeper."""
     gold = single_gold(qrels, qrels)
     if not gold or measure.cutoff > len(documents):
         return None

@@ -1,6 +1,4 @@
-"""A bench of fifty queries to try the gate on, predictors whose verdict on it is known beforehand, and the story of
-Mira, who never studies, told with the figures that the gate computes for them.
-"""
+"""A bench of fifty queries to try the gate on, predictors whose verdict is known beforehand, and the story of Mira."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -66,10 +64,7 @@ def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
 
 
 def write_quickstart(folder: Path) -> list[Path]:
-    """`bench.jsonl` and `pool.txt` with the sample bench in `folder`, which is made if it is missing.
-
-    InputError if either file is there already, naming every one that is: nothing is overwritten.
-    """
+    """`bench.jsonl` and `pool.txt` with the sample bench, in a folder made if missing; InputError if one is there."""
     bench, pool = sample_bench()
     columns = zip(bench.retrieved, bench.gold, bench.rel, strata_of(bench), strict=True)
     fields = ("retrieved", "gold", "rel", "stratum")
@@ -105,7 +100,7 @@ def popularity(bench: Bench, _pool: Sequence[str], _generator: np.random.Generat
 
 
 def source_prior(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The most frequent answers of the query's stratum: it knows where it is asked, and not what."""
+    """The most frequent answers of the query's stratum, whatever is asked there."""
     strata = strata_of(bench)
     asked = {
         name: [gold for gold, stratum in zip(bench.gold, strata, strict=True) if stratum == name]
@@ -182,16 +177,17 @@ def mira_story(signs: Signs) -> str:
     """Four systems through the gate over the sample bench, two of them by stratum as well; no newline at the end."""
     bench, pool = sample_bench()
     theo = predicted(bench, pool, source_prior)
+    first = sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
     pooled = {
         f"Mira, always {popular(bench.gold)[0]}": predicted(bench, pool, constant),
-        f"an engine, first place in {_first_places(bench)} of {len(bench.gold)}": bench,
+        f"an engine, first place in {first} of {len(bench.gold)}": bench,
         "an oracle, always right": predicted(bench, pool, oracle),
         "Theo, the subject's favourites": theo,
     }
     within = {"Theo, within subjects": theo, "the engine, within subjects": bench}
-    first = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
-    second = [_row(name, system, pool, signs) for name, system in within.items()]
-    return "\n".join([_opening(bench, pool, signs), _header(signs), *first, _THEO, _header(signs), *second, _END])
+    whole = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
+    parts = [_row(name, system, pool, signs) for name, system in within.items()]
+    return "\n".join([_opening(bench, pool, signs), _header(signs), *whole, _THEO, _header(signs), *parts, _END])
 
 
 def _opening(bench: Bench, pool: Sequence[str], signs: Signs) -> str:
@@ -222,7 +218,3 @@ def _row(name: str, bench: Bench, pool: Sequence[str], signs: Signs) -> str:
         for null in "ABCD"
     )
     return f"{name:<{_WIDTH}}{found['real_mean']:5.2f}  {'  '.join(columns)}  {found['verdict'].upper()}"
-
-
-def _first_places(bench: Bench) -> int:
-    return sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))

@@ -11,7 +11,7 @@ _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D
 
 
 def bench_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
-    """A result of grade_bench: the mean, a line per null and a stratum, warnings, the verdict and its reasons."""
+    """A result of grade_bench: the mean, a line per null and per stratum, warnings, the verdict and its reasons."""
     lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result, signs)]
     if result["strata"]:
         lines += ["", *_strata(result["strata"], signs)]

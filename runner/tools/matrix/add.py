@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, quoted
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import FrozenModel, Sha256, checked
+from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.packaged_weights import ARCHIVES
 from runner.eval_set.plan import EXTERNAL_CELLS
@@ -21,6 +21,7 @@ from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.version import DRIVER
 from runner.score.comparison import mean
+from runner.tools.compare.query_scores import Loose
 from runner.tools.matrix.runs import (
     DATASET_LENGTH,
     MEASURES,
@@ -43,35 +44,29 @@ class Written:
     state: Literal["added", "replaced", "unchanged"]
 
 
-class _Loose(FrozenModel):
-    """The part of results.json that a run keeps, whatever else stands in it."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Plan(_Loose):
+class _Plan(Loose):
     relevant_grade: int
 
 
-class _Corpus(_Loose):
+class _Corpus(Loose):
     documents: int
     n_read: int
 
 
-class _Outcome(_Loose):
+class _Outcome(Loose):
     tier: str
 
 
-class _Query(_Loose):
+class _Query(Loose):
     id: QueryId
 
 
-class _Scores(_Loose):
+class _Scores(Loose):
     mean: float
     per_query: list[Annotated[int, Field(ge=0, le=SCORE_UNIT)]]
 
 
-class _Provenance(_Loose):
+class _Provenance(Loose):
     encoder: Facts | None
     bm25: Facts | None
     imported: ImportedRun | None = None
@@ -80,13 +75,13 @@ class _Provenance(_Loose):
     run_sha256: Sha256
 
 
-class _Cell(_Loose):
+class _Cell(Loose):
     cell: CellName
     scores: dict[str, _Scores]
     provenance: _Provenance
 
 
-class _Results(_Loose):
+class _Results(Loose):
     schema_version: Literal[7]
     plan: _Plan
     collection: CollectionFacts
@@ -97,10 +92,9 @@ class _Results(_Loose):
 
 
 def add_runs(results: Iterable[Path], folder: Path) -> list[Written]:
-    """What became of each cell's file under `folder` (a folder a dataset); nothing is written where anything is wrong.
+    """What became of each cell's file under `folder`/DATASET; nothing is written if anything is wrong.
 
-    InputError as for `runs_of`, and if a results.json is over another collection than runs of the same dataset that
-    are there already.
+    InputError as for `runs_of`, and if a results.json is over another collection than that dataset's runs.
     """
     known = {run.dataset: (run, path) for path, run in run_files(folder)}
     runs: dict[Path, MatrixRun] = {}
@@ -125,8 +119,8 @@ def add_runs(results: Iterable[Path], folder: Path) -> list[Written]:
 def runs_of(path: Path) -> list[MatrixRun]:
     """The runs of an external evaluation's results.json, in its order.
 
-    InputError if it is none, was made from a sample of the collection, says itself that its figures mean nothing, or
-    is of a collection whose name makes no dataset's. IntegrityError if a mean is not that of its queries.
+    InputError if it is none, is of a sample, is of tier "no decision" or has a name that makes no dataset's;
+    IntegrityError if a mean is not that of its queries.
     """
     found = read_json(path)
     if not isinstance(found, dict) or found.get("kind") != "external":
@@ -155,7 +149,6 @@ def _run(results: _Results, cell: _Cell, where: str) -> MatrixRun:
         | {name.replace("@", ""): unit / SCORE_UNIT for name, unit in zip(MEASURES, units, strict=True)}
         for query, units in zip(results.queries, zip(*values, strict=True), strict=True)
     ]
-    kept = cell.provenance.model_dump()
     run = {
         "schema_version": 2,
         "dataset": _dataset(results.collection.name, where),
@@ -165,7 +158,7 @@ def _run(results: _Results, cell: _Cell, where: str) -> MatrixRun:
         "means": means(np.array(values, np.int64)),
         "perQuery": rows,
         "reproduce": _reproduce(results.collection.name, cell),
-        **kept,
+        **cell.provenance.model_dump(),
     }
     return checked_run(run, where)
 

@@ -1,7 +1,6 @@
 """The matrix: what every system scored on every dataset, beside published values, and which differ from the baseline.
 
-Systems are tested against the baseline over the same queries, all systems of a dataset at once. What is said of all
-datasets is said only of a system that has a run of each.
+All systems of a dataset are tested at once. What is said of all datasets is said only of a system with a run of each.
 """
 
 import math
@@ -92,10 +91,9 @@ class DatasetMatrix:
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """A system on all datasets: its mean of their mean nDCG@10, and the side it takes on every one of them.
+    """A system on all datasets: its mean of their mean nDCG@10, and its side; "not told apart" if sides differ.
 
-    A system whose sides differ is "not told apart". `simultaneous` are the intervals by dataset. They are empty, and
-    the side is None, for the baseline, and where a dataset lacks the baseline.
+    `simultaneous` are the intervals by dataset: empty, and the side None, for the baseline or if a dataset lacks it.
     """
 
     cell: str
@@ -106,9 +104,9 @@ class Everywhere:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All datasets by name; `everywhere` best mean first, `lacking` says which datasets a system has no run of.
+    """All datasets by name; `everywhere` best mean first, `lacking` the datasets that a system has no run of.
 
-    `without_runs` are datasets that published values name and that have no run.
+    `without_runs` are datasets of published values alone.
     """
 
     datasets: tuple[DatasetMatrix, ...]

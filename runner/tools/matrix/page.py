@@ -1,6 +1,4 @@
-"""The matrix as a page of Markdown, as lines for a terminal, and as data; whatever comes from data files is escaped on
-the page.
-"""
+"""The matrix as a page of Markdown that escapes what comes from data files, as lines for a terminal, and as data."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
 from runner.score.sign_flip import Side
 from runner.tools.markdown import escaped, table
-from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Everywhere, Matrix, make_matrix
+from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
 from runner.tools.symbols import Signs
 
@@ -86,10 +84,7 @@ def matrix_page(matrix: Matrix) -> bytes:
 
 
 def write_matrix(path: Path, *, check: bool) -> Matrix:
-    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, compared.
-
-    An InputError if there is no page to check, an IntegrityError if it is another.
-    """
+    """The matrix of the folder matrix/ beside the page, which is written or, with `check`, held to it."""
     refuse_special(path)
     found = make_matrix(path.with_suffix(""))
     content = matrix_page(found)
@@ -107,14 +102,7 @@ def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
     facts = dataset.collection
     left_out = f"; {facts.queries_unjudged:,} queries of other splits left out" if facts.queries_unjudged else ""
     missing = f"; {facts.missing_documents:,} judged documents are not in it" if facts.missing_documents else ""
-    digests = ", ".join(
-        f"{name} `{digest[:12]}`"
-        for name, digest in {
-            "corpus": facts.corpus_sha256,
-            "queries": facts.queries_sha256,
-            "qrels": facts.qrels_sha256,
-        }.items()
-    )
+    digests = ", ".join(f"{name} `{getattr(facts, f'{name}_sha256')[:12]}`" for name in ("corpus", "queries", "qrels"))
     yield f"## {escaped(dataset.name)}\n"
     yield (
         f"{facts.documents:,} documents, {facts.queries:,} queries, {facts.judged_pairs:,} judged pairs"
@@ -157,7 +145,7 @@ def _lost(run: MatrixRun) -> str:
 
 
 def _beside(dataset: DatasetMatrix) -> Iterator[str]:
-    """A row a value, then the sources by number, in the order in which values name them."""
+    """A row per value, then the sources by number, in the order in which values name them."""
     sources = {row.value.source: row for row in dataset.beside}
     numbers = {name: number for number, name in enumerate(sources, start=1)}
     runs = {run.cell: run for run in dataset.runs}
@@ -242,14 +230,12 @@ def _everywhere(matrix: Matrix) -> str:
             f"- `{cell}` has no mean: it lacks {', '.join(map(escaped, lacking))}."
             for cell, lacking in matrix.lacking.items()
         ]
-    return "\n".join([*lines, "", *_claims(matrix)])
-
-
-def _claims(matrix: Matrix) -> list[str]:
-    if untested := [escaped(dataset.name) for dataset in matrix.datasets if dataset.untested]:
-        names = ", ".join(untested)
-        return [f"No system is said to score above or below {_BASELINE}: nothing is tested on {names}.", ""]
-    return [*_claim(matrix, "above", "Scores above"), *_claim(matrix, "below", "Scores below")]
+    lines.append("")
+    if untested := ", ".join(escaped(dataset.name) for dataset in matrix.datasets if dataset.untested):
+        lines += [f"No system is said to score above or below {_BASELINE}: nothing is tested on {untested}.", ""]
+    else:
+        lines += [*_claim(matrix, "above", "Scores above"), *_claim(matrix, "below", "Scores below")]
+    return "\n".join(lines)
 
 
 def _claim(matrix: Matrix, side: Side, verb: str) -> list[str]:
@@ -259,11 +245,11 @@ def _claim(matrix: Matrix, side: Side, verb: str) -> list[str]:
     head = f"{verb} {_BASELINE} {where} ({rule}):"
     if not found:
         return [f"{head} no system.", ""]
-    return [head, "", *(f"- `{row.cell}`: {_intervals(row)}" for row in found), ""]
-
-
-def _intervals(row: Everywhere) -> str:
-    return ", ".join(f"{escaped(name)} {_signed_ends(interval)}" for name, interval in row.simultaneous.items())
+    lines = [head, ""]
+    for row in found:
+        ends = (f"{escaped(name)} {_signed_ends(interval)}" for name, interval in row.simultaneous.items())
+        lines.append(f"- `{row.cell}`: {', '.join(ends)}")
+    return [*lines, ""]
 
 
 def _use(matrix: Matrix) -> str:
@@ -282,7 +268,7 @@ def _signed_ends(interval: Interval) -> str:
 
 
 def summary_lines(matrix: Matrix, signs: Signs) -> list[str]:
-    """Three lines a dataset, and one for every value that ours differs from by more than its tolerance."""
+    """Three lines per dataset, and one for every value that ours differs from by more than its tolerance."""
     lines = []
     for dataset in matrix.datasets:
         said: Counter[str] = Counter(row.agreement for row in dataset.beside)
@@ -328,12 +314,8 @@ def _dataset_data(dataset: DatasetMatrix) -> dict[str, Any]:
         "runs": [run.model_dump(exclude={"per_query", "collection", "schema_version"}) for run in dataset.runs],
         "published": [
             row.value.model_dump()
-            | {
-                "source": row.source.model_dump(),
-                "ours": row.ours,
-                "difference": row.difference,
-                "agreement": row.agreement,
-            }
+            | {"source": row.source.model_dump()}
+            | {field: getattr(row, field) for field in ("ours", "difference", "agreement")}
             for row in dataset.beside
         ],
         "tests": [asdict(test) for test in dataset.tests],

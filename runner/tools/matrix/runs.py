@@ -1,8 +1,7 @@
-"""What the matrix is made of: runs, one file per cell of an external evaluation (matrix/runs/<dataset>/<cell>.json),
-and the published values beside them (matrix/published.yaml).
+"""What the matrix is made of: runs (matrix/runs/<dataset>/<cell>.json) and published values (matrix/published.yaml).
 
-Runs hold ids and figures, no text of a collection; `compare` reads them too. Reading a run for the page computes its
-means and intervals again, so that an edited one is found.
+Runs hold ids and figures, no text of a collection; `compare` reads them too. Reading a run computes its means and
+intervals again, so that an edited one is found.
 """
 
 import math
@@ -97,8 +96,8 @@ class MatrixRun(FrozenModel):
 def load_runs(folder: Path) -> dict[str, list[MatrixRun]]:
     """The runs of every dataset, datasets and cells by name; empty if there is no folder.
 
-    InputError for a file that is no run or lies in another dataset's place, and if runs of a dataset differ in
-    their collection or queries. IntegrityError if means or intervals are not those of the scores.
+    InputError for a file that is no run or is misplaced, and if runs of a dataset differ in collection or queries;
+    IntegrityError if means or intervals are not those of the scores.
     """
     datasets: dict[str, list[MatrixRun]] = {}
     for path, run in run_files(folder):
@@ -182,7 +181,7 @@ class Source(FrozenModel):
 class Value(FrozenModel):
     """One value. `system` is the cell that it is set beside, or a name of its own.
 
-    Without a `tolerance` it is only shown. `reason` is the cause that was found where ours differs by more.
+    Without a `tolerance` it is only shown. `reason` is why ours differs by more.
     """
 
     dataset: Dataset

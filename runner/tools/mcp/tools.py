@@ -1,8 +1,6 @@
-"""The tools of the MCP server, the strict models of their arguments, whose bounds keep a call within minutes, and the
-process that works on one call.
+"""The tools of the MCP server, strict arguments that keep a call within minutes, and the process of one call.
 
-Nothing here knows the protocol. A call is worked on in a process of its own: it can be stopped at once, and whatever
-becomes of it, the server stands.
+Nothing here knows the protocol. A call's process can be stopped at once; whatever becomes of it, the server stands.
 """
 
 import json
@@ -283,10 +281,7 @@ def _version(given: VersionArguments) -> Version:
 
 
 def _inside(path: str) -> Path:
-    """A path below the working directory or the checkout's eval sets, links followed; else an InputError.
-
-    So that no call reads elsewhere.
-    """
+    """A path below the working directory or the checkout's eval sets, links followed; InputError for any other."""
     here = Path.cwd().resolve()
     try:
         found = (here / path).resolve()

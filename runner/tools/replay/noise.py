@@ -30,10 +30,9 @@ NONE = Noise(0.0, 0.0, 0.0, 0.0)
 
 
 def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, rounding: float, seed: int) -> Noise:
-    """What adding as much noise as was seen to the recorded scores does to nDCG@10; nothing if more was seen.
+    """How far nDCG@10 moves if as much noise as was seen is added to recorded scores; 0 if that exceeds `rounding`.
 
-    Scores that moved by more than `rounding` did not move by it, so that it explains none of what they moved. A
-    document that the run does not retrieve never comes in: it would have to pass ninety others.
+    A document that the run does not retrieve never comes in: it would have to pass ninety others.
     """
     shift = _score_shift(recorded, replayed)
     if shift > rounding:

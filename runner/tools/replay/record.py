@@ -108,10 +108,7 @@ def documents(version: Version) -> Sequence[Document]:
 
 
 def versions_with_results(*, rehearsal: bool) -> Iterator[Version]:
-    """Every version of the checkout that can be replayed, in the catalogue's order and by number.
-
-    One whose record cannot be read is among them: `recorded` says what is wrong with it.
-    """
+    """Every version of the checkout that has results or an unreadable record, in the catalogue's order, by number."""
     for source in SOURCES.values():
         if source.policy == "external":
             continue
@@ -122,12 +119,9 @@ def versions_with_results(*, rehearsal: bool) -> Iterator[Version]:
             version = replace(
                 newest, number=int(name[1:]), folder=folder, record=record, work=newest.work.with_name(name)
             )
-            if _may_have_results(version):
+            try:
+                may_be_replayed = has_results(version)
+            except (EvalError, OSError):
+                may_be_replayed = True
+            if may_be_replayed:
                 yield version
-
-
-def _may_have_results(version: Version) -> bool:
-    try:
-        return has_results(version)
-    except (EvalError, OSError):
-        return True

@@ -14,7 +14,7 @@ import numpy as np
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.progress import say
-from runner.base.records import SCORE_UNIT, BM25Cell, DenseCell, HybridCell, Run, parse_cell
+from runner.base.records import SCORE_UNIT, BM25Cell, HybridCell, Run, parse_cell
 from runner.base.store import disk_errors, exclusive
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
@@ -38,9 +38,9 @@ MEASURE = "ndcg@10"
 class CellReplay:
     """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
 
-    `allowed` and `allowed_change` are how far noise moves the mean and one query (see `_allowed`). `max_change` is the
-    farthest that a query moved, `worst_query` that query; `score_shift` the root mean square change of a document's
-    score. `identical` says that the runs are the same, byte by byte; BM25's must be.
+    `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
+    query moved, `worst_query` that query; `score_shift` is the root mean square change of a document's score.
+    `identical` runs are the same bytes; BM25's must be.
     """
 
     cell: str
@@ -75,11 +75,10 @@ class Replay:
 
 
 def replay(version: Version, backend: Backend) -> Replay:
-    """Every cell of a version's results made again on the backend and scored with the labels of then.
+    """Every cell of a version's results made again on the backend and scored with the recorded labels.
 
-    InputError if there are no results to hold, or the documents are not here, or the catalogue has moved on; an
-    IntegrityError if the record is not what was locked. What a failing backend finished is kept for the next try.
-    A replay that is refused creates nothing.
+    InputError if there are no results or documents, or the catalogue has moved on; IntegrityError if the record is not
+    what was locked. What a failing backend finished is kept for the next try. A refused replay creates nothing.
     """
     check_encoders(recorded(version).results, backend)
     sample = documents(version)
@@ -121,21 +120,21 @@ def _compared(known: Recorded, again: Version, backend: Backend) -> Replay:
 
 def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
     """What rounding explains of each cell; of a fused one, whose scores are ranks, the most among its encoder's."""
-    found = {}
-    for row in known.results.cells:
-        cell, run = parse_cell(row.cell), known.run(row.cell)
+    found: dict[str, Noise] = {}
+    by_encoder: dict[str, list[Noise]] = {}
+    fused: dict[str, str] = {}
+    for name, cell in ((row.cell, parse_cell(row.cell)) for row in known.results.cells):
         if isinstance(cell, BM25Cell):
-            found[row.cell] = NONE
-        elif not _is_fused(cell):
+            found[name] = NONE
+        elif isinstance(cell, HybridCell) and cell.method == "rrf":
+            fused[name] = cell.encoder
+        else:
             # Each of the two vectors that are compared may be off.
             rounding = backend.encoder(cell.encoder).tolerance * math.sqrt(2)
             seed = known.results.plan.bootstrap.seed
-            found[row.cell] = noise(run, replayed[row.cell], known.query_ids, known.qrels, rounding, seed)
-    for row in known.results.cells:
-        cell = parse_cell(row.cell)
-        if not isinstance(cell, BM25Cell) and _is_fused(cell):
-            found[row.cell] = largest(found[other] for other in found if _encoder(other) == cell.encoder)
-    return found
+            found[name] = noise(known.run(name), replayed[name], known.query_ids, known.qrels, rounding, seed)
+            by_encoder.setdefault(cell.encoder, []).append(found[name])
+    return found | {name: largest(by_encoder.get(encoder, ())) for name, encoder in fused.items()}
 
 
 def _cell(known: Recorded, row: CellResult, again: Version, replayed: Run, explained: Noise) -> CellReplay:
@@ -170,9 +169,8 @@ def _allowed(measured: NoiseFloor | None, explained: Noise) -> tuple[float, floa
     """How far noise moves the mean, and one query: the larger of what was measured and what rounding explains.
 
     Measured is the record's A/A run: the farther end of its interval, and its largest change. On one machine that is
-    often 0, which no other machine and no half precision can meet; so the scores of the record are also moved at
-    random by as much as the replay moved them, if that is no more than the backend admits that rounding can. What no
-    draw of that does to a ranking is not rounding. The mean alone would not do: errors of both signs cancel in it.
+    often 0, which no other machine can meet; so recorded scores are also moved at random by as much as the replay
+    moved them, if rounding can. The mean alone would not do: errors of both signs cancel in it.
     """
     mean = change = SHOWN
     if measured is not None:
@@ -193,12 +191,3 @@ def _note(version: Version, cell: str, explained: Noise) -> str:
             "weights, prompts or limits; doctor --parity tells which"
         )
     return ""
-
-
-def _is_fused(cell: DenseCell | HybridCell) -> bool:
-    return isinstance(cell, HybridCell) and cell.method == "rrf"
-
-
-def _encoder(cell: str) -> str:
-    parsed = parse_cell(cell)
-    return "" if isinstance(parsed, BM25Cell) else parsed.encoder

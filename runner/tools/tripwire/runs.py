@@ -22,15 +22,14 @@ from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, l
 def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
     """Each golden query's best `limit` documents or more in a run file; a query's name is its id in the run.
 
-    The file is a cell's run of ours or a TREC run. If a run of ours lies in its version, the version's lock is
-    verified, the run must be whole and made for the version's queries, and the golden texts must be theirs; a query
-    without a hit then has an empty ranking. Elsewhere a query without a line is an InputError: it may never have been
+    The file is a cell's run of ours or a TREC run. A run of ours in its version is held to the version's lock and
+    queries, and may have no hit for a query. Elsewhere a query without a line is an InputError: it may never have been
     asked.
     """
     if str(path) == STDIN:
         raise InputError("A run is read from a file, not from standard input.")
     queries_path = _queries_path(path)
-    if not _is_ours(path):
+    if next(numbered_lines(path), (0, b""))[1] != RUN_HEADER.encode():
         run = read_trec_run(path, depth=limit).run
     elif queries_path is None:
         run = read_run(path, display(path), _ids(path))
@@ -42,11 +41,6 @@ def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict
             "id in the run; retrieve for all of them."
         )
     return {query.name: [hit.doc_id for hit in run.hits[query.name]] for query in golden}
-
-
-def _is_ours(path: Path) -> bool:
-    first = next(numbered_lines(path), (0, b""))
-    return first[1] == RUN_HEADER.encode()
 
 
 def _ids(path: Path) -> list[str]:
@@ -86,9 +80,8 @@ def _recorded_run(path: Path, queries_path: Path, golden: Sequence[GoldenQuery])
 def noise_tolerance(results: Path) -> tuple[float, str]:
     """The measured noise as a tolerance, and the cell that it was measured on.
 
-    It is results.json's noise_floor.max_change: the most that nDCG@10 of any one query moved when the same texts were
-    embedded once more in other batches. No mean can have moved by more, so it serves the means as well. It stands in
-    for what rank measures move by, and knows nothing of other machines.
+    It is noise_floor.max_change of results.json: the most that nDCG@10 of one query moved when the same texts were
+    embedded again in other batches. No mean can have moved by more. It knows nothing of other machines.
     """
     value = read_json(results)
     floor = value.get("noise_floor") if isinstance(value, dict) else None

@@ -1,7 +1,6 @@
 """The tripwire: golden queries whose right answers are known, scored and compared with a committed snapshot.
 
-It asks whether a change made fixed queries worse, not how good a retriever is. Measures and messages are those of
-VaultMind's baseline package; what that one lets pass in silence (a query deleted, added or edited) is an error here.
+Measures and messages are those of VaultMind's baseline package; a query deleted, added or edited is an error here.
 """
 
 from collections import Counter
@@ -111,8 +110,8 @@ def run_tripwire(
 ) -> Report:
     """The report of a function from a query's text to document ids, best first; the first `limit` ids count.
 
-    A query that it raises on ends the run with a BackendError that names the query: left out or scored 0 it would
-    look like a worse ranking. An InputError for an answer that is no sequence of ids.
+    BackendError if it raises on a query, which scored 0 would look like a worse ranking; InputError if it answers
+    with anything but a sequence of ids.
 
     >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
     >>> run_tripwire(lambda text: ["b1", "b2"], golden).mrr
@@ -168,8 +167,7 @@ def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
     """Every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
 
-    Raises InputError if the two cannot be compared: another k or limit, a query that only one of them has, or one
-    whose text or expected documents differ; ValueError for a tolerance outside of [0, 1), since 1 would hide anything.
+    InputError if the two cannot be compared (see `incomparable`); ValueError for a tolerance outside of [0, 1).
     """
     if not 0 <= tolerance < 1:
         raise ValueError(f"the tolerance must be at least 0 and less than 1, got {tolerance}")
@@ -182,7 +180,7 @@ def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DE
 
 
 def incomparable(current: Report, snapshot: Report) -> list[str]:
-    """Why a report cannot be held against a snapshot, a line a reason; the order of expected documents is no reason."""
+    """Why a report cannot be held against a snapshot, a line per reason; order of expected documents is none."""
     found = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
     for where, report in (("golden queries", current), ("snapshot", snapshot)):
         found += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
