@@ -8,7 +8,7 @@ import numpy as np
 
 from runner.base.records import Ints
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import NULLS, GradedSet, Predictor, as_rankings
+from runner.gate.nulls import GradedSet, Predictor, as_rankings
 from runner.gate.qrels_table import DEPTH
 
 _CHANCE = 0.001
@@ -36,7 +36,7 @@ def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[Contr
     them, the plainest first. Those that are drawn may pass as often as chance lets them: more passes than `bound` have
     a probability of at most 0.001. "insufficient" is not a pass.
     """
-    cheaters = {name: make for null in reversed(NULLS) for name, make in null.controls.items()}
+    cheaters = {name: make for null in reversed(gate.nulls) for name, make in null.controls.items()}
     predictors: dict[str, Predictor] = {"oracle": _oracle, **cheaters}
     return [_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items()]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
-from runner.gate.nulls import BY_NAME, NULLS, Drawn, GradedSet, Null
+from runner.gate.nulls import BY_NAME, GATES, GRADED_V1, Drawn, GradedSet, Null
 from runner.score.comparison import Comparison
 
 DOTS = 40
@@ -84,8 +84,9 @@ class GradedGate:
     Unjudged documents count 0. Controls are made from `graded`.
     """
 
-    def __init__(self, graded: GradedSet, *, tau: float, alpha: float) -> None:
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED_V1) -> None:
         self.graded = graded
+        self.nulls = nulls
         self.table = graded.table
         self.alpha = alpha
         self._draws, self._tau = graded.draws, tau
@@ -105,7 +106,7 @@ class GradedGate:
             settings.draws,
             settings.seed,
         )
-        return cls(graded, tau=settings.tau, alpha=settings.alpha)
+        return cls(graded, tau=settings.tau, alpha=settings.alpha, nulls=GATES[settings.nulls])
 
     def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
@@ -140,7 +141,7 @@ class GradedGate:
         return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
     def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullFound]:
-        for null in NULLS:
+        for null in self.nulls:
             outcome = null.outcome(self.graded, rankings, document_chunks)
             yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
 

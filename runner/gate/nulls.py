@@ -157,7 +157,7 @@ def _marginal_matched(of: GradedSet) -> Iterator[Ints]:
     return _drawn_lists(graded, len(of.table.query_ids), of.generator("marginal-matched control"))
 
 
-NULLS = (
+GRADED_V1 = (
     Null(
         "permuted qrels",
         _permuted,
@@ -197,7 +197,10 @@ NULLS = (
 )
 """In the order in which they are reported; the first that fails is the most telling."""
 
-BY_NAME: Mapping[str, Null] = {null.name: null for null in NULLS}
+GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1}
+"""The nulls of each gate that a plan may name; a gate that was named once keeps its nulls."""
+
+BY_NAME: Mapping[str, Null] = {null.name: null for nulls in GATES.values() for null in nulls}
 
 
 def as_rankings(lists: Sequence[Ints]) -> Ints:

@@ -6,7 +6,7 @@ import pytest
 from runner.gate import nulls
 from runner.gate.controls import controls, most_by_chance
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import BY_NAME, NULLS
+from runner.gate.nulls import BY_NAME, GRADED_V1
 from runner.gate.nulls import CONTROL_DRAWS as DRAWS
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded, run_of, verdicts
 
@@ -45,7 +45,7 @@ def test_on_a_healthy_set_every_control_behaves(make):
     assert all(row.passes <= row.bound for row in found.values())
 
 
-CAUGHT = [(null.name, name) for null in NULLS for name in null.controls]
+CAUGHT = [(null.name, name) for null in GRADED_V1 for name in null.controls]
 
 
 @pytest.mark.parametrize(("null", "control"), CAUGHT)

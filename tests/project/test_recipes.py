@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chunkers.registry import CHUNKERS
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from tests.support.small_collection import external_version, write_collection
 
@@ -185,7 +186,7 @@ print([(chunk.span.start, chunk.span.end) for chunk in chunker("one_line_v1-bare
 print(chunks_documents())
 """,
     )
-    assert said.splitlines() == ["[(0, 3), (5, 14)] 0", "13 chunkers, every character in a chunk"]
+    assert said.splitlines() == ["[(0, 3), (5, 14)] 0", f"{len(CHUNKERS) + 1} chunkers, every character in a chunk"]
     assert checkout.changed == {"chunkers/one_line.py", path} <= steps("A chunker")
 
 
@@ -230,7 +231,7 @@ def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     path = "runner/gate/nulls.py"
     checkout.insert(
         path,
-        "NULLS = (\n",
+        "GRADED_V1 = (\n",
         '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
     """The first ten documents by name."""
     return of.corpus[:DEPTH]
@@ -245,9 +246,9 @@ def _alphabet(of: GradedSet) -> list[Ints]:
     )
     checkout.replace(
         path,
-        "        order_only=True,\n    ),\n)\n",
-        """        order_only=True,
-    ),
+        'GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1}\n',
+        """GRADED_V2 = (
+    *GRADED_V1,
     Null(
         "first by name",
         _first_by_name,
@@ -256,9 +257,11 @@ def _alphabet(of: GradedSet) -> list[Ints]:
         controls={"alphabet": _alphabet},
     ),
 )
+
+GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1, "graded v2": GRADED_V2}
 """,
     )
-    checkout.replace("runner/eval_set/shapes/plan.py", '"graded v1"', '"graded v2"')
+    checkout.replace("runner/eval_set/shapes/plan.py", '"graded v1"', '"graded v1", "graded v2"')
     checkout.replace("runner/eval_set/plan.py", '"graded v1"', '"graded v2"')
     results, page = checkout.evaluated(tmp_path, "graded v2")
     for cell in results["cells"]:
@@ -280,14 +283,15 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
+from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply
 
 
 class Parrot:
     """The model."""
 
-    def __init__(self, model: str) -> None:
-        self.model = model
+    def __init__(self, model: str, meter: JudgeMeter) -> None:
+        self.model, self.meter = model, meter
 
     def __enter__(self) -> Self:
         return self
@@ -307,8 +311,8 @@ class Parrot:
     path = "runner/judge/models/api.py"
     checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
     checkout.replace(path, "| OpenAIChat\n", "| OpenAIChat | Parrot\n")
-    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model)\n'
-    checkout.insert(path, '    if spec.api == "openai":', opened)
+    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter)\n'
+    checkout.insert(path, "    if is_chat and url:\n        return OpenAIChat", opened)
     said = checkout.run(
         "-c",
         """
@@ -320,10 +324,11 @@ from runner.judge.models.requests import Ask
 spec = JudgeSpec(api="parrot", model="grey")
 with open_model(spec, "messages", None, Path("work"), 1.0) as model:
     print([(reply.key, reply.text, reply.model) for reply in model.replies([Ask("k", "", "hello", {}, 9)])])
+    print(model.meter.usd())
 print(model_price(spec).is_free)
 """,
     )
-    assert said.splitlines() == ["[('k', 'hello', 'grey')]", "True"]
+    assert said.splitlines() == ["[('k', 'hello', 'grey')]", "0.0", "True"]
     assert checkout.changed == {"runner/judge/models/parrot.py", "runner/eval_set/shapes/labels.py", path}
     assert checkout.changed <= steps("A judge's service")
 

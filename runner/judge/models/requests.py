@@ -53,12 +53,25 @@ class Reply:
     final: bool = False
 
 
+class Spending(Protocol):
+    """What a model's requests cost so far; `runner.judge.models.meter.JudgeMeter` is the one in use."""
+
+    def usd(self) -> float:
+        """Dollars."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A model behind an API; closing it lets go of its connections and of what it has running there."""
 
     @property
     def model(self) -> str:
         """The id that is asked for."""
+        ...
+
+    @property
+    def meter(self) -> Spending:
+        """What holds the costs of its requests."""
         ...
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
