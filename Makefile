@@ -21,9 +21,9 @@ demo: setup
 # Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow and not shared'
 
-# Everything: the tests marked slow too, and 100 examples of a property in place of 25.
+# Everything: slow tests and those over real documents too, and 100 examples of a property in place of 25.
 test-all: check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=all
 

@@ -84,7 +84,8 @@ def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_w
     assert payload_pin() in lines
     assert "uv:latest" not in lines
     assert f"uv:{modal_app.UV_VERSION}" in lines
-    assert all(name.startswith(f"{CONTAINER_HOME}/runner/") for name in asked.mounted)
+    shipped = tuple(f"{CONTAINER_HOME}/{package}/" for package in ("runner", "samplers"))
+    assert all(name.startswith(shipped) for name in asked.mounted)
 
 
 def test_the_weights_function_has_a_network_an_hour_and_no_gpu(bench):
