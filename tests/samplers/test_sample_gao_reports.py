@@ -6,8 +6,9 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.corpus.parse import read_corpus
 from samplers.source_format import FileContent
-from samplers.sources.gao_reports import FORMAT, OTHER_FIELDS, TOPICS
+from samplers.sources.gao_reports import FORMAT, NO_SUMMARY, OTHER_FIELDS, TOPICS
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "gao_reports"
@@ -74,8 +75,6 @@ def test_only_gao_s_own_pages_are_linked() -> None:
         (b'{"gao_id": 7, "summary": "x"}', "gao_id is no text"),
         (b'{"gao_id": "../../etc", "summary": "x"}', "without a gao_id"),
         (b'{"gao_id": "GAO-1-1", "summary": ["x"]}', "summary is no text"),
-        (b'{"gao_id": "GAO-1-1", "summary": null}', "no summary"),
-        (b'{"gao_id": "GAO-1-1", "summary": " \\u00ad "}', "no summary"),
         (b'{"gao_id": "GAO-1-1", "summary": "half \\ud83d of it"}', "surrogate"),
         (b'{"gao_id": "GAO-1-1", "summary": "nul \\u0000"}', "control character"),
         (b" " * 1_000_001, "limit"),
@@ -84,6 +83,28 @@ def test_only_gao_s_own_pages_are_linked() -> None:
 def test_a_file_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
         read(data)
+
+
+@pytest.mark.parametrize("gao_id", ["GAO-24-109001", "AIMD-99.1.22", "AIMD-99-21.2.2", "B-958766", "987889"])
+def test_ids_of_every_age_are_taken(gao_id: str) -> None:
+    document = record(gao_id=gao_id, url=f"https://www.gao.gov/products/{gao_id.lower()}")
+    assert (document.doc_id, document.url) == (gao_id, f"https://www.gao.gov/products/{gao_id.lower()}")
+
+
+@pytest.mark.parametrize("summary", ["", " \n", None, "\u00ad"])
+def test_a_record_without_a_summary_is_counted_and_no_document(summary: str | None) -> None:
+    content = read(json.dumps({"gao_id": "GAO-99-9", "summary": summary}).encode())
+    assert (content.documents, content.skipped) == ((), {NO_SUMMARY: 1})
+    assert set(content.left_out) == {OTHER_FIELDS}
+
+
+def test_most_records_of_the_archive_have_no_summary_and_stop_no_run(tmp_path: Path) -> None:
+    for n in range(20):
+        path = tmp_path / "data" / f"2001-01-{n + 1:02}" / f"GAO-01-90{n:02}.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"gao_id": path.stem, "summary": "" if n % 4 else SUMMARY, "topics": []}))
+    reading = read_corpus(tmp_path, "gao_reports")
+    assert (len(reading.documents), reading.skipped, reading.quarantined) == (5, {NO_SUMMARY: 15}, ())
 
 
 @pytest.mark.shared
