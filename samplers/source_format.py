@@ -23,13 +23,15 @@ class FileContent:
     `left_out` counts characters that are not white space by reason, `skipped` whole documents that are outside the
     source's scope ("notices"), whose characters are in `left_out` too. `supplied` counts characters of the texts that
     stand in no file (marks that a stylesheet would print) or that are repeated. Counted in NFC,
-    characters of the file = those of the texts - supplied + left out.
+    characters of the file = those of the texts - supplied + left out. `contradictions` say as what a document was read
+    though the file or its name also says otherwise.
     """
 
     documents: tuple[Document, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     supplied: int = 0
+    contradictions: tuple[str, ...] = ()
 
 
 Reader = Callable[[bytes, str, frozenset[str]], FileContent]

@@ -51,6 +51,8 @@ class Reading:
     """Documents outside the source's scope, by reason."""
     left_out: Mapping[str, int]
     """Characters of the files that became no text, by reason, white space not counted."""
+    contradictions: tuple[tuple[str, str], ...] = ()
+    """Place and sentence where a file or its name says two things of one document, in the order of places."""
 
     @property
     def coverage(self) -> float:
@@ -111,6 +113,7 @@ class _Gathered:
 
     def __init__(self, source: str, row: SourceFormat, options: frozenset[str]) -> None:
         self.quarantined: list[tuple[str, str]] = []
+        self.contradictions: list[tuple[str, str]] = []
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.n_empty = self.n_duplicates = self.n_characters = 0
@@ -128,6 +131,7 @@ class _Gathered:
         self.n_characters -= content.supplied
         self.skipped.update(content.skipped)
         self.left_out.update(content.left_out)
+        self.contradictions += [(file.place, said[:MAX_FIELD]) for said in content.contradictions]
         for document in content.documents:
             self._add(document, file.place)
 
@@ -144,6 +148,7 @@ class _Gathered:
             n_characters=self.n_characters,
             skipped=self.skipped,
             left_out=self.left_out,
+            contradictions=tuple(sorted(self.contradictions)),
         )
 
     def in_order(self) -> list[Document]:

@@ -34,6 +34,7 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
         "files_quarantined": len({place for place, _ in reading.quarantined}),
         "quarantined": [list(row) for row in reading.quarantined],
         "quarantine_reasons": _by_count(_kind(reason) for _, reason in reading.quarantined),
+        "contradictions": [list(row) for row in reading.contradictions],
         "documents": len(documents),
         "documents_equal": reading.n_duplicates,
         "documents_superseded": reading.n_superseded,
@@ -76,6 +77,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
         f"{report['files_quarantined']:,} quarantined; {report['files_ignored']:,} of other kinds",
         *_indented(report["quarantine_reasons"]),
+        *_contradictions(report["contradictions"]),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
         *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),
@@ -113,6 +115,12 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
 def _indented(counts: Mapping[str, int]) -> list[str]:
     shown = [f"  {n:,} {name}" for name, n in list(counts.items())[:N_SHOWN]]
     return [*shown, f"  and {len(counts) - N_SHOWN} more"] if len(counts) > N_SHOWN else shown
+
+
+def _contradictions(rows: Sequence[Sequence[str]]) -> list[str]:
+    shown = [f"  {place}: {said}" for place, said in rows[:N_SHOWN]]
+    more = [f"  and {len(rows) - N_SHOWN} more"] if len(rows) > N_SHOWN else []
+    return [f"contradictions, each decided as said: {len(rows):,}", *shown, *more] if rows else []
 
 
 def _first_few(ids: Sequence[str]) -> str:

@@ -65,6 +65,13 @@ def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp
     assert reading.quarantined == (("z/other.xml", expected),)
 
 
+def test_a_contradiction_is_kept_with_its_place(tmp_path):
+    files = {"x/BILLS-117hr1ih.xml": bill("x", title="104 HR 1 IH: Title"), "y.xml": bill("y", title="104 HR 2 IH: T")}
+    assert read(tmp_path, files).contradictions == (
+        ("x/BILLS-117hr1ih.xml", "read as BILLS-104hr1ih, but its file name says 117hr1ih"),
+    )
+
+
 def test_up_to_two_percent_may_be_unreadable(tmp_path):
     reading = read(tmp_path, many(49) | {"bad.xml": b"<bill>"})
     assert QUARANTINE_LIMIT == 0.02

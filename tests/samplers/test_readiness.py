@@ -61,6 +61,15 @@ def test_a_report_counts_what_the_corpus_held():
     }
 
 
+def test_a_report_names_files_that_contradict_themselves():
+    said = tuple((f"{n:02}.xml", "read as one, but its title says another") for n in range(12))
+    report = report_of([document(0, LONG)], contradictions=said)
+    assert report["contradictions"] == [list(row) for row in said]
+    shown = [line for line in lines(report) if ".xml: read as one" in line]
+    assert len(shown) == 10
+    assert not any("contradict" in line for line in lines(report_of([document(0, LONG)])))
+
+
 def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
     documents = [document(n, LONG if n < 4 else f"{n} other " * 50) for n in range(10)]
     report = report_of(documents)

@@ -6,7 +6,8 @@ policy area, that follows as a fifth part.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from runner.base.records import Document
@@ -55,6 +56,7 @@ VERSIONS: Mapping[str, tuple[str, str]] = {
 FIRST_CONGRESS_ONLINE = 103
 """Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
 
+_FORM = "form"
 _CODE = r"(?P<type>hconres|sconres|hjres|sjres|hres|sres|hr|s)"
 _KEY = re.compile(rf"(?:bills-)?(?P<congress>\d{{1,3}}){_CODE}(?P<number>\d+)(?P<version>[a-z]{{2,4}}\d?)?", re.I)
 _DC_TITLE = re.compile(
@@ -96,37 +98,45 @@ def read_bill(data: bytes, name: str) -> Document:
     """The document in one bill file; DocumentError if it cannot be read.
 
     `doc_id` is what the document says of itself: the citable key, then the form, then the catalogue title, which may
-    name an earlier Congress. `name` fills what is left open and wins nowhere. A name that is the id and a suffix
-    ("BILLS-116s1000is-draft") keeps the suffix, so that two renderings of one version stay apart. A document that
-    states nothing has its name as id.
+    name an earlier Congress. Form and name together outweigh the others if they name one bill; alone `name` fills
+    what is left open and wins nowhere. A name that is the id and a suffix ("BILLS-116s1000is-draft") keeps the suffix,
+    so that two renderings of one version stay apart. A document that states nothing has its name as id.
     """
-    return _document(walk(data, name, ROOTS), name)
+    return _document(walk(data, name, ROOTS), name)[0]
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     if name.lower().endswith(".md"):
         return _read_markdown(data, name)
     walked = walk(data, name, ROOTS)
-    return FileContent((_document(walked, name),), walked.dropped, supplied=walked.supplied)
+    document, contradictions = _document(walked, name)
+    return FileContent((document,), walked.dropped, supplied=walked.supplied, contradictions=contradictions)
 
 
 def _read_markdown(data: bytes, name: str) -> FileContent:
     versions, area, left_out = read_versions(data, name)
-    documents = [in_policy_area(_document(version, name), area) for version in versions]
-    return FileContent(tuple(documents), left_out, supplied=sum(version.supplied for version in versions))
+    read = [_document(version, name) for version in versions]
+    return FileContent(
+        tuple(in_policy_area(document, area) for document, _ in read),
+        left_out,
+        supplied=sum(version.supplied for version in versions),
+        contradictions=tuple(dict.fromkeys(said for _, contradictions in read for said in contradictions)),
+    )
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)
 
 
-def _document(walked: Walk, name: str) -> Document:
+def _document(walked: Walk, name: str) -> tuple[Document, tuple[str, ...]]:
+    """The document, and what says that it is another bill or version."""
     stem = name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md")
     stem = re.sub(r"\s+", "-", stem) or "unnamed"
-    measure = _measure(walked.facts, stem)
+    witnesses = _witnesses(walked.facts, stem)
+    measure = _measure(witnesses)
     doc_id = stem if not measure.key or stem.startswith(f"{measure.key}-") else measure.key
     stage, version = VERSIONS.get(measure.version, ("other", "".join(walked.facts.get("stage", ())[:1]).lower()))
     chamber = {"h": "house", "s": "senate"}.get(measure.type[:1], "unknown")
-    return Document(
+    document = Document(
         doc_id=doc_id,
         text=walked.text,
         title=_title(walked, measure, version, doc_id),
@@ -135,18 +145,37 @@ def _document(walked: Walk, name: str) -> Document:
         url=_url(measure),
         sections=walked.sections,
     )
+    return document, tuple(
+        f"read as {doc_id}, but its {who} says {''.join(other)}"
+        for who, other in witnesses
+        if any(one and two and one != two for one, two in zip(measure, other, strict=True))
+    )
 
 
-def _measure(facts: Mapping[str, tuple[str, ...]], stem: str) -> Measure:
-    """Each part from the first source that states it; the name counts only if it is the same bill's."""
+def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[str, Measure]]:
+    """Who says which measure it is, from the most trusted to the file's name."""
     keys = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
     titles = map(_DC_TITLE.match, facts.get("title", ()))
-    stated = Measure()
-    for source in (*map(_matched, keys), *_from_form(facts), *map(_matched, titles)):
-        stated = _filled(stated, source)
-    named = _matched(_KEY.match(stem))
-    is_same = all(known in ("", new) for known, new in zip(stated[:3], named[:3], strict=True))
-    return _filled(stated, named) if is_same else stated
+    return [
+        *(("citable key", _matched(key)) for key in keys),
+        (_FORM, reduce(_filled, _from_form(facts))),
+        *(("catalogue title", _matched(title)) for title in titles),
+        ("file name", _matched(_KEY.match(stem))),
+    ]
+
+
+def _measure(witnesses: Sequence[tuple[str, Measure]]) -> Measure:
+    """Each part from the first witness that states it; the name counts only if it is the same bill's."""
+    form, named = dict(witnesses)[_FORM], witnesses[-1][1]
+    stated = [measure for _, measure in witnesses[:-1]]
+    if form.number and _is_same(form, named):
+        stated = [form, named, *stated]
+    measure = reduce(_filled, stated)
+    return _filled(measure, named) if _is_same(measure, named) else measure
+
+
+def _is_same(stated: Measure, named: Measure) -> bool:
+    return all(known in ("", new) for known, new in zip(stated[:3], named[:3], strict=True))
 
 
 def _matched(match: re.Match[str] | None) -> Measure:
