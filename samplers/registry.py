@@ -246,7 +246,7 @@ _ROWS = (
         predicted_best="fixed_token_512_50",
         format="samplers.sources.statements.reader",
         known_by=KnownBy(
-            lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"\d\d-[A-Za-z]+-\d{3}-\d{4}-\d\d-\d\d_",)
+            lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"(?:^|-)\d{4}-\d\d-\d\d_[a-z]+\d",)
         ),
         feeds="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
         "https://github.com/unitedstates/statements-of-administration-policy",

@@ -6,7 +6,8 @@ from datetime import date, datetime
 MEASURE_TYPE = r"[HS]\. ?(?:(?:J|Con)\. ?)?Res\.?|H\. ?R\.|S\."
 """Types of measures as letters to Congress print them."""
 
-DATE = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}\b"
+DATE = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December) ?\d{1,2}, ?\d{4}\b"
+"""A day in words; a PDF's kerning may have swallowed its blanks."""
 
 LENGTH_BUCKETS = ((4_000, "short"), (20_000, "medium"), (100_000, "long"))
 """Characters of text below which a document is short, medium or long; from the last on it is very-long."""
@@ -17,10 +18,10 @@ def bucket(n: int, limits: Sequence[tuple[int, str]] = LENGTH_BUCKETS, last: str
     return next((word for limit, word in limits if n < limit), last)
 
 
-def day_of(text: str, form: str = "%B %d, %Y") -> date | None:
-    """A date in a form of strptime; None if it is none."""
+def day_of(text: str, form: str = "%B%d,%Y") -> date | None:
+    """A date in a form of strptime, white space aside; None if it is none."""
     try:
-        return datetime.strptime(text, form).date()  # noqa: DTZ007  # a day, in no time zone
+        return datetime.strptime("".join(text.split()), form).date()  # noqa: DTZ007  # a day, in no time zone
     except ValueError:
         return None
 

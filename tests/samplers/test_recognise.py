@@ -39,6 +39,7 @@ PRE = b"<html>\n<title> - A TITLE</title>\n<body><pre>\n"
         (b"# HR 1: Ferries\n\n- Congress: 199\n- Origin chamber: House\n", "a.md", "bills"),
         (b'{"gao_id": "GAO-99-1", "title": "x"}', "a.json", "gao_reports"),
         (b"%PDF-1.7 ...", "44-Name-199-2099-01-02_hr1.pdf", "statements_of_administration_policy"),
+        (b"%PDF-1.7 ...", "statements/44-Name/199/2099-01-02_hjres1.pdf", "statements_of_administration_policy"),
         (b"%PDF-1.7 ...", "hr1-cost-estimate.pdf", "cbo_cost_estimates"),
         (b"CONGRESSIONAL BUDGET OFFICE\n     COST ESTIMATE\n\nJanuary 1", "a.txt", "cbo_cost_estimates"),
     ],

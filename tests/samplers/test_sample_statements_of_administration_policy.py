@@ -1,4 +1,6 @@
 import gzip
+import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,7 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
+from samplers.corpus.parse import read_corpus
 from samplers.source_format import FileContent
 from samplers.sources.statements.index import read_index
 from samplers.sources.statements.reader import ERROR_PAGE, FORMAT
@@ -14,7 +17,8 @@ from tests.support.corpora import real_files
 from tests.support.small_pdf import column, pdf
 
 FIXTURES = Path(__file__).parents[1] / "data" / "statements_of_administration_policy"
-INDEX = (FIXTURES / "index-46-Biden.yaml").read_bytes()
+INDEX = (FIXTURES / "46-Biden.yaml").read_bytes()
+OBAMA = (FIXTURES / "44-Obama.yaml").read_bytes()
 
 
 def read(data: bytes, name: str = "46-Biden-118-2024-05-06_hr9001.pdf") -> FileContent:
@@ -30,9 +34,34 @@ def statement(*lines: str, name: str = "SAP-HR9001.pdf") -> Document:
     return read(pdf([column(["STATEMENT OF ADMINISTRATION POLICY", "", *lines])]), name).documents[0]
 
 
-def test_the_statement_wins_over_a_file_name_that_says_otherwise() -> None:
-    lines = ("June 3, 2024", "", "H.R. 9001 – Lamp Act", "", "The Administration supports H.R. 9001.")
-    assert statement(*lines, name="44-Obama-111-2009-01-01_s5.pdf").doc_id == "SAP-118-2024-06-03-hr9001"
+LINES = ("June 3, 2024", "", "H.R. 9001 – Lamp Act", "", "The Administration supports H.R. 9001.")
+
+
+@pytest.mark.parametrize(
+    ("name", "doc_id", "said"),
+    [
+        # A name of this statement wins over a misprinted date; that of another statement over nothing.
+        ("118/2024-06-04_hr9001.pdf", "SAP-118-2024-06-04-hr9001", ["text says 2024-06-03"]),
+        ("111/2009-01-01_s5.pdf", "SAP-118-2024-06-03-hr9001", ["file name says 2009-01-01", "file name says s5"]),
+        ("118/2024-06-03_hr9001.pdf", "SAP-118-2024-06-03-hr9001", []),
+        ("118/2024-13-99_hr9001.pdf", "SAP-118-2024-06-03-hr9001", []),
+        ("SAP-HR9001.pdf", "SAP-118-2024-06-03-hr9001", []),
+    ],
+)
+def test_of_two_dates_the_one_in_a_name_of_this_statement_is_taken_and_the_other_said(
+    name: str, doc_id: str, said: list[str]
+) -> None:
+    content = read(pdf([column(["STATEMENT OF ADMINISTRATION POLICY", "", *LINES])]), name)
+    assert content.documents[0].doc_id == doc_id
+    assert list(content.contradictions) == [f"read as {doc_id}, but its {each}" for each in said]
+
+
+@pytest.mark.parametrize("form", ["STATEMENT OFADMINISTRATION POLICY", "STATEMENT OF ADMINIS TRATION POL ICY"])
+def test_kerning_hides_neither_form_nor_letterhead_nor_date(form: str) -> None:
+    lines = ["EXECUTIVE OFFICEOF THE PRESIDENT", form, "", "June3,2024", "", "The Administration has no view."]
+    content = read(pdf([column(lines)]), "letter.pdf")
+    assert content.documents[0].text == "June3,2024\n\nThe Administration has no view."
+    assert content.documents[0].stratum == "biden/other"
 
 
 def test_a_statement_that_names_neither_date_nor_measure_is_named_after_its_file() -> None:
@@ -63,17 +92,41 @@ def test_the_position_is_the_one_on_the_measure(sentence: str, position: str) ->
     assert document.stratum == f"biden/{position}"
 
 
-def test_the_index_adds_the_official_address_and_what_was_taken_back() -> None:
+def test_the_index_of_each_president_adds_the_official_address_and_what_was_taken_back() -> None:
     assert FORMAT.enrich is not None
-    documents = [fixture("_hr9001"), fixture("_hr6119sa"), fixture("_s77")]
-    enriched = FORMAT.enrich(documents, {"sap-pdf/index-46-Biden.yaml": INDEX})
+    documents = [fixture("_hr9001"), fixture("_hr6119sa"), fixture("_s77"), fixture("_sjr12")]
+    enriched = FORMAT.enrich(documents, {"archive/46-Biden.yaml": INDEX, "archive/44-Obama.yaml": OBAMA})
     assert [document.doc_id for document in enriched] == [document.doc_id for document in documents]
     assert [document.url for document in enriched] == [
         "https://www.whitehouse.gov/wp-content/uploads/2024/05/SAP-HR9001.pdf",
         "",
+        "https://obamawhitehouse.archives.gov/sites/default/files/omb/legislative/sap/112/saps77s_20110725.pdf",
         "",
     ]
-    assert [document.status for document in enriched] == ["", "rescinded", ""]
+    assert [document.status for document in enriched] == ["", "rescinded", "", ""]
+
+
+def test_the_index_writes_measures_in_its_own_way() -> None:
+    assert ("114", "2015-09-24", "hjres61") in read_index(OBAMA, "44-Obama.yaml")
+
+
+def test_a_copy_of_the_archive_is_read_with_its_indexes_and_nothing_else_of_it(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    for path in FIXTURES.glob("4*-*-*.pdf"):
+        number, president, congress, name = path.name.split("-", 3)
+        place = archive / "statements" / f"{number}-{president}" / congress / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(path.read_bytes() if "hr5" not in name else pdf([column(["x", *LINES])]))
+    for path in FIXTURES.glob("*.yaml"):
+        shutil.copy(path, archive)
+    (tmp_path / "presidents.yaml").write_text("44-Obama:\n  name: {first: A}\n")
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github" / "run_scraper.yaml").write_text("on: [push]\n")
+    reading = read_corpus(tmp_path, "statements_of_administration_policy")
+    assert (reading.quarantined, reading.n_ignored) == ((), 2)
+    by_id = {document.doc_id: document for document in reading.documents}
+    assert by_id["SAP-112-2011-07-25-s77"].url.startswith("https://obamawhitehouse.archives.gov/")
+    assert by_id["SAP-117-2023-01-02-hr6119"].status == "rescinded"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +183,7 @@ def test_an_error_page_in_place_of_a_statement_is_counted_and_no_document(pack: 
 def test_every_real_statement_reads(shared: Path) -> None:
     left_out: Counter[str] = Counter()
     documents = []
+    assert FORMAT.enrich is not None
     for path in real_files(shared, "statements_of_administration_policy", "*.pdf"):
         if not (content := read(path.read_bytes(), path.name)).documents:
             assert content.skipped == {ERROR_PAGE: 1}, path.name
@@ -142,4 +196,10 @@ def test_every_real_statement_reads(shared: Path) -> None:
         assert document.sections[0].kind == "head", path.name
         assert document.text[document.sections[0].span.end :].strip(), path.name
     assert {document.stratum.partition("/")[2] for document in documents} == {"veto", "opposes", "supports", "other"}
-    assert sum(left_out.values()) < 3_100
+    assert sum(left_out.values()) < 120 * len(documents)
+    indexes = real_files(shared, "statements_of_administration_policy", "*.yaml")
+    assert all(re.search(FORMAT.sidecar, path.name) for path in indexes)
+    enriched = FORMAT.enrich(documents, {path.name: path.read_bytes() for path in indexes})
+    of_biden = [document for document in enriched if document.stratum.startswith("biden/")]
+    assert of_biden
+    assert all(document.url for document in of_biden)

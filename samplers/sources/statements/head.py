@@ -19,7 +19,10 @@ _MEASURES: Mapping[str, str] = {
 
 _MEASURE = re.compile(rf"\b(?P<type>{MEASURE_TYPE}) ?(?P<number>[0-9]{{1,5}})\b")
 _HEADING = re.compile(rf"(?:[A-Z][\w ]{{0,60}} to )?(?:{MEASURE_TYPE}) ?\d{{1,5}} ?[-–—]")
-NAME = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<type>[a-z]{1,7}?)(?P<number>[0-9]{1,5})")
+_NAMED = r"(?P<type>[a-z]{1,7}?)(?P<number>[0-9]{1,5})"
+LISTED = re.compile(_NAMED)
+"""A measure in an index of the archive: "hr1734", "hjr88" for hjres88, "hr636sa" for an amendment to hr636."""
+NAME = re.compile(rf"(?P<date>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})_{_NAMED}")
 """The date and measure in the name of a file of the archive."""
 
 _DATE = re.compile(DATE)

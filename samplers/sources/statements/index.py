@@ -7,13 +7,14 @@ from typing import Any
 import yaml
 
 from runner.base.errors import DocumentError
+from samplers.sources.statements.head import LISTED, measure_of
 
 MAX_BYTES = 5_000_000
 MAX_DEPTH = 6
 """Lists and mappings inside one another; an index has three. libyaml's composer overflows the stack at 30,000."""
 
 Key = tuple[str, str, str]
-"""Congress, date as YYYY-MM-DD, and a measure such as "hr115"."""
+"""Congress, date as YYYY-MM-DD, and a measure as govinfo writes it, such as "hr115"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ def read_index(data: bytes, name: str) -> dict[Key, Entry]:
         entry = Entry(_text(row, "fetched_from_url"), row.get("rescinded") is True)
         measures = row.get("bills")
         for measure in measures if isinstance(measures, list) else []:
-            entries.setdefault((_text(row, "congress"), _text(row, "date_issued"), str(measure).lower()), entry)
+            listed = LISTED.match(str(measure).lower())
+            if key := measure_of(listed) if listed else "":
+                entries.setdefault((_text(row, "congress"), _text(row, "date_issued"), key), entry)
     return entries
 
 

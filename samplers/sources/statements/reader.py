@@ -37,10 +37,17 @@ ADMINISTRATIONS = (
 )
 """First days in office, latest first. Statements have been issued in this form since the 1980s."""
 
-_FORM = "STATEMENT OF ADMINISTRATION POLICY"
-_LETTERHEAD = re.compile(
-    r"EXECUTIVE OFFICE OF THE PRESIDENT|OFFICE OF MANAGEMENT AND BUDGET|W ?ASHINGTON, ?D\. ?C\. ?20503|" + _FORM
-)
+
+def _kerned(words: str) -> str:
+    """An expression for words between whose letters blanks may stand or be missing: kerning moves them."""
+    return r"\s*".join(map(re.escape, "".join(words.split())))
+
+
+_FORM = re.compile(_kerned("STATEMENT OF ADMINISTRATION POLICY"))
+_HEADS = ("EXECUTIVE OFFICE OF THE PRESIDENT", "OFFICE OF MANAGEMENT AND BUDGET", "WASHINGTON, D.C. 20503")
+_LETTERHEAD = re.compile("|".join((*map(_kerned, _HEADS), _FORM.pattern)))
+_OFFICIAL = re.compile(r"https://(?:www\.whitehouse\.gov|[a-z-]*whitehouse\d?\.archives\.gov)/\S+")
+"""Where statements are published, and where those of former administrations are kept."""
 _END_MARK = re.compile(r"[* ]+")
 _VETO = re.compile(r"\bveto\b")
 _STANCE = re.compile(
@@ -59,13 +66,14 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     paragraphs = list(_without_letterhead(pdf.paragraphs, left_out))
     n_head = head_length([paragraph.text for paragraph in paragraphs])
     head = read_head([paragraph.text for paragraph in paragraphs[:n_head]])
-    if not head.measures and _FORM not in " ".join(paragraph.text for paragraph in pdf.paragraphs):
+    if not head.measures and not _FORM.search(" ".join(paragraph.text for paragraph in pdf.paragraphs)):
         raise DocumentError(name, "a PDF, but no Statement of Administration Policy: it names no measure and no form")
     text, sections, n_invisible = _written(paragraphs, n_head)
     if not text:
         raise DocumentError(name, "has no text below its letterhead")
     left_out.update({INVISIBLE: n_invisible} if n_invisible else {})
-    return FileContent((_document(head, text, sections, name),), left_out)
+    document, contradictions = _document(head, text, sections, name)
+    return FileContent((document,), left_out, contradictions=contradictions)
 
 
 def _no_statement(data: bytes, name: str) -> FileContent:
@@ -93,7 +101,7 @@ def _without_letterhead(paragraphs: Sequence[Paragraph], left_out: Counter[str])
         text = paragraph.text
         if _END_MARK.fullmatch(text):
             text = ""
-        elif text.upper() == text or _FORM in text:
+        elif text.upper() == text or _FORM.search(text):
             text = "\n".join(filter(None, (" ".join(line.split()) for line in _LETTERHEAD.sub("\n", text).split("\n"))))
         if dropped := visible(paragraph.text) - visible(text):
             left_out[LETTERHEAD] += dropped
@@ -138,18 +146,25 @@ def _is_heading(paragraphs: Sequence[Paragraph], place: int) -> bool:
     return is_apart and text[-1] not in ".!?:;,”" and is_title(text)
 
 
-def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -> Document:
+def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -> tuple[Document, tuple[str, ...]]:
+    """The document, and what says that it is another statement.
+
+    The date in a file's name, which is the archive's, wins over a misprinted one if the name is of this statement, that
+    is unless the text names other measures alone.
+    """
     stem = re.sub(r"\s+", "-", name.rpartition("/")[2].rpartition(".")[0]) or "unnamed"
     named = NAME.search(stem)
-    day = head.day or (day_of(named["date"], "%Y-%m-%d") if named else None)
+    named_day = day_of(named["date"], "%Y-%m-%d") if named else None
     named_measure = measure_of(named) if named else ""
+    is_own_name = not head.measures or named_measure in head.measures
+    day = (named_day if is_own_name else None) or head.day or named_day
     first = next(iter(head.measures), "")
-    measure = named_measure if named_measure in head.measures or not first else first
+    measure = named_measure if is_own_name else first
     subject = head.measures.get(measure) or measure or stem
     prefix = f"SAP-{congress_of(day)}-{day.isoformat()}" if day else ""
     administration = next((who for since, who in ADMINISTRATIONS if day and day >= since), "unknown")
     doc_id = f"{prefix}-{measure}" if day and measure else f"SAP-{stem}"
-    return Document(
+    document = Document(
         doc_id=doc_id,
         text=text,
         title=cut(unicodedata.normalize("NFC", f"Statement of Administration Policy ({day or 'undated'}): {subject}")),
@@ -157,6 +172,10 @@ def _document(head: Head, text: str, sections: tuple[Section, ...], name: str) -
         family=f"{prefix}-{first}" if day and first else doc_id,
         url="",
         sections=sections,
+    )
+    said = (("text", head.day, day), ("file name", named_day, day), ("file name", named_measure, measure))
+    return document, tuple(
+        f"read as {doc_id}, but its {who} says {other}" for who, other, taken in said if other and other != taken
     )
 
 
@@ -185,11 +204,12 @@ def _enriched(document: Document, entries: Mapping[Key, Entry]) -> Document:
     entry = entries.get((found[1], found[2], found[3])) if found else None
     if entry is None:
         return document
-    url = entry.url if entry.url.startswith("https://www.whitehouse.gov/") else ""
+    url = entry.url if _OFFICIAL.fullmatch(entry.url) else ""
     status = "rescinded" if entry.rescinded else document.status
     return replace(document, url=url, status=status)
 
 
 FORMAT = SourceFormat(
-    _read, suffixes=(".pdf",), sidecar=r"(?:.*/)?index-[^/]*\.ya?ml", enrich=_enrich, max_bytes=MAX_BYTES
+    _read, suffixes=(".pdf",), sidecar=r"(?:^|/)(?:index-)?\d\d-[^/]*\.ya?ml$", enrich=_enrich, max_bytes=MAX_BYTES
 )
+"""The archive has an index for each president, such as "46-Biden.yaml"; its "presidents.yaml" is none."""
