@@ -46,6 +46,8 @@ class CorpusFile:
     load: Callable[[], bytes]
     is_regular: bool = True
     """Whether it is a file, not a link to a folder or to nothing, a pipe or a device, which are never opened."""
+    leads_out: bool = False
+    """Whether it is a link to a file elsewhere, of which no word may be repeated unless it is a document."""
 
 
 @contextmanager
@@ -105,11 +107,10 @@ def _folder(folder: Path) -> list[CorpusFile]:
         try:
             with os.scandir(inside) as entries:
                 for entry in entries:
-                    path = inside / entry.name
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(path)
+                        folders.append(Path(entry.path))
                     else:
-                        files.append(_on_disk(path, printable(path.relative_to(folder).as_posix())))
+                        files.append(_on_disk(entry, folder))
         except OSError as error:
             raise InputError(
                 f"{printable(str(error.filename or inside))} cannot be read ({error.strerror}), and the rest would not "
@@ -118,14 +119,18 @@ def _folder(folder: Path) -> list[CorpusFile]:
     return files
 
 
-def _on_disk(path: Path, place: str) -> CorpusFile:
+def _on_disk(entry: os.DirEntry[str], folder: Path) -> CorpusFile:
+    path = Path(entry.path)
+    place = printable(path.relative_to(folder).as_posix())
     try:
         found = path.stat()
     except OSError as error:
         if error.errno not in _NO_FILE:
             raise
         return CorpusFile(place, 0, partial(_from_disk, path), is_regular=False)
-    return CorpusFile(place, found.st_size, partial(_from_disk, path), is_regular=stat.S_ISREG(found.st_mode))
+    is_regular = stat.S_ISREG(found.st_mode)
+    leads_out = is_regular and entry.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
+    return CorpusFile(place, found.st_size, partial(_from_disk, path), is_regular, leads_out)
 
 
 def _from_disk(path: Path) -> bytes:

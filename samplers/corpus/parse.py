@@ -23,6 +23,9 @@ MAX_ID, MAX_FIELD = 150, 400
 """Characters of an id, which names files on disk, and of a title, stratum, family or address."""
 
 
+_OUTSIDE = "a link out of the folder, to a file that cannot be read as one of this source"
+"""The reason for every such file: others would quote its first words."""
+
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
@@ -125,7 +128,7 @@ class _Gathered:
         try:
             content = self._content(file)
         except DocumentError as error:
-            self.quarantined.append((file.place, error.reason))
+            self.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
             return
         self.n_empty += not content.documents and not content.skipped
         self.n_characters -= content.supplied
@@ -168,7 +171,7 @@ class _Gathered:
                 _within_limits(file.place, enrich, (), {file.place: data})
                 usable[file.place] = data
             except DocumentError as error:
-                self.quarantined.append((file.place, error.reason))
+                self.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
         added = enrich(documents, usable)
         return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from runner.base.errors import DocumentError, InputError
-from samplers.corpus import inputs
+from samplers.corpus import inputs, parse
 from samplers.corpus.inputs import corpus_files
 from samplers.corpus.parse import read_corpus
+from tests.support.reader_goldens import fixtures
 
 
 def bill(number: int, text: str = "x") -> bytes:
@@ -128,6 +129,21 @@ def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened
         ]
     reading = read_corpus(corpus, "bills")
     assert (reading.n_files, reading.n_ignored, reading.quarantined) == (2, 4, ())
+
+
+def test_nothing_is_quoted_of_a_file_that_a_link_leads_to_outside_of_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(parse, "QUARANTINE_LIMIT", 1)
+    corpus = in_folder(tmp_path / "corpus", {"page.htm": fixtures("hearing_transcripts")[0].read_bytes()})
+    secret = in_folder(tmp_path / "elsewhere", {"passwd": b"root:x:0:0:root:/root:/bin/bash"}) / "passwd"
+    (corpus / "inside.htm").write_bytes(b"the first words")
+    (corpus / "link-inside.htm").symlink_to("inside.htm")
+    (corpus / "link-outside.htm").symlink_to(secret)
+    (corpus / "up-and-down.htm").symlink_to(tmp_path / "corpus" / ".." / "elsewhere" / "passwd")
+    reasons = dict(read_corpus(corpus, "hearing_transcripts").quarantined)
+    assert "the first words" in reasons["inside.htm"]
+    assert reasons["link-inside.htm"] == reasons["inside.htm"]
+    assert reasons["link-outside.htm"] == reasons["up-and-down.htm"]
+    assert "root" not in reasons["link-outside.htm"]
 
 
 REFUSED = {
