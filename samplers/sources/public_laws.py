@@ -11,34 +11,24 @@ their narrow column breaks are mended. Page marks are left out.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.safe_xml import local_name, parse
+from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place, n_visible
 from samplers.formats.uslm.facts import facts
 from samplers.formats.uslm.labels import first_words
 from samplers.formats.uslm.marks import LINE, PARAGRAPH, PART_END, mended, resolve
-from samplers.formats.uslm.names import DROPPED, RANKS
-from samplers.formats.uslm.units import (
-    SECTIONS,
-    SHORT,
-    Tally,
-    Unit,
-    forget,
-    free_id,
-    outer_sections,
-    place_in,
-    titled,
-    units,
-)
-from samplers.formats.uslm.walk import Walk, walked
+from samplers.formats.uslm.names import DROPPED, QUOTED, RANKS
+from samplers.formats.uslm.units import SHORT, Tally, Unit, free_id, place_in, sections_of, titled, units
+from samplers.formats.uslm.walk import Walk
 from samplers.formats.uslm.walker import Walker, exceptions
 from samplers.source_format import FileContent, SourceFormat
 
@@ -48,6 +38,7 @@ _PACKAGE = re.compile(r"PLAW-(?P<congress>\d{1,3})(?P<kind>publ|pvtl)(?P<number>
 _CITED = re.compile(r"(?P<kind>Public|Private) Law (?P<congress>\d{1,3})\s?[-–—]\s?(?P<number>\d{1,4})", re.I)
 _SIGNS = {
     "division": "d",
+    "subdivision": "sd",
     "title": "t",
     "subtitle": "st",
     "part": "pt",
@@ -58,6 +49,7 @@ _SIGNS = {
     "section": "s",
 }
 """How USLM's identifiers shorten the names of larger parts."""
+_SUBDIVISION = re.compile(r"(Subdivision \w{1,9} ?[—–-]) ?(\S.*[^.])")
 _NUMBER = re.compile(r"\d\w*(?:[-–.]\w+)*")
 
 
@@ -98,26 +90,47 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     if local_name(root) != "pLaw":
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     law = _law(root, name)
-    has_exceptions = bool(exceptions(root))
+    _enclose_subdivisions(root)
+    over = partial(_walker_over, name=name, has_exceptions=bool(exceptions(root)))
     tally = Tally()
     found = []
-    for unit in units(root, name):
-        walker, is_document = _walker_over(unit, name, has_exceptions)
-        walk = walked(walker)
-        if is_document:
-            tally.count(walk)
-            value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
-            part = walker.parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("law", 0)
-            found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
-        else:
-            tally.leave_out(walk, "official title and headings of larger parts")
-        forget(unit)
+    for unit, walker, walk in tally.documents(units(root, name), over, "official title and headings of larger parts"):
+        value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
+        part = walker.parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("law", 0)
+        found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
     if not found:
         raise DocumentError(name, "no text in the body")
-    return FileContent(tuple(_documents(law, found)), tally.left_out(), supplied=tally.supplied)
+    named = _PACKAGE.search(name)
+    is_other = named and (named["congress"], named["kind"].lower(), named["number"].lstrip("0")) != law[:3]
+    contradictions = (f"read as {law.package}, but its file name says {named[0]}",) if named and is_other else ()
+    return FileContent(tuple(_documents(law, found)), tally.left_out(), {}, tally.supplied, contradictions)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")
+
+
+def _enclose_subdivisions(root: etree._Element) -> None:
+    """Put the parts of every subdivision into an element of its own: USLM has none.
+
+    The Government Publishing Office sets a subdivision's heading as a paragraph, the first one as the chapeau of its
+    division and each other one at the end of the section before.
+    """
+    found = [(each, _SUBDIVISION.fullmatch(plain_text(each))) for each in root.iter("{*}p", "{*}chapeau")]
+    for paragraph, heading in reversed(found):
+        if heading is None or len(paragraph) or (paragraph.tail or "").strip():
+            continue
+        around = [paragraph, *paragraph.iterancestors()]
+        names = [local_name(each) for each in around]
+        if "division" not in names or QUOTED & set(names):
+            continue
+        before = around[names.index("division") - 1]
+        inside = list(takewhile(lambda each: local_name(each) != "subdivision", before.itersiblings()))
+        subdivision = etree.Element("subdivision")
+        for kind, words in zip(("num", "heading"), heading.groups(), strict=True):
+            etree.SubElement(subdivision, kind).text = words
+        before.addnext(subdivision)
+        subdivision.extend(inside)
+        around[1].remove(paragraph)
 
 
 def _walker_over(unit: Unit, name: str, has_exceptions: bool) -> tuple[Walker, bool]:
@@ -182,8 +195,7 @@ def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
     given: Counter[str] = Counter()
     for each in found:
         doc_id = free_id("-".join(filter(None, (law.package, _slug(each, numbers)))), given)
-        text, sections = each.walk.text, each.walk.sections
-        is_section = each.unit.own is None
+        text = each.walk.text
         yield Document(
             doc_id=doc_id,
             text=text,
@@ -191,10 +203,7 @@ def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
             stratum=stratum,
             family=law.package,
             url=f"https://www.govinfo.gov/app/details/{law.package}",
-            sections=(
-                *outer_sections(each.unit.path, len(text)),
-                *(replace(s, label="") if is_section and s.kind in SECTIONS else s for s in sections),
-            ),
+            sections=sections_of(each.unit, each.walk.sections, len(text)),
             status="short" if each.n_body < SHORT else "",
         )
 

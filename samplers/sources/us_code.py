@@ -11,7 +11,7 @@ Tables of contents, footnotes and the headings and notes of larger parts are lef
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 
 from lxml import etree
 
@@ -30,14 +30,13 @@ from samplers.formats.uslm.units import (
     SHORT,
     Tally,
     Unit,
-    forget,
     free_id,
-    outer_sections,
     place_in,
+    sections_of,
     titled,
     units,
 )
-from samplers.formats.uslm.walk import Walk, walked
+from samplers.formats.uslm.walk import Walk
 from samplers.formats.uslm.walker import Walker, exceptions
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
 
@@ -62,20 +61,16 @@ _OWN_PAGE = re.compile(r"\d+[a-z]*(?:-\d+[a-z]*)*", re.I)
 def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     root = parse(data, name, WHOLE_TITLE)
     its_edition = edition(root, name)
-    has_exceptions = bool(exceptions(root))
+    over = partial(
+        _walker_over, name=name, has_exceptions=bool(exceptions(root)), leaves_notes=WITHOUT_NOTES in options
+    )
     tally = Tally()
     given: Counter[str] = Counter()
-    documents = []
-    for unit in [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name):
-        walker = _walker_over(unit, name, has_exceptions, WITHOUT_NOTES in options)
-        walk = walked(walker)
-        if not walker.has_body():
-            tally.leave_out(walk, "headings of larger parts")
-            continue
-        tally.count(walk)
-        key = free_id(_key(unit, its_edition), given)
-        documents.append(_document(key, unit, walk, walker.parts, its_edition))
-        forget(unit)
+    found = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
+    documents = [
+        _document(free_id(_key(unit, its_edition), given), unit, walk, walker.parts, its_edition)
+        for unit, walker, walk in tally.documents(found, over, "headings of larger parts")
+    ]
     if not documents:
         raise DocumentError(name, "no section of the Code in it")
     return FileContent(tuple(documents), tally.left_out(), supplied=tally.supplied)
@@ -90,12 +85,12 @@ FORMAT = SourceFormat(
 )
 
 
-def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool) -> Walker:
-    """A walker over a section with its notes moved behind it, or over what a larger part says itself."""
+def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool) -> tuple[Walker, bool]:
+    """A walker over a section with its notes behind it or over what a larger part says, and whether there is text."""
     if unit.own is not None:
         walker = Walker(name, has_exceptions, {**DROPPED, **dict.fromkeys(NOTES, "notes of larger parts")})
         walker.part(unit.element, unit.own)
-        return walker
+        return walker, walker.has_body()
     walker = Walker(name, has_exceptions, moved=NOTES)
     walker.element(unit.element, place_in(unit.path))
     for notes in walker.release():
@@ -103,7 +98,7 @@ def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool
             walker.dropped["notes" if notes.get("type") != "footnote" else "footnotes"] += n_visible(notes)
         else:
             walker.element(notes, place_in(unit.path))
-    return walker
+    return walker, walker.has_body()
 
 
 def _key(unit: Unit, its_edition: Edition) -> str:
@@ -118,7 +113,6 @@ def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_editi
     part = parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("", 0)
     body = _body(walk.text, parts) if unit.own is None else walk.text
     status = _status(unit.element, part.heading)
-    sections = [replace(s, label="") if s.kind in SECTIONS else s for s in grouped(walk.sections, walk.text)]
     return Document(
         doc_id=f"{key}@{its_edition.release}" if its_edition.release else key,
         text=walk.text,
@@ -128,7 +122,7 @@ def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_editi
         ),
         family=key,
         url=_url(key),
-        sections=(*outer_sections(unit.path, len(walk.text)), *sections),
+        sections=sections_of(unit, grouped(walk.sections, walk.text), len(walk.text)),
         status=status or ("short" if len(body) < SHORT else ""),
     )
 

@@ -81,6 +81,31 @@ def test_a_section_in_quoted_text_is_text() -> None:
     assert [each.label for each in found.sections[:2]] == ["Title I—DYKES", "Subtitle A—Earthworks"]
 
 
+def test_a_subdivision_is_a_part_though_its_heading_stands_in_a_division_or_in_the_section_before() -> None:
+    found = [document(f"PLAW-119publ907-s{number}") for number in (20101, 21101)]
+    labels = [[each.label for each in one.sections if each.kind == "subdivision"] for one in found]
+    assert labels == [["Subdivision 1—Plums and Damsons"], ["Subdivision 2—Cherries"]]
+    assert found[0].text.endswith("out of the sun.")
+    assert not any("-dA" in doc_id for doc_id in ids("PLAW-119publ907"))
+
+
+@pytest.mark.parametrize(
+    "paragraph",
+    [
+        "<p>Subdivision 2—Cherries.</p>",
+        "<p>Subdivision 2—Cher<b>ries</b></p>",
+        "<p>Subdivision 2—Cherries</p> and pears",
+        "<quotedContent><p>Subdivision 2—Cherries</p></quotedContent>",
+    ],
+)
+def test_a_paragraph_that_is_more_than_a_subdivision_s_heading_stays_text(paragraph: str) -> None:
+    body = f"<division><section><content>Nets. {paragraph}</content></section><section><p>Jam.</p></section></division>"
+    data = f"<pLaw><meta><citableAs>Public Law 119–907</citableAs></meta><main>{body}</main></pLaw>"
+    first, second = FORMAT.read(data.encode(), "x.xml", frozenset()).documents
+    assert "Subdivision 2—Cherries" in first.text
+    assert [each.kind for each in second.sections] == ["section"]
+
+
 def test_a_section_without_heading_is_titled_with_its_first_words() -> None:
     assert document("PLAW-119publ902-s1002").title == (
         "Pub. L. 119–902, § 1002 – A dyke that leaks shall be stopped within … (Fen Act of 2026)"
@@ -117,7 +142,10 @@ def test_the_name_counts_only_where_the_law_says_nothing() -> None:
     (found,) = FORMAT.read(bare, "x/PLAW-113pvtl2.xml", frozenset()).documents
     assert (found.doc_id, found.title) == ("PLAW-113pvtl2-s0", "Pvt. L. 113–2 – Words")
     data = (FIXTURES / "PLAW-119publ901.xml").read_bytes()
-    assert FORMAT.read(data, "PLAW-113publ1.xml", frozenset()).documents[0].family == "PLAW-119publ901"
+    other = FORMAT.read(data, "x/PLAW-113publ1.xml", frozenset())
+    assert other.documents[0].family == "PLAW-119publ901"
+    assert other.contradictions == ("read as PLAW-119publ901, but its file name says PLAW-113publ1",)
+    assert FORMAT.read(data, "plaw-119PUBL0901.xml", frozenset()).contradictions == ()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ FIRST_WORDS = 8
 _SECTION_WORD = re.compile(r"^(?:section|sec\.?|§+)\s*", re.IGNORECASE)
 _HEADING_END = " .:—–-"
 _CITED_BY_WORD = frozenset(
-    ("division", "title", "subtitle", "part", "subpart", "chapter", "subchapter", "article", "appendix")
+    (
+        *("division", "subdivision", "title", "subtitle", "part", "subpart"),
+        *("chapter", "subchapter", "article", "appendix"),
+    )
 )
 
 

@@ -2,8 +2,8 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from lxml import etree
 
@@ -15,7 +15,7 @@ from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
-from samplers.formats.uslm.walk import Walk
+from samplers.formats.uslm.walk import Walk, walked
 from samplers.formats.uslm.walker import Walker
 
 SECTIONS = frozenset(("section", "courtRule"))
@@ -74,12 +74,6 @@ def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: 
             yield from _units(child, name, (*path, *_named(child, name, path)), holders)
 
 
-def forget(unit: Unit) -> None:
-    """Free a section that has been read: the tree of a file takes eight times its bytes."""
-    if unit.own is None:
-        unit.element.clear(keep_tail=True)  # type: ignore[call-arg]  # unknown to the stubs
-
-
 def _is_part(element: etree._Element, holders: set[etree._Element]) -> bool:
     kind = local_name(element)
     return kind not in _CLOSED and (kind in _PARTS or element in holders)
@@ -127,11 +121,18 @@ def place_in(path: tuple[Part, ...]) -> Place:
     return Place(level=path[-1].level if path else 0)
 
 
-def outer_sections(path: tuple[Part, ...], n_chars: int) -> tuple[Section, ...]:
-    """The parts around a document as sections that span all of it, so that its chunks carry their headings."""
-    return tuple(
-        Section(Span(0, n_chars), part.level, part.kind, label(part.kind, part.num, part.heading, "")) for part in path
+def sections_of(unit: Unit, sections: Sequence[Section], n_chars: int) -> tuple[Section, ...]:
+    """A document's sections behind the parts around it, which span all of it so that its chunks carry their headings.
+
+    The label of the section that is the document is its title and goes; those of sections inside it stay.
+    """
+    outer = (
+        Section(Span(0, n_chars), part.level, part.kind, label(part.kind, part.num, part.heading, ""))
+        for part in unit.path
     )
+    if unit.own is None:
+        return *outer, replace(sections[0], label=""), *sections[1:]
+    return *outer, *sections
 
 
 def _named(element: etree._Element, name: str, path: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -152,15 +153,25 @@ class Tally:
         self.supplied = 0
         self._dropped: Counter[str] = Counter()
 
-    def count(self, walk: Walk) -> None:
-        """Take the account of what became a document."""
-        self._dropped.update(walk.dropped)
-        self.supplied += walk.supplied
+    def documents(
+        self, found: Iterable[Unit], over: Callable[[Unit], tuple[Walker, bool]], headings: str
+    ) -> Iterator[tuple[Unit, Walker, Walk]]:
+        """The units that are documents, each with its walker and walk, taken into the account as they are walked.
 
-    def leave_out(self, walk: Walk, reason: str) -> None:
-        """Count what was walked and is no document."""
-        self._dropped.update(walk.dropped)
-        self._dropped[reason] += visible(walk.text) - walk.supplied
+        `over` is given a unit and returns a walker over it and whether that is a document; the text of one that is
+        none is counted under `headings`.
+        """
+        for unit in found:
+            walker, is_document = over(unit)
+            walk = walked(walker)
+            self._dropped.update(walk.dropped)
+            if is_document:
+                self.supplied += walk.supplied
+                yield unit, walker, walk
+            else:
+                self._dropped[headings] += visible(walk.text) - walk.supplied
+            if unit.own is None:  # the tree of a file takes eight times its bytes
+                unit.element.clear(keep_tail=True)  # type: ignore[call-arg]  # unknown to the stubs
 
     def left_out(self) -> dict[str, int]:
         """Characters by reason."""
