@@ -186,6 +186,18 @@ def test_a_heading_before_the_number_follows_it_in_the_label() -> None:
     assert labels(walked) == [(11, "section", "Sec. 205. (transfer of funds)")]
 
 
+def test_each_committee_to_which_members_are_elected_is_a_part_of_its_own() -> None:
+    committee = "committee-appointment-paragraph"
+    bodies = (f"<{committee}><header>On {what}:</header><text>Mr. Sluice.</text></{committee}>" for what in "AB")
+    walked = walked_body(f"<section><text>That these are elected:</text>{''.join(bodies)}</section>")
+    assert walked.text == "That these are elected:\nOn A: Mr. Sluice.\nOn B: Mr. Sluice."
+    assert labels(walked) == [
+        (11, "section", "That these are elected:"),
+        (13, committee, "On A"),
+        (13, committee, "On B"),
+    ]
+
+
 USLM2_TEXT = """\
 To care for orchards, and for other purposes.
 

@@ -34,6 +34,8 @@ RANKS: Mapping[str, int] = {
     "notes": 12,
     "sourceCredit": 12,
     "paragraph": 13,
+    "committee-appointment-paragraph": 13,
+    "rules-clause": 13,
     "note": 13,
     "subparagraph": 14,
     "clause": 15,
