@@ -36,6 +36,7 @@ TOPICS = frozenset(
 
 _ID = re.compile(r"[A-Z0-9]+(?:[-.][A-Z0-9]+)*")
 """Most are as "GAO-20-153" and "T-HEHS-00-21"; older ones are as "AIMD-10.1.22", "B-158766" and "507887"."""
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}(?=-)")
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/])|[bfnrt])')
 
 
@@ -52,7 +53,9 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     left_out = {OTHER_FIELDS: _visible(_ESCAPE.sub(_unescaped, source)) - _visible(text)}
     if not text:  # 230 of 300 records that nobody had selected
         return FileContent((), left_out, {NO_SUMMARY: 1})
-    return FileContent((_document(record, doc_id, text, name),), left_out)
+    published, year = _years(record, doc_id, name)
+    contradictions = (f"read as of {year}, but it says it was published in {published}",) if year != published else ()
+    return FileContent((_document(record, doc_id, text, year, name),), left_out, contradictions=contradictions)
 
 
 def _record(data: bytes, name: str) -> tuple[str, dict[str, Any]]:
@@ -99,10 +102,18 @@ def _visible(text: str) -> int:
     return visible(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
-def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Document:
+def _years(record: dict[str, Any], doc_id: str, name: str) -> tuple[str, str]:
+    """The year that a record states first, and the one that it is of: the first near the fiscal year in its id."""
+    stated = (_YEAR.match(_text(record, field, name)) for field in ("published", "released"))
+    years = [found[0] for found in stated if found] or ["unknown"]
+    fiscal = re.search(r"-([0-9]{2})-", doc_id)
+    near = (year for year in years if fiscal and year.isdigit() and (int(year) - int(fiscal[1])) % 100 in (99, 0, 1))
+    return years[0], next(near, years[0])
+
+
+def _document(record: dict[str, Any], doc_id: str, text: str, year: str, name: str) -> Document:
     title = " ".join(_text(record, "title", name).split())
     head = unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)
-    year = re.match(r"(?:19|20)[0-9]{2}(?=-)", _text(record, "published", name) or _text(record, "released", name))
     topics = record.get("topics")
     named = topics if isinstance(topics, list) else []
     broad = sorted(topic for topic in named if isinstance(topic, str) and topic in TOPICS)
@@ -112,7 +123,7 @@ def _document(record: dict[str, Any], doc_id: str, text: str, name: str) -> Docu
         doc_id=doc_id,
         text=text,
         title=cut(head),
-        stratum=f"{year[0] if year else 'unknown'}/{re.sub('[^a-z]+', '-', broad[0].lower()) if broad else 'other'}",
+        stratum=f"{year}/{re.sub('[^a-z]+', '-', broad[0].lower()) if broad else 'other'}",
         family=doc_id,
         url=url if is_official else f"https://www.gao.gov/products/{doc_id.lower()}",
         status="short" if len(text) < SHORT else "",

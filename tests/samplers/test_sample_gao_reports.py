@@ -44,9 +44,29 @@ def test_ampersands_and_angle_brackets_are_words_not_markup() -> None:
 
 def test_the_stratum_is_year_and_gao_s_broad_topic() -> None:
     assert record(topics=["Health care", "Health Care"], published="2021-03-01T05:00:00Z").stratum == "2021/health-care"
-    assert record(topics=["Lamps"], published="soon", released="2019-01-02").stratum == "unknown/other"
+    assert record(topics=["Lamps"], published="soon").stratum == "unknown/other"
     assert record(topics=["Energy", 7, None], published=None, released="2019-01-02").stratum == "2019/energy"
     assert record(topics="Energy").stratum == "unknown/other"
+
+
+@pytest.mark.parametrize(
+    ("published", "released", "year", "is_contradicted"),
+    [
+        ("2004-12-12", "2019-12-12", "2019", True),
+        ("2026-06-26", "2021-06-26", "2021", True),
+        ("2019-11-01", "2020-02-01", "2019", False),
+        ("2004-12-12", "2005-12-12", "2004", False),  # neither is near the fiscal year of the id, 2020
+        ("2004-12-12", "", "2004", False),
+        ("", "", "unknown", False),
+    ],
+)
+def test_of_two_years_the_one_near_the_fiscal_year_in_the_id_is_taken(
+    published: str, released: str, year: str, is_contradicted: bool
+) -> None:
+    fields = {"gao_id": "GAO-20-9001", "summary": SUMMARY, "published": published, "released": released}
+    content = read(json.dumps(fields).encode())
+    assert content.documents[0].stratum == f"{year}/other"
+    assert bool(content.contradictions) == is_contradicted
 
 
 def test_a_short_summary_is_no_source_of_queries() -> None:
