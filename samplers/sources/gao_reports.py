@@ -112,20 +112,21 @@ def _years(record: dict[str, Any], doc_id: str, name: str) -> tuple[str, str]:
 
 
 def _document(record: dict[str, Any], doc_id: str, text: str, year: str, name: str) -> Document:
+    page = re.fullmatch(r"https://www\.gao\.gov/products/([\w.-]+)", _text(record, "url", name))
+    own = page[1].upper() if page else ""
+    if own.startswith(f"{doc_id}-") and _ID.fullmatch(own):
+        doc_id = own  # yearly products share an id, and only their pages have numbers: B-158766, b-158766-16
     title = " ".join(_text(record, "title", name).split())
-    head = unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)
     topics = record.get("topics")
     named = topics if isinstance(topics, list) else []
     broad = sorted(topic for topic in named if isinstance(topic, str) and topic in TOPICS)
-    url = _text(record, "url", name)
-    is_official = re.fullmatch(r"https://www\.gao\.gov/products/[\w.-]+", url)
     return Document(
         doc_id=doc_id,
         text=text,
-        title=cut(head),
+        title=cut(unicodedata.normalize("NFC", f"{doc_id}: {title}" if title else doc_id)),
         stratum=f"{year}/{re.sub('[^a-z]+', '-', broad[0].lower()) if broad else 'other'}",
         family=doc_id,
-        url=url if is_official else f"https://www.gao.gov/products/{doc_id.lower()}",
+        url=page[0] if page else f"https://www.gao.gov/products/{doc_id.lower()}",
         status="short" if len(text) < SHORT else "",
     )
 

@@ -111,6 +111,11 @@ def test_ids_of_every_age_are_taken(gao_id: str) -> None:
     assert (document.doc_id, document.url) == (gao_id, f"https://www.gao.gov/products/{gao_id.lower()}")
 
 
+def test_products_that_share_an_id_are_told_apart_by_their_pages() -> None:
+    pages = [f"https://www.gao.gov/products/b-958766-{n}" for n in (15, 16)]
+    assert [record(gao_id="B-958766", url=page).doc_id for page in pages] == ["B-958766-15", "B-958766-16"]
+
+
 @pytest.mark.parametrize("summary", ["", " \n", None, "\u00ad"])
 def test_a_record_without_a_summary_is_counted_and_no_document(summary: str | None) -> None:
     content = read(json.dumps({"gao_id": "GAO-99-9", "summary": summary}).encode())
