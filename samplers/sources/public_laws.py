@@ -115,9 +115,10 @@ def _enclose_subdivisions(root: etree._Element) -> None:
     The Government Publishing Office sets a subdivision's heading as a paragraph, the first one as the chapeau of its
     division and each other one at the end of the section before.
     """
-    found = [(each, _SUBDIVISION.fullmatch(plain_text(each))) for each in root.iter("{*}p", "{*}chapeau")]
-    for paragraph, heading in reversed(found):
-        if heading is None or len(paragraph) or (paragraph.tail or "").strip():
+    paragraphs = [each for each in root.iter("{*}p", "{*}chapeau") if not len(each) and not (each.tail or "").strip()]
+    for paragraph in reversed(paragraphs):
+        heading = _SUBDIVISION.fullmatch(plain_text(paragraph))
+        if heading is None:
             continue
         around = [paragraph, *paragraph.iterancestors()]
         names = [local_name(each) for each in around]
