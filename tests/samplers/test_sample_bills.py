@@ -112,6 +112,14 @@ def test_a_long_title_is_cut_between_words() -> None:
     assert len(named) <= TITLE_LENGTH + 2
 
 
+@pytest.mark.parametrize("catalogue", ["To amend title 98, United States Code, to", "To amend title 98"])
+def test_a_catalogue_title_that_ends_with_a_printed_line_gives_way_to_the_whole_one(catalogue: str) -> None:
+    whole = "To amend title 98, United States Code, to\n  light lamps, and for other purposes."
+    form = f"<official-title>{whole}</official-title>"
+    document = read_bill(bill("x", title=f"110 HR 1 IH: {catalogue}", form=form), "x.xml")
+    assert document.title.endswith("to light lamps, and for other purposes")
+
+
 def test_length_buckets_have_exclusive_upper_ends() -> None:
     sizes = (1, 3_999, 4_000, 19_999, 20_000, 99_999, 100_000)
     buckets = ["short", "short", "medium", "medium", "long", "long", "very-long"]

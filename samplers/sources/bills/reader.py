@@ -218,8 +218,11 @@ def _version(stage: str) -> str:
 def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     """The number as people cite it, then the short title or else the official one: what chunks carry as context."""
     facts = walked.facts
+    official = facts.get("official-title", ())
     catalogue = [match["title"] or "" for match in map(_DC_TITLE.match, facts.get("title", ())) if match]
-    titles = (*facts.get("short-title", ()), *catalogue, *facts.get("official-title", ()), *facts.get("title", ()))
+    # Those of the 109th and 110th Congresses end with a printed line: "To amend title 38, United States Code, to".
+    whole = [title for title in catalogue if not any(full.startswith(title) for full in official)]
+    titles = (*facts.get("short-title", ()), *whole, *official, *facts.get("title", ()))
     named = next(filter(None, titles), "").rstrip(". ")
     if len(named) > TITLE_LENGTH:
         named = named[:TITLE_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
