@@ -210,6 +210,6 @@ def _enriched(document: Document, entries: Mapping[Key, Entry]) -> Document:
 
 
 FORMAT = SourceFormat(
-    _read, suffixes=(".pdf",), sidecar=r"(?:^|/)(?:index-)?\d\d-[^/]*\.ya?ml$", enrich=_enrich, max_bytes=MAX_BYTES
+    _read, suffixes=(".pdf",), sidecar=r"(?:^|/)(?:index|\d\d)-[^/]*\.ya?ml$", enrich=_enrich, max_bytes=MAX_BYTES
 )
 """The archive has an index for each president, such as "46-Biden.yaml"; its "presidents.yaml" is none."""
