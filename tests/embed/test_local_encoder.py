@@ -68,6 +68,7 @@ def test_the_real_model_reproduces_its_documented_similarities(minilm):
     assert np.allclose([cosines[0, 1], cosines[0, 2], cosines[1, 2]], documented, atol=5e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_not(minilm):
     figures = probe(minilm)

@@ -217,7 +217,14 @@ def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, comman
     assert "chosen is" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["results.json", "results.html", "decision.json", "labels.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results.json",
+        "labels.jsonl",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("results.html", "decision.json")),
+    ],
+)
 def test_a_decision_without_lock_is_not_locked_over_other_files(record, command, capsys, name):
     (record / LOCK_NAME).unlink()
     path = record / name

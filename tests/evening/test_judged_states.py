@@ -129,6 +129,7 @@ def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(o
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened, corpus, judged):
     version, server = opened
     judged(version)

@@ -95,8 +95,17 @@ def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_pat
     assert verify_lock(make_version(tmp_path).record)
 
 
-USUAL = ("corpus.jsonl", "preregistration.json", "aa.tsv", "labels.jsonl", "results.json", "lock.json")
-SELDOM = ("plan.yaml", "corpus.tar.zst", "manifest.json", "bm25-x-whole_doc.tsv", "bm25-x-whole_doc.json")
+USUAL = ("corpus.jsonl", "labels.jsonl", "lock.json")
+SELDOM = (
+    "plan.yaml",
+    "preregistration.json",
+    "aa.tsv",
+    "results.json",
+    "corpus.tar.zst",
+    "manifest.json",
+    "bm25-x-whole_doc.tsv",
+    "bm25-x-whole_doc.json",
+)
 SELDOM += ("batch-0001.jsonl", "receipt.json", "results.html", "decision.json")
 FILES = USUAL + SELDOM
 

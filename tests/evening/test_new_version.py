@@ -122,6 +122,7 @@ def replace_corpus(version, change):
     version.corpus_path.write_bytes(corpus_bytes(header.model_copy(update={"n_documents": len(changed)}), changed))
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):
     Exploration(v1, cells=[NEW_CELL], backend=LocalBackend(fake_encoders)).run()
     said = open_next(v1, cells=[NEW_CELL], reason="it won an exploration", by="A. Person", today=TODAY)

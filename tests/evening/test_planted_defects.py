@@ -136,6 +136,7 @@ def test_an_encoder_that_turns_constant_after_its_probe_ends_the_run_at_the_batc
         evening(demo_copy(tmp_path), ConstantOnceProbed).run()
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_constant_but_for_noise_leaves_no_decision_and_the_null_it_fails_is_named(tmp_path):
     with pytest.raises(NegativeVerdict) as caught:
         evening(demo_copy(tmp_path), NearlyConstant).run()
@@ -163,6 +164,7 @@ def test_bm25_that_ignores_the_query_is_named_and_cannot_be_chosen(version, monk
     assert "every query gets the same 10 documents" in page
 
 
+@pytest.mark.slow
 def test_permuted_labels_leave_no_decision_and_say_so(version):
     lines = [json.loads(line) for line in version.labels_path.read_text(encoding="utf-8").splitlines()]
     queries = sorted({line["query_id"] for line in lines})

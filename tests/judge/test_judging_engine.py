@@ -414,6 +414,7 @@ def test_a_changed_prompt_asks_everything_anew(version, batches):
 FAULTS = {"right": right, "prose": prose, "refused": refused, "off": lambda ask: as_reply(ask, '{"grade": 9}')}
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.integers(0, 11), st.lists(st.sampled_from(list(FAULTS)), max_size=5), max_size=8),
     st.lists(st.integers(0, 14), max_size=3),

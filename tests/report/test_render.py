@@ -412,7 +412,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("text", [*HOSTILE[:4], *(pytest.param(text, marks=pytest.mark.slow) for text in HOSTILE[4:])])
 def test_hostile_text_is_inert_wherever_it_comes_from(text: str):
     results, receipt = hostile_results(text), synthetic_receipt()
     receipt |= {"platform": text, "libraries": {text: text}, "seconds": {text: 1.0}, "cells": {text: {text: 2.0}}}
@@ -477,6 +477,7 @@ def test_a_line_of_a_million_characters_is_cut_and_says_so():
     assert len(html) < len(page_of(synthetic_results())) + 5 * LONGEST_TEXT
 
 
+@pytest.mark.slow
 @settings(max_examples=settings().max_examples // 6)
 @given(st.text(min_size=1, max_size=40))
 def test_any_text_at_all_leaves_the_structure_as_it_is(text: str):

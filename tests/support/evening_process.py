@@ -15,6 +15,7 @@ from runner.base.errors import InputNeeded
 from runner.base.store import exclusive
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
+from runner.embed.encoder import Encoder
 from runner.eval_set import plan
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version
@@ -25,12 +26,12 @@ from tests.support.small_set import answers, fake_encoders, few_draws, make_vers
 CHOICE = Choice("recommended", "", "test")
 
 
-def run(folder: Path, choice: Choice = CHOICE) -> str:
+def run(folder: Path, choice: Choice = CHOICE, encoders: Callable[[str], Encoder] = fake_encoders) -> str:
     version = _prepared(folder)
     with few_draws_in_plans():
         while True:
             try:
-                return Evening(version, folder / "corpus", choice=choice, backend=LocalBackend(fake_encoders)).run()
+                return Evening(version, folder / "corpus", choice=choice, backend=LocalBackend(encoders)).run()
             except InputNeeded:
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)
@@ -64,18 +65,18 @@ def few_draws_in_plans() -> Iterator[None]:
         plan._SETTINGS = settings
 
 
-def run_counting(folder: Path, total: Path) -> None:
+def run_counting(folder: Path, total: Path, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, and how often it opened or placed a file of version and work, written to the file `total`."""
     steps: list[int] = []
     _before_each_step(_prepared(folder), steps.append)
-    run(folder)
+    run(folder, encoders=encoders)
     total.write_text(str(len(steps)))
 
 
-def run_until(folder: Path, last: int) -> None:
+def run_until(folder: Path, last: int, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, killed just before its step number `last`."""
     _before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
-    run(folder)
+    run(folder, encoders=encoders)
 
 
 def _before_each_step(version: Version, call: Callable[[int], None]) -> None:

@@ -4,7 +4,7 @@ import random
 import shutil
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -127,8 +127,11 @@ def local_rows(folder):
 
 @pytest.fixture(name="passed_probe", scope="module")
 def planted_probe(tmp_path_factory):
-    """A cache that holds the probe, so that a test sends its batches alone and one check before them."""
-    folder = tmp_path_factory.mktemp("probe")
+    return probe_passed_in(tmp_path_factory.mktemp("probe"))
+
+
+def probe_passed_in(folder):
+    """A cache below `folder` that holds the probe, so that a bench sends one check and then its batches alone."""
     with pytest.MonkeyPatch.context() as patch:
         _plant(patch)
         probed_words = Words()
@@ -138,17 +141,25 @@ def planted_probe(tmp_path_factory):
 
 
 @pytest.fixture(name="bench")
-def planted_bench(tmp_path, monkeypatch, passed_probe):
-    """Makes a bench; keywords are the server's, `container` what runs in it, `options` those of the driver.
+def planted_bench(tmp_path, passed_probe):
+    """Makes a bench; keywords are those of `benches`' maker. In the end every planted fault must have struck."""
+    with benches(tmp_path, passed_probe) as (make, servers):
+        yield make
+        assert [server.faults.left() for server in servers] == [[]] * len(servers)
 
-    In the end every planted fault must have struck.
+
+@contextmanager
+def benches(parent, passed_probe):
+    """A maker of benches and the list of their servers.
+
+    The maker's keywords are the server's, `container` is what runs in it, `options` those of the driver.
     """
-    _plant(monkeypatch)
     servers = []
-    with ExitStack() as stack:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        _plant(patch)
 
         def make(container=Container, options=None, fetched=False, probe=True, **server):
-            folder = tmp_path / f"bench-{len(list(tmp_path.iterdir()))}"
+            folder = parent / f"bench-{len(list(parent.iterdir()))}"
             folder.mkdir()
             if probe:
                 shutil.copytree(passed_probe, folder / "cache")
@@ -164,8 +175,7 @@ def planted_bench(tmp_path, monkeypatch, passed_probe):
             driver = stack.enter_context(backend(folder, **(options or {})))
             return Bench(planted, driver, folder)
 
-        yield make
-        assert [server.faults.left() for server in servers] == [[]] * len(servers)
+        yield make, servers
 
 
 def put_weights(server):

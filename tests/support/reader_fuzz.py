@@ -3,13 +3,15 @@
 python -m tests.support.reader_fuzz --source SOURCE [--n 5000] [--seed 0] [--files FOLDER] [--keep FOLDER]
     [--seconds 10]
 
-A reader answers with documents or with a DocumentError. Every input is read in a child process under an alarm; what
-is reported is any other exception, a hang, more memory than 8 times the input and 100 MB, text of a file that an
-entity pointed at, and words that cannot be shown. Each input is a function of source, seed and number.
+A reader answers with documents or with a DocumentError, and the source's structural chunker covers what it reads.
+Every input is read and chunked in a child process under an alarm; what is reported is any other exception, a hang,
+more memory than 8 times the input and 100 MB, text of a file that an entity pointed at, words that cannot be shown,
+and characters in no chunk. Each input is a function of source, seed and number.
 """
 
 import argparse
 import faulthandler
+import json
 import os
 import random
 import re
@@ -17,13 +19,18 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
+from chunkers.registry import Chunker, chunker
 from runner.base.errors import DocumentError
-from runner.base.records import Document
+from runner.base.records import Chunk, Document
+from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import fault
 from samplers.registry import SAMPLERS
 from samplers.source_format import SourceFormat
@@ -41,6 +48,22 @@ def row_of(source: str) -> SourceFormat:
     """A source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
     row: SourceFormat = import_module(SAMPLERS.get(source, source)).FORMAT
     return row
+
+
+@cache
+def chunker_of(source: str) -> Chunker:
+    """The structural chunker of a source, or of the one that the source's files belong to."""
+    found = SOURCES.get(source) or next((one for one in SOURCES.values() if one.reader == source), SOURCES["bills"])
+    return chunker(found.structural_chunker)
+
+
+class Answered(NamedTuple):
+    """What came of one input: documents read (1 for a sidecar), what is wrong with the answer, seconds taken."""
+
+    number: int
+    n_documents: int
+    flaws: tuple[str, ...]
+    seconds: float
 
 
 def files_of(row: SourceFormat, folder: Path) -> list[Path]:
@@ -62,21 +85,21 @@ def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[by
     return data, first.name, damage
 
 
-def answer(row: SourceFormat, data: bytes, name: str) -> tuple[int, list[str]]:
-    """How many documents the reader finds in an input, 1 for a sidecar, and what is wrong with its answer."""
+def answer(source: str, data: bytes, name: str) -> tuple[int, list[str]]:
+    """How many documents the reader finds in an input, 1 for a sidecar, and what is wrong with them or their chunks."""
+    row = row_of(source)
     try:
         if row.enrich is not None and is_sidecar(row, name):
             row.enrich((), {name: data})
             return 1, []
-        content = row.read(data, name, frozenset(row.options))
+        kept = [d for d in row.read(data, name, frozenset(row.options)).documents if not fault(d)]
+        return len(kept), [flaw for d in kept for flaw in (*_flaws(d), *_flaws_of_chunks(d, chunker_of(source)(d)))]
     except DocumentError as error:
         reason = error.reason
         fits = 0 < len(reason) <= 160 and reason.isprintable() and SECRET not in reason
         return 0, [] if fits else [f"a reason that fits no table: {reason[:80]!r} ({len(reason)} characters)"]
     except Exception as error:  # noqa: BLE001  # any other exception is what is looked for
         return 0, [f"{_where(error)}{type(error).__name__}: {error}"[:200].replace("\n", " ")]
-    kept = [document for document in content.documents if not fault(document)]
-    return len(kept), [flaw for document in kept for flaw in _flaws(document)]
 
 
 def _where(error: Exception) -> str:
@@ -94,9 +117,22 @@ def _flaws(document: Document) -> Iterator[str]:
         yield f"control characters in the text: {sorted(controls)!r}"
 
 
+def _flaws_of_chunks(document: Document, chunks: Sequence[Chunk]) -> Iterator[str]:
+    end = 0
+    for chunk in chunks:
+        if not 0 <= chunk.span.start < chunk.span.end <= len(document.text):
+            yield f"a chunk outside the text: {chunk.span}"
+        if document.text[end : chunk.span.start].strip():
+            yield f"characters {end} to {chunk.span.start} are in no chunk"
+        end = max(end, chunk.span.end)
+    if document.text[end:].strip():
+        yield f"characters from {end} are in no chunk"
+
+
 def child(source: str, files: list[Path], seed: int, numbers: range, seconds: float) -> None:
-    """Reads every input of `numbers`, says which one it is at, and dies by the alarm where one takes too long."""
-    row = row_of(source)
+    """Reads every input of `numbers`, says which one it is at, and dies by the alarm if one takes too long."""
+    row_of(source)
+    chunker_of(source)(Document("warm", "up", "", "", "warm", ""))
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     faulthandler.register(signal.SIGALRM, file=sys.stdout, all_threads=False, chain=True)
     resource.setrlimit(resource.RLIMIT_AS, (in_use + HARD_LIMIT, in_use + HARD_LIMIT))
@@ -104,16 +140,13 @@ def child(source: str, files: list[Path], seed: int, numbers: range, seconds: fl
         data, name, _ = case(source, files, seed, number)
         print("at", number, flush=True)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        before = _reset_peak()
-        n_documents, found = answer(row, data, name)
-        taken = _status("VmHWM") - before
+        before, began = _reset_peak(), time.perf_counter()
+        n_documents, found = answer(source, data, name)
+        taken, elapsed = _status("VmHWM") - before, time.perf_counter() - began
         signal.setitimer(signal.ITIMER_REAL, 0)
         if taken > TIMES * len(data) + SPARE:
             found.append(f"{taken / 1e6:.0f} MB for an input of {len(data) / 1e6:.2f} MB")
-        if n_documents:
-            print("read", number, flush=True)
-        for complaint in dict.fromkeys(found):
-            print("found", number, complaint, flush=True)
+        print("done", json.dumps((number, n_documents, list(dict.fromkeys(found)), elapsed)), flush=True)
 
 
 def _reset_peak() -> int:
@@ -127,11 +160,10 @@ def _status(field: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def run(source: str, files: list[Path], seed: int, n: int, seconds: float = 10) -> Iterator[tuple[int, str]]:
-    """The number of every input that is read as documents, with "", and of every one that was not answered as it must
-    be, with what is wrong. A child that dies is replaced.
-    """
-    begin = 0
+def run(
+    source: str, files: list[Path], seed: int, n: int, seconds: float = 10, *, begin: int = 0
+) -> Iterator[Answered]:
+    """What came of every input from number `begin` up to `n`. A child that dies is replaced."""
     while begin < n:
         command = [sys.executable, "-m", "tests.support.reader_fuzz", "--child", str(begin), "--n", str(n)]
         command += ["--source", source, "--seed", str(seed), "--seconds", str(seconds)]
@@ -143,28 +175,29 @@ def run(source: str, files: list[Path], seed: int, n: int, seconds: float = 10) 
             process.stdin.write("\n".join(map(str, files)))
             process.stdin.close()
             at, where = begin, ""
-            for kind, number, words in map(_said, process.stdout):
-                where = where or words * (kind == "in")
-                at = number if kind == "at" else at
-                if kind in ("found", "read"):
-                    yield at, words
+            for line in process.stdout:
+                kind, _, rest = line.partition(" ")
+                if kind == "done":
+                    number, n_documents, flaws, taken = json.loads(rest)
+                    yield Answered(number, n_documents, tuple(flaws), taken)
+                elif kind == "at":
+                    at, where = int(rest), ""
+                elif frame := _OURS.search(line):
+                    where = where or f"{frame[1]}:{frame[2]}"
         if process.returncode == 0:
             return
         hung = process.returncode == -signal.SIGALRM
-        yield at, f"a hang in {where}" if hung else f"the process ended with {process.returncode}"
+        complaint = f"a hang in {where}" if hung else f"the process ended with {process.returncode}"
+        yield Answered(at, 0, (complaint,), seconds)
         begin = at + 1
 
 
-def _said(line: str) -> tuple[str, int, str]:
-    """What a child says: which input it is at, that it read it, what it found, or in which line of ours it hung."""
-    if said := re.match(r"(at|read|found) (\d+) ?(.*)", line):
-        return said[1], int(said[2]), said[3]
-    frame = re.search(r'/(?:samplers|tests)/(?:[\w]+/)*([\w.]+)", line (\d+)', line)
-    return ("in", 0, f"{frame[1]}:{frame[2]}") if frame else ("", 0, "")
+_OURS = re.compile(r'/(?:chunkers|samplers|tests)/(?:[\w]+/)*([\w.]+)", line (\d+)')
+"""A frame of the product's own in a traceback."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """1 where a reader was found wanting; each finding is a line with its input, kept as a file."""
+    """1 if a reader was found wanting; each finding is a line with its input, kept as a file."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.reader_fuzz")
     parser.add_argument("--source", required=True)
     parser.add_argument("--n", type=int, default=5000)
@@ -182,18 +215,17 @@ def main(arguments: list[str] | None = None) -> int:
     if not files:
         parser.error("there is no file to damage; name a folder with --files")
     n_found = n_read = 0
-    for number, complaint in run(given.source, files, given.seed, given.n, given.seconds):
-        if not complaint:
-            n_read += 1
-            continue
-        n_found += 1
-        data, name, damage = case(given.source, files, given.seed, number)
+    for number, n_documents, flaws, _ in run(given.source, files, given.seed, given.n, given.seconds):
+        n_read += n_documents > 0
+        n_found += len(flaws)
+        data, name, damage = case(given.source, files, given.seed, number) if flaws else (b"", "", "")
         kept = ""
-        if given.keep:
+        if given.keep and flaws:
             path = given.keep / f"{given.source}-{given.seed}-{number}-{name}"
             path.write_bytes(data)
             kept = f" | {path}"
-        print(f"{given.source} | {given.seed}/{number} {name} | {damage} | {complaint}{kept}", flush=True)
+        for flaw in flaws:
+            print(f"{given.source} | {given.seed}/{number} {name} | {damage} | {flaw}{kept}", flush=True)
     print(f"{given.source}: {given.n} inputs from {len(files)} files, {n_read} read as documents, {n_found} findings")
     return 1 if n_found else 0
 
