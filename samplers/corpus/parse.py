@@ -155,13 +155,14 @@ class _Gathered:
         enrich = self._row.enrich
         if enrich is None:
             return documents
-        usable = {}
+        usable: dict[str, bytes] = {}
         for file in sidecars:
             try:
                 data = _bytes_of(file, self._row.max_bytes)
                 # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
                 _within_limits(file.place, enrich, (), {file.place: data})
-                usable[file.place] = data
+                if usable.setdefault(file.place, data) != data:
+                    raise DocumentError(file.place, "another file of this path has other bytes")
             except DocumentError as error:
                 self.quarantined.append((file.place, error.reason))
         added = enrich(documents, usable)

@@ -1,5 +1,7 @@
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus import parse as reading_module
+from samplers.corpus.inputs import CorpusFile
 from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
 from samplers.registry import source_format
 from samplers.source_format import FileContent, SourceFormat
@@ -236,6 +239,16 @@ def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_p
     reading = read_corpus(fill(tmp_path, files | sidecars), "any")
     assert reading.quarantined == (("b.yaml", "no list"), ("c.yaml", "nested too deep"))
     assert {item.title for item in reading.documents} == {"good+fine"}
+
+
+def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined(tmp_path, planted, monkeypatch):
+    planted(sidecar="yaml$", enrich=titled)
+    listed = [("a.yaml", b"good"), ("a.yaml", b"other"), ("a.yaml", b"good"), *HUNDRED.items()]
+    files = [CorpusFile(place, len(data), partial(bytes, data)) for place, data in listed]
+    monkeypatch.setattr(reading_module, "corpus_files", lambda *_: nullcontext(files))
+    reading = read_corpus(tmp_path, "any")
+    assert [place for place, _ in reading.quarantined] == ["a.yaml"]
+    assert {item.title for item in reading.documents} == {"good"}
 
 
 def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
