@@ -34,15 +34,8 @@ class Progress:
         self._done = 0
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Adds what passes inside to the stage's seconds."""
-        began = time.perf_counter()
-        yield
-        self.seconds[name] += time.perf_counter() - began
-
-    @contextmanager
-    def shared(self, *names: str) -> Iterator[None]:
-        """Adds an equal share of what passes inside to the seconds of each stage."""
+    def stage(self, *names: str) -> Iterator[None]:
+        """Adds what passes inside to the seconds of the stage, of several an equal share to each."""
         began = time.perf_counter()
         yield
         for name in names:
@@ -341,7 +334,7 @@ def _sampled(
             drawn[query, 2] = gold[generator.integers(n, size=trials)]
             places[query] = random_places(len(pool), trials, inputs.k, generator)
         values = np.empty((n_block, 4, trials))
-        with progress.shared("null_a", "null_b", "null_d"):
+        with progress.stage("null_a", "null_b", "null_d"):
             values[:, [0, 1, 3]] = _relabelled_scores(inputs, metric, positions[block], labels[drawn], real)
         with progress.stage("null_c"):
             values[:, 2] = _random_scores(inputs, metric, positions[block], pool[places])
