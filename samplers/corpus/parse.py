@@ -120,7 +120,7 @@ def _kind(file: CorpusFile, source: str) -> str:
     if suffix in _LOOKED_INTO and file.size <= MAX_BYTES:
         with suppress(DocumentError):
             data = file.load()
-    return named_elsewhere(data, file.place, source) or (f"{suffix} file" if 1 < len(suffix) < 9 else "file of no kind")
+    return named_elsewhere(data, file.place, source) or (f"{suffix} file" if 1 < len(suffix) < 9 else "other file")
 
 
 def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
