@@ -43,19 +43,28 @@ def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object])
     )
 
 
+def compare_bootstraps(a: np.ndarray, b: np.ndarray) -> None:
+    compare(f"bootstrap_ci, n={len(a):,}", lambda: significance.bootstrap_ci(a), lambda: falsify_eval.bootstrap_ci(a))
+    compare(
+        f"bootstrap_diff_ci, n={len(a):,}",
+        lambda: significance.bootstrap_diff_ci(a, b),
+        lambda: falsify_eval.bootstrap_diff_ci(a, b),
+    )
+    generator, shape = np.random.default_rng(1), (1 + 131_072 // len(a), len(a))
+    blocks = 10_000 // shape[0]
+    drawing = fastest(lambda: [generator.integers(len(a), size=shape) for _ in range(blocks)], ROUNDS)[0]
+    print(f"  of either, {1000 * drawing:.1f} ms are the drawing of the numbers, which are the same on both sides")
+
+
 def matrix(cells: int, queries: int) -> np.ndarray:
     values = np.random.default_rng(1).normal(0.01, 0.15, (cells, queries))
     return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
 def main() -> None:
-    a, b = np.random.default_rng(1).random((2, N_LONG))
-    compare(f"bootstrap_ci, n={N_LONG:,}", lambda: significance.bootstrap_ci(a), lambda: falsify_eval.bootstrap_ci(a))
-    compare(
-        f"bootstrap_diff_ci, n={N_LONG:,}",
-        lambda: significance.bootstrap_diff_ci(a, b),
-        lambda: falsify_eval.bootstrap_diff_ci(a, b),
-    )
+    for n in (25, 300, N_LONG):
+        a, b = np.random.default_rng(1).random((2, n))
+        compare_bootstraps(a, b)
     compare(
         f"paired_permutation_p, n={N_LONG:,}",
         lambda: significance.paired_permutation_p(a, b),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec, query_kinds
+from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec, Unread, query_kinds
 from samplers.source_format import SourceFormat
 
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -38,6 +38,13 @@ _ROWS = (
         note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
         format="samplers.sources.crs.reader",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*|^\| \*\*CRS Product ",)),
+        unread=(
+            Unread(
+                "CRS reports as HTML or PDF",
+                "save https://www.congress.gov/crs-product/NUMBER as Markdown with a browser's extension",
+                names=(r"(?:^|/)[A-Z]{1,4}\d{4,6}[\w.]{0,12}\.(?:html?|pdf)$",),
+            ),
+        ),
         feeds=FeedRows({"api": FeedRow("congress_gov:draw_reports", _DATES)}, "congress_gov:locate_reports"),
         queries=query_kinds(
             topic=(7, "background on a policy question", "options for paying for harbor dredging"),
@@ -55,6 +62,14 @@ _ROWS = (
         format="samplers.sources.federal_register.reader",
         known_by=KnownBy(
             roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
+        ),
+        unread=(
+            Unread(
+                "Federal Register documents in USLM or htm",
+                "take the XML of issues at https://www.govinfo.gov/bulkdata/FR or of documents at federalregister.gov",
+                roots=("frDoc",),
+                lines=(r"^\[Federal Register(?: Volume|:) ",),
+            ),
         ),
         feeds=FeedRows(
             {
@@ -82,6 +97,14 @@ _ROWS = (
             identifiers=("bill",),
             lines=("^- Origin chamber: ",),
         ),
+        unread=(
+            Unread(
+                "bills as htm or PDF",
+                "take https://www.govinfo.gov/content/pkg/BILLS-117hr1ih/xml/BILLS-117hr1ih.xml and the like",
+                lines=(r"^\[Congressional Bills \d",),
+                names=(r"BILLS-\d{2,3}[a-z]{1,7}\d{1,5}[a-z]{2,4}\d?\.(?:html?|pdf)$",),
+            ),
+        ),
         feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))}, "govinfo_content:locate_bills"),
         queries=_OF_BILLS,
     ),
@@ -92,6 +115,13 @@ _ROWS = (
         citation_heavy=True,
         format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
+        unread=(
+            Unread(
+                "pages of the Code",
+                "take USLM from https://uscode.house.gov/download/download.shtml",
+                lines=("<!-- documentid:[0-9]",),
+            ),
+        ),
         feeds=FeedRows({"release-point": FeedRow("olrc:draw_titles")}, "olrc:locate_titles"),
         queries=query_kinds(
             citation=(7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
@@ -111,6 +141,14 @@ _ROWS = (
         reuses="us_code",
         format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
+        unread=(
+            Unread(
+                "compilations of laws as amended (COMPS) and laws as htm",
+                "take laws as enacted from https://www.govinfo.gov/bulkdata/PLAW or the law in force as us_code",
+                roots=("statuteCompilation",),
+                lines=(r"^\[\d{2,3}(?:st|nd|rd|d|th) Congress (?:Public|Private) Law \d",),
+            ),
+        ),
         feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:LAWS.draw", ("congress",))}, "govinfo_content:locate_laws"),
         queries=query_kinds(
             citation=(7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
@@ -183,6 +221,14 @@ _ROWS = (
         known_by=KnownBy(
             roots=("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS", *(f"DIV{n}" for n in range(1, 10))),
             identifiers=("cfr",),
+        ),
+        unread=(
+            Unread(
+                "volumes of the CFR in USLM or htm",
+                "take the annual XML from https://www.govinfo.gov/bulkdata/CFR or parts from https://www.ecfr.gov",
+                roots=("cfrDoc",),
+                lines=(r"^\[Code of Federal Regulations\]",),
+            ),
         ),
         feeds=FeedRows(
             {

@@ -24,6 +24,22 @@ class KnownBy(NamedTuple):
     pdf_names: tuple[str, ...] = ()
 
 
+class Unread(NamedTuple):
+    """Formats of the source that are published too and not read: `what` they are, and what to take `instead`.
+
+    `roots` and `lines` give one away as those of KnownBy do, `names` are regular expressions for names of files.
+    """
+
+    what: str
+    instead: str
+    roots: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.what} are not read: {self.instead}"
+
+
 class FeedRow(NamedTuple):
     """The function that draws, as "module:name" in samplers.feeds, and the flags that narrow it.
 
@@ -89,6 +105,7 @@ class SourceSpec:
     format: str = ""
     reader: str = ""
     known_by: KnownBy = field(default_factory=KnownBy)
+    unread: tuple[Unread, ...] = ()
     citation_heavy: bool = False
     policy: Literal["evaluate", "baseline", "external"] = "evaluate"
     reuses: str = ""

@@ -90,7 +90,7 @@ def bootstrap_ci(
     (0.5, 0.5, 0.5, 0.0)
     """
     values = _vector("x", x)
-    means = np.concatenate([values[drawn].mean(axis=1) for drawn in _drawn(len(values), n_resamples, seed)])
+    (means,) = _resampled_means([values], n_resamples, seed)
     low, high = _quantiles(means, alpha)
     return float(values.mean()), low, high, float(means.std())
 
@@ -106,9 +106,8 @@ def bootstrap_diff_ci(
     (0.25, 0.25, 0.25)
     """
     left, right = _pair(a, b)
-    drawn = _drawn(len(left), n_resamples, seed)
-    means = np.concatenate([left[rows].mean(axis=1) - right[rows].mean(axis=1) for rows in drawn])
-    return float((left - right).mean()), *_quantiles(means, alpha)
+    of_left, of_right = _resampled_means([left, right], n_resamples, seed)
+    return float((left - right).mean()), *_quantiles(of_left - of_right, alpha)
 
 
 def paired_permutation_p(
@@ -260,6 +259,16 @@ def _drawn(below: int, n_resamples: int, seed: int, *, columns: int | None = Non
     rows = max(1, _DRAWN_AT_ONCE // columns)
     for start in range(0, n_resamples, rows):
         yield generator.integers(0, below, size=(min(rows, n_resamples - start), columns))
+
+
+def _resampled_means(vectors: Sequence[NDArray[np.float64]], n_resamples: int, seed: int) -> NDArray[np.float64]:
+    """The mean of each vector over the same draws with replacement (vectors, n_resamples).
+
+    Two thirds of the time at 5,000 numbers is the drawing of falsify-eval's numbers, which no counting would save.
+    """
+    drawn = _drawn(len(vectors[0]), n_resamples, seed)
+    means = [[vector.take(rows, mode="clip").mean(axis=1) for vector in vectors] for rows in drawn]
+    return np.concatenate(means, axis=1)
 
 
 def _quantiles(means: NDArray[np.float64], alpha: float) -> tuple[float, float]:

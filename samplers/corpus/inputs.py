@@ -211,10 +211,12 @@ def _database(database: sqlite3.Connection, path: Path, source: str) -> list[Cor
 
 
 def _rows(database: sqlite3.Connection, path: Path, table: str, name: str) -> Iterator[CorpusFile]:
-    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE doc_id IS ? AND "{name}" IS ?'  # noqa: S608
+    # Each row is found again by SQLite's own key: doc_id and path need no index, and two rows may have equal ones.
+    keys = _row_key(database, path, table)
+    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE ' + " AND ".join(f"{key} IS ?" for key in keys)  # noqa: S608
     total = 0
-    rows = database.execute(f'SELECT doc_id, "{name}", length(raw) FROM "{table}"')  # noqa: S608
-    for number, (doc_id, place, size) in enumerate(rows, start=1):
+    listing = f'SELECT doc_id, "{name}", length(raw), {", ".join(keys)} FROM "{table}"'  # noqa: S608
+    for number, (doc_id, place, size, *row) in enumerate(database.execute(listing), start=1):
         total += size or 0
         if number > MAX_MEMBERS or total > MAX_TOTAL:
             raise InputError(
@@ -222,7 +224,19 @@ def _rows(database: sqlite3.Connection, path: Path, table: str, name: str) -> It
                 "--corpus-path a smaller database or a folder."
             )
         shown = printable(str(place if place is not None else doc_id))
-        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, (doc_id, place)))
+        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, shown, row))
+
+
+def _row_key(database: sqlite3.Connection, path: Path, table: str) -> list[str]:
+    """The columns by which SQLite finds a row of a table: a name of the rowid, or of a table without it the key."""
+    columns = database.execute(f'PRAGMA table_info("{table}")').fetchall()
+    if any(row[4] for row in database.execute(f'PRAGMA table_list("{table}")') if row[0] == "main"):
+        return ['"' + row[1].replace('"', '""') + '"' for row in columns if row[5]]
+    taken = {row[1].lower() for row in columns}
+    for rowid in ("rowid", "_rowid_", "oid"):
+        if rowid not in taken:
+            return [rowid]
+    raise InputError(f"{path}: columns of {table} are named rowid, _rowid_ and oid. Rename one of them.")
 
 
 def _check_is_table(database: sqlite3.Connection, path: Path, table: str) -> None:
@@ -250,9 +264,9 @@ def _name_column(database: sqlite3.Connection, path: Path, table: str) -> str:
     )
 
 
-def _from_row(database: sqlite3.Connection, fetch: str, key: tuple[object, object]) -> bytes:
+def _from_row(database: sqlite3.Connection, fetch: str, place: str, key: list[object]) -> bytes:
     try:
         row = database.execute(fetch, key).fetchone()
     except sqlite3.Error as error:
-        raise DocumentError(str(key[0]), "cannot be read from the database") from error
+        raise DocumentError(place, "cannot be read from the database") from error
     return row[0] or b"" if row else b""

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
 from runner.base.errors import DocumentError, InputError
@@ -12,12 +13,15 @@ from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
 from samplers.corpus.recognise import named_elsewhere
 from samplers.registry import source_format
-from samplers.source_format import FileContent, SourceFormat
+from samplers.source_format import MAX_BYTES, FileContent, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
 
 N_NAMED = 10
+
+_LOOKED_INTO = frozenset((".htm", ".html", ".xml"))
+"""Suffixes of files that are not the source's and may be known by their first lines all the same."""
 
 MAX_ID, MAX_FIELD = 150, 400
 """Characters of an id, which names files on disk, and of a title, stratum, family or address."""
@@ -44,8 +48,8 @@ class Reading:
     """Those of them that hold no document and none that is out of scope."""
     n_duplicates: int
     """Documents left out because an equal one with the same id had been read."""
-    n_ignored: int
-    """Files of other kinds, and what is no file: links to folders or to nothing, pipes."""
+    ignored: Mapping[str, int]
+    """Files that the source's reader was not given, by kind; links to folders or to nothing and pipes are one."""
     n_superseded: int
     """Documents of which a newer version was read, if the source keeps only the newest."""
     n_characters: int
@@ -75,10 +79,10 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
     _check_options(source, row, options)
     gathered = _Gathered(source, row, options)
     with corpus_files(path, source) as files:
-        read, sidecars, n_ignored = _parted(files, row)
+        read, sidecars, ignored = _parted(files, row, source)
         if not read:
-            kinds = " or ".join(row.suffixes)
-            raise InputError(f"{path} holds no {kinds} file ({len(files)} others). Give --corpus-path another place.")
+            kinds, others = " or ".join(row.suffixes), "".join(f"\n  - {n} x {kind}" for kind, n in _few(ignored))
+            raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
         for file in read:
             gathered.take(file)
         newest, n_superseded = _newest(gathered.in_order(), row)
@@ -87,7 +91,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
     if not documents:
         skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
         raise InputError(f"{path} holds no document of {source}: {skipped or f'{gathered.n_empty} empty files'}.")
-    return gathered.reading(documents, len(read), n_ignored, n_superseded)
+    return gathered.reading(documents, len(read), ignored, n_superseded)
 
 
 def _check_options(source: str, row: SourceFormat, options: frozenset[str]) -> None:
@@ -96,19 +100,37 @@ def _check_options(source: str, row: SourceFormat, options: frozenset[str]) -> N
         raise InputError(f"{source} has no option {unknown[0]!r}. Options: {has}. Edit `sample` in the plan.")
 
 
-def _parted(files: Iterable[CorpusFile], row: SourceFormat) -> tuple[list[CorpusFile], list[CorpusFile], int]:
-    """The files to read, the sidecars, and how many are neither; a sidecar is one whatever its suffix."""
-    read, sidecars, n_ignored = [], [], 0
+def _parted(
+    files: Iterable[CorpusFile], row: SourceFormat, source: str
+) -> tuple[list[CorpusFile], list[CorpusFile], Counter[str]]:
+    """The files to read, the sidecars, and by kind how many are neither; a sidecar is one whatever its suffix."""
+    read, sidecars = [], []
+    ignored: Counter[str] = Counter()
     for file in files:
         if not file.is_regular:
-            n_ignored += 1
+            ignored["links and what is no file"] += 1
         elif row.sidecar and re.search(row.sidecar, file.place):
             sidecars.append(file)
         elif file.place.lower().endswith(row.suffixes):
             read.append(file)
         else:
-            n_ignored += 1
-    return read, sidecars, n_ignored
+            ignored[_kind(file, source)] += 1
+    return read, sidecars, ignored
+
+
+def _kind(file: CorpusFile, source: str) -> str:
+    """What a file is that is not of the source: by its first lines or name if they are known, else by its suffix."""
+    suffix = PurePosixPath(file.place).suffix.lower()
+    data = b""
+    if suffix in _LOOKED_INTO and file.size <= MAX_BYTES:
+        with suppress(DocumentError):
+            data = file.load()
+    return named_elsewhere(data, file.place, source) or (f"{suffix} file" if 1 < len(suffix) < 9 else "other file")
+
+
+def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The most frequent first, N_NAMED of them."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:N_NAMED]
 
 
 class _Gathered:
@@ -138,7 +160,9 @@ class _Gathered:
         for document in content.documents:
             self._add(document, file.place)
 
-    def reading(self, documents: Sequence[Document], n_files: int, n_ignored: int, n_superseded: int) -> Reading:
+    def reading(
+        self, documents: Sequence[Document], n_files: int, ignored: Mapping[str, int], n_superseded: int
+    ) -> Reading:
         """The account of all that was read, with the documents that stay."""
         return Reading(
             documents=tuple(documents),
@@ -146,7 +170,7 @@ class _Gathered:
             n_files=n_files,
             n_empty=self.n_empty,
             n_duplicates=self.n_duplicates,
-            n_ignored=n_ignored,
+            ignored=ignored,
             n_superseded=n_superseded,
             n_characters=self.n_characters,
             skipped=self.skipped,
@@ -163,13 +187,14 @@ class _Gathered:
         enrich = self._row.enrich
         if enrich is None:
             return documents
-        usable = {}
+        usable: dict[str, bytes] = {}
         for file in sidecars:
             try:
                 data = _bytes_of(file, self._row.max_bytes)
                 # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
                 _within_limits(file.place, enrich, (), {file.place: data})
-                usable[file.place] = data
+                if usable.setdefault(file.place, data) != data:
+                    raise DocumentError(file.place, "another file of this path has other bytes")
             except DocumentError as error:
                 self.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
         added = enrich(documents, usable)
@@ -242,9 +267,11 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
     n_places = len({place for place, _ in quarantined})
     if n_places <= QUARANTINE_LIMIT * n_files:
         return
-    named = "\n".join(f"  - {place}: {reason}" for place, reason in quarantined[:N_NAMED])
-    more = f"\n  and {len(quarantined) - N_NAMED} more" if len(quarantined) > N_NAMED else ""
+    reasons = Counter(reason for _, reason in quarantined)
+    first = {reason: place for place, reason in reversed(quarantined)}
+    named = "".join(f"\n  - {n} x {reason} (first {first[reason]})" for reason, n in _few(reasons))
+    more = f"\n  and {len(reasons) - N_NAMED} more reasons" if len(reasons) > N_NAMED else ""
     raise InputError(
-        f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:\n"
+        f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:"
         f"{named}{more}\nRepair or remove them and run the command again."
     )

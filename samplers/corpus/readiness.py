@@ -29,7 +29,7 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
     n_repeated = sum(len(group) - 1 for group in groups)
     return {
         "files": reading.n_files,
-        "files_ignored": reading.n_ignored,
+        "files_ignored": _largest_first(reading.ignored),
         "files_empty": reading.n_empty,
         "files_quarantined": len({place for place, _ in reading.quarantined}),
         "quarantined": [list(row) for row in reading.quarantined],
@@ -75,8 +75,10 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     lengths = ", ".join(f"{name} {n:,}" for name, n in report["length_quantiles"].items())
     return [
         f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
-        f"{report['files_quarantined']:,} quarantined; {report['files_ignored']:,} of other kinds",
+        f"{report['files_quarantined']:,} quarantined",
         *_indented(report["quarantine_reasons"]),
+        f"files of other kinds: {sum(report['files_ignored'].values()):,}",
+        *_indented(report["files_ignored"]),
         *_contradictions(report["contradictions"]),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",

@@ -22,8 +22,15 @@ _IDENTIFIERS: Mapping[str, str] = {word: row.name for row in SOURCES.values() fo
 _IDENTIFIER = re.compile(rb'identifier="/us/([a-z]+)/')
 _NAME = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
 
-_FIRST_LINES = [(re.compile(line.encode(), re.M), row.name) for row in SOURCES.values() for line in row.known_by.lines]
+_UNREAD = [unread for row in SOURCES.values() for unread in row.unread]
+_FIRST_LINES = [
+    *((re.compile(line.encode(), re.M), row.name, "") for row in SOURCES.values() for line in row.known_by.lines),
+    *((re.compile(line.encode(), re.M), "", str(unread)) for unread in _UNREAD for line in unread.lines),
+]
 """Words that the publisher prints at the head of each file of a source; those that stand first in a file count."""
+
+_UNREAD_ROOTS = {root: str(unread) for unread in _UNREAD for root in unread.roots}
+_UNREAD_NAMES = [(re.compile(name), str(unread)) for unread in _UNREAD for name in unread.names]
 
 _PDF_NAMES = [(re.compile(name), row.name) for row in SOURCES.values() for name in row.known_by.pdf_names]
 """A PDF's first kilobytes are compressed, so only its name can speak."""
@@ -34,6 +41,8 @@ class Recognised(NamedTuple):
 
     source: str
     clue: str
+    unread: str = ""
+    """What to take instead, if the source's files are not read in this format."""
 
 
 def recognise(data: bytes, name: str) -> str:
@@ -42,10 +51,10 @@ def recognise(data: bytes, name: str) -> str:
 
 
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
-    """What a file is that is not of `source`, for a person to read; "" if it is of `source` or unknown."""
+    """What a file is that is not read as one of `source`, for a person to read; "" if it should be or is unknown."""
     found = _recognised(data, name)
-    if found.source in ("", source):
-        return ""
+    if found.unread or found.source in ("", source):
+        return found.unread
     return f"this is a {found.source} file ({found.clue}), not one of {source}"
 
 
@@ -54,16 +63,22 @@ def _recognised(data: bytes, name: str) -> Recognised:
     if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):
         stem = name.rpartition("/")[2]
         source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
-        return Recognised(source, "a PDF of that name")
+        return Recognised(source, "a PDF of that name", "" if source else _unread_name(name))
     root = _root(head)
+    if root in _UNREAD_ROOTS:
+        return Recognised("", "", _UNREAD_ROOTS[root])
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
         return Recognised(_by_root(root, head), f"root <{root[:40]}>")
-    lines = [(match, source) for pattern, source in _FIRST_LINES if (match := pattern.search(head))]
+    lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:
-        return Recognised("", "")
-    match, source = min(lines, key=lambda found: found[0].start())
+        return Recognised("", "", _unread_name(name))
+    match, source, unread = min(lines, key=lambda found: found[0].start())
     words = " ".join(match[0].decode("latin-1").split())
-    return Recognised(source, f'it begins with "{words}"')
+    return Recognised(source, f'it begins with "{words}"', unread)
+
+
+def _unread_name(name: str) -> str:
+    return next((unread for pattern, unread in _UNREAD_NAMES if pattern.search(name)), "")
 
 
 def _single_bytes(head: bytes) -> bytes:

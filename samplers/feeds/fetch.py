@@ -7,6 +7,7 @@ from pathlib import Path
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.store import disk_errors, exclusive
+from samplers.corpus.recognise import named_elsewhere
 from samplers.feeds.again import fetch_again
 from samplers.feeds.client import Client, Clock
 from samplers.feeds.download import Downloads, take_companions
@@ -109,4 +110,5 @@ def _unread(source: str, items: Sequence[Item]) -> tuple[str, ...]:
     unread = sorted({Path(item.path).suffix for item in items} - set(suffixes))
     if not unread:
         return ()
-    return (f"The feed serves {', '.join(unread)}; the reader of {source} reads {', '.join(suffixes)} alone.",)
+    named = sorted({named_elsewhere(b"", item.path, source) for item in items} - {""})
+    return (f"The feed serves {', '.join(unread)}; the reader of {source} reads {', '.join(suffixes)} alone.", *named)

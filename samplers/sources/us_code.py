@@ -3,9 +3,10 @@
 A document is a section: statute with its source credit, then the notes. Its outermost sections are the title, chapter
 and other parts that it stands in, each over the whole document, so that every chunk carries their headings; statute
 (kind "section") and notes (kind "notes") follow each other, so that chunkers keep them apart. The section's number
-and heading are the document's title and are not repeated as a label.
+and heading are the document's title and are not repeated as a label. The notes of a title, chapter or other part are
+a document of their own with the status "notes".
 
-Tables of contents, footnotes and the headings and notes of larger parts are left out.
+Tables of contents, footnotes and the headings of larger parts without notes are left out.
 """
 
 import re
@@ -23,7 +24,7 @@ from samplers.formats.text_writer import Part
 from samplers.formats.uslm.editions import Edition, age, edition
 from samplers.formats.uslm.elements import n_visible
 from samplers.formats.uslm.labels import first_words
-from samplers.formats.uslm.names import DROPPED, NOTES
+from samplers.formats.uslm.names import NOTES
 from samplers.formats.uslm.notes import grouped
 from samplers.formats.uslm.units import (
     SECTIONS,
@@ -61,16 +62,19 @@ _OWN_PAGE = re.compile(r"\d+[a-z]*(?:-\d+[a-z]*)*", re.I)
 def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     root = parse(data, name, WHOLE_TITLE)
     its_edition = edition(root, name)
+    only_notes: list[Unit] = []
+    leaves_notes, has_exceptions = WITHOUT_NOTES in options, bool(exceptions(root))
     over = partial(
-        _walker_over, name=name, has_exceptions=bool(exceptions(root)), leaves_notes=WITHOUT_NOTES in options
+        _walker_over, name=name, has_exceptions=has_exceptions, leaves_notes=leaves_notes, only_notes=only_notes
     )
     tally = Tally()
     given: Counter[str] = Counter()
     found = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
-    documents = [
-        _document(free_id(_key(unit, its_edition), given), unit, walk, walker.parts, its_edition)
-        for unit, walker, walk in tally.documents(found, over, "headings of larger parts")
-    ]
+    documents = []
+    for unit, walker, walk in tally.documents(found, over, "headings of larger parts"):
+        key = free_id(_key(unit, its_edition), given)
+        status = "notes" if only_notes[-1:] == [unit] else ""
+        documents.append(_document(key, unit, walk, walker.parts, its_edition, status))
     if not documents:
         raise DocumentError(name, "no section of the Code in it")
     return FileContent(tuple(documents), tally.left_out(), supplied=tally.supplied)
@@ -85,14 +89,20 @@ FORMAT = SourceFormat(
 )
 
 
-def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool) -> tuple[Walker, bool]:
-    """A walker over a section with its notes behind it or over what a larger part says, and whether there is text."""
-    if unit.own is not None:
-        walker = Walker(name, has_exceptions, {**DROPPED, **dict.fromkeys(NOTES, "notes of larger parts")})
-        walker.part(unit.element, unit.own)
-        return walker, walker.has_body()
+def _walker_over(
+    unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool, only_notes: list[Unit]
+) -> tuple[Walker, bool]:
+    """A walker over a section, or what a larger part says itself, with its notes behind, and whether there is text.
+
+    Larger parts that have nothing but notes are added to `only_notes`.
+    """
     walker = Walker(name, has_exceptions, moved=NOTES)
-    walker.element(unit.element, place_in(unit.path))
+    if unit.own is None:
+        walker.element(unit.element, place_in(unit.path))
+    else:
+        walker.part(unit.element, unit.own)
+    if unit.own is not None and not walker.has_body():
+        only_notes.append(unit)
     for notes in walker.release():
         if leaves_notes or notes.get("type") == "footnote":
             walker.dropped["notes" if notes.get("type") != "footnote" else "footnotes"] += n_visible(notes)
@@ -102,17 +112,19 @@ def _walker_over(unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool
 
 
 def _key(unit: Unit, its_edition: Edition) -> str:
-    """The id of a section whatever the edition: "usc:9-1", "usc:24-3to5", "usc:28a-courtRules-Civil-rule6"."""
+    """The id whatever the edition: "usc:9-1", "usc:24-3to5", "usc:28a-courtRules-Civil-rule6", "usc:9-title"."""
     stated = str(unit.element.get("identifier") or "").partition(f"/us/usc/t{its_edition.title}/")[2]
     number = next((child.get("value") for child in unit.element if child.get("value")), "")
-    path = re.sub(r"\s+", "", stated or f"s{number or 0}").replace("/", "-")
+    path = re.sub(r"\s+", "", stated or (f"s{number or 0}" if unit.own is None else local_name(unit.element))).replace(
+        "/", "-"
+    )
     return f"usc:{its_edition.title}-{re.sub(r'^s(?=[0-9])', '', path)}"
 
 
-def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_edition: Edition) -> Document:
+def _document(key: str, unit: Unit, walk: Walk, parts: Sequence[Part], its_edition: Edition, status: str) -> Document:
     part = parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("", 0)
     body = _body(walk.text, parts) if unit.own is None else walk.text
-    status = _status(unit.element, part.heading)
+    status = status or _status(unit.element, part.heading)
     return Document(
         doc_id=f"{key}@{its_edition.release}" if its_edition.release else key,
         text=walk.text,

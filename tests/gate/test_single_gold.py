@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.gate.single_gold import gate as gate_module
+from runner.gate.single_gold import nulls as nulls_module
 from runner.gate.single_gold.gate import four_null_gate
 from runner.gate.single_gold.nulls import random_places
 from runner.gate.single_gold.verdict import holm_levels
@@ -214,6 +215,35 @@ def test_a_function_is_called_once_a_pair_of_query_and_label():
     own = [call for call in calls if list(call[0]) in rows]
     assert len(own) == len(set(own)) <= 30 * 5
     assert len(calls) - len(own) <= 30 * 40 + 30  # random lists, and rows cut to k
+
+
+def test_queries_of_one_list_and_relevance_are_scored_once_under_each_label():
+    rows, golds, pool = engine(60, share=0.5, n_labels=5)
+    calls = []
+
+    def counted(retrieved, gold, rel):
+        calls.append((tuple(retrieved), gold, rel))
+        return hit(retrieved, gold, rel)
+
+    for rels, n_different in (([1] * 60, 1), ([1, 2] * 30, 2), ([[1]] * 60, 60)):  # a list has no hash
+        calls.clear()
+        four_null_gate([rows[0]] * 60, golds, rels, counted, item_pool=pool, n_trials=20, k=6)
+        n_relabelled = sum(list(row) == rows[0] for row, _, _ in calls) - 60
+        assert n_relabelled <= 5 * n_different
+
+
+@pytest.mark.parametrize("numbers_at_once", [1, 2000, 1 << 18])
+def test_the_draws_of_a_function_are_the_same_in_blocks_of_any_size(monkeypatch, numbers_at_once):
+    monkeypatch.setattr(nulls_module, "_NUMBERS_AT_ONCE", numbers_at_once)
+    rows, golds, pool = engine(30, share=0.3, n_labels=5)
+    found = four_null_gate(rows, golds, [1] * 30, hit, item_pool=pool, n_trials=40, strata=["x", "y", "y"] * 10)
+    assert list(found["null_means"].values()) == [0.09749999999999999, 0.1075, 0.1, 0.09666666666666665]
+    assert list(found["null_sds"].values()) == [
+        0.06312719489287272,
+        0.05466161119004578,
+        0.058943693253468384,
+        0.045838189330945446,
+    ]
 
 
 @given(st.integers(1, 9), st.integers(0, 12), st.integers(0, 10**6))

@@ -1,3 +1,4 @@
+import itertools
 import os
 import sqlite3
 import stat
@@ -38,6 +39,7 @@ def in_zip(place: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLA
 
 
 def in_database(place: Path, files: dict[str, bytes], columns: str = "doc_id, path, raw", *more: str) -> Path:
+    place.mkdir(exist_ok=True)
     path = place / "substrate.db"
     with sqlite3.connect(path) as database:
         database.execute(f"CREATE TABLE bills_documents ({columns})")
@@ -67,7 +69,7 @@ def test_folder_zip_and_database_give_the_same_documents(tmp_path, laid_down):
     files = FILES | {"notes.txt": b"", "inner.zip": b"PK\x03\x04", "broken.xml": b"<bill>"}
     reading = read_corpus(laid_down(tmp_path, files), "bills")
     assert [document.doc_id for document in reading.documents] == sorted(f"BILLS-117hr{n}ih" for n in range(1, 60))
-    assert (reading.n_files, reading.n_ignored) == (60, 2)
+    assert (reading.n_files, sum(reading.ignored.values())) == (60, 2)
     assert [place for place, _ in reading.quarantined] == ["broken.xml"]
 
 
@@ -128,7 +130,7 @@ def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened
             (f"{letter}.xml", letter in "ab") for letter in "abcdef"
         ]
     reading = read_corpus(corpus, "bills")
-    assert (reading.n_files, reading.n_ignored, reading.quarantined) == (2, 4, ())
+    assert (reading.n_files, sum(reading.ignored.values()), reading.quarantined) == (2, 4, ())
 
 
 def test_nothing_is_quoted_of_a_file_that_a_link_leads_to_outside_of_the_folder(tmp_path, monkeypatch):
@@ -248,6 +250,53 @@ def test_a_database_is_opened_for_reading_only_and_not_changed(tmp_path):
 def test_text_and_missing_values_of_the_substrate_are_files_too(tmp_path):
     path = in_database(tmp_path, {"b.xml": "<bill>§</bill>", None: None})
     assert read(path) == [("b.xml", 14, "<bill>§</bill>".encode()), ("bill:1", 0, b"")]
+
+
+WITHOUT_ROWID = "(doc_id, path, raw, PRIMARY KEY (doc_id, path, raw)) WITHOUT ROWID"
+
+
+@pytest.mark.parametrize("shape", ["(doc_id, path, raw)", "(doc_id, path, raw, rowid, oid)", WITHOUT_ROWID])
+def test_rows_of_equal_id_and_path_are_files_of_their_own(tmp_path, shape):
+    path = in_database(tmp_path, {}, "doc_id, path, raw", f"CREATE TABLE law_documents {shape}")
+    with sqlite3.connect(path) as database:
+        rows = [("a", "a.xml", b"1"), ("a", "a.xml", b"2"), ("b", "a.xml", b"2")]
+        database.executemany("INSERT INTO law_documents (doc_id, path, raw) VALUES (?, ?, ?)", rows)
+    database.close()
+    with corpus_files(path, "law") as files:
+        assert sorted(file.load() for file in files) == [b"1", b"2", b"2"]
+
+
+def test_a_table_that_hides_every_name_of_the_rowid_is_an_input_error(tmp_path):
+    hidden = "CREATE TABLE law_documents (doc_id, path, raw, rowid, OID, _rowid_)"
+    path = in_database(tmp_path, {}, "doc_id, path, raw", hidden)
+    with pytest.raises(InputError, match="Rename one of them"), corpus_files(path, "law"):
+        pass
+
+
+def test_of_two_rows_with_one_path_the_second_text_is_quarantined_and_not_an_equal_duplicate(tmp_path):
+    path = in_database(tmp_path, FILES)
+    with sqlite3.connect(path) as database:
+        again = [("bill:0", "01/BILLS-117hr1ih.xml", bill(1, text)) for text in ("x", "other")]
+        database.executemany("INSERT INTO bills_documents VALUES (?, ?, ?)", again)
+    database.close()
+    reading = read_corpus(path, "bills")
+    assert (len(reading.documents), reading.n_duplicates) == (len(FILES), 1)
+    assert [place for place, _ in reading.quarantined] == ["01/BILLS-117hr1ih.xml"]
+
+
+def test_a_row_is_fetched_by_its_key_and_not_by_reading_the_rows_before_it(tmp_path):
+    """Steps of SQLite's machine: 200 rows took 40 times those of 20 when each was searched for."""
+    steps = {}
+    for n in (20, 200):
+        path = in_database(tmp_path / str(n), {f"{row}.xml": b"<bill/>" for row in range(n)})
+        with corpus_files(path, "bills") as files:
+            database = files[0].load.args[0]
+            counted = itertools.count()
+            database.set_progress_handler(lambda counted=counted: next(counted) and None, 1)
+            for file in files:
+                file.load()
+        steps[n] = next(counted)
+    assert steps[200] < 15 * steps[20]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,9 @@ import pytest
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus import parse as reading_module
+from samplers.corpus.inputs import CorpusFile
 from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
-from samplers.registry import source_format
+from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.corpora import real_files
 from tests.support.reader_goldens import fixtures
@@ -42,7 +45,7 @@ def test_a_folder_is_read_whole_and_sorted(tmp_path):
     reading = read(tmp_path, files | {"readme.txt": b"", "9/x.pdf": b""})
     ids = [document.doc_id for document in reading.documents]
     assert ids == sorted(path.stem for path in BILLS)
-    assert (reading.quarantined, reading.n_duplicates, reading.n_ignored) == ((), 0, 2)
+    assert (reading.quarantined, reading.n_duplicates, sum(reading.ignored.values())) == ((), 0, 2)
     assert (reading.n_files, reading.n_empty, reading.n_superseded) == (len(BILLS), 0, 0)
 
 
@@ -78,13 +81,38 @@ def test_up_to_two_percent_may_be_unreadable(tmp_path):
     assert reading.quarantined == (("bad.xml", "malformed XML (line 1)"),)
 
 
-def test_more_than_two_percent_unreadable_stops_the_run_and_names_ten(tmp_path):
+def test_more_than_two_percent_unreadable_stops_the_run_and_counts_ten_reasons(tmp_path):
+    others = {f"bad{n:02}.xml": b"<html/>" for n in range(12)} | {
+        f"x{n:02}.xml": b"\n" * n + b"<bill>" for n in range(11)
+    }
     with pytest.raises(InputError) as caught:
-        read(tmp_path, many(49) | {f"bad{n:02}.xml": b"<html/>" for n in range(12)})
+        read(tmp_path, many(49) | others)
     message = str(caught.value)
-    assert "12 of 61 files" in message
-    assert message.count("the root element is <html>") == 10
-    assert "and 2 more" in message
+    assert "23 of 72 files" in message
+    assert message.count("12 x the root element is <html>") == message.count("(first bad00.xml)") == 1
+    assert message.count("1 x malformed XML") == 9
+    assert "and 2 more reasons" in message
+
+
+HTM = b"<html><body><pre>\n[Congressional Bills 199th Congress]\n[From the U.S. Government Publishing Office]\n"
+REGISTER = b'<?xml version="1.0"?>\n<frDoc xmlns="http://schemas.gpo.gov/xml/uslm"><meta/></frDoc>'
+
+
+def test_files_that_are_not_read_are_counted_by_what_they_are(tmp_path):
+    others = {f"{n}.htm": HTM for n in range(5)} | {"a.htm": b"<html>", "BILLS-199hr1ih.pdf": b"%PDF-", "b.pdf": b""}
+    by_kind = read(tmp_path, many(3) | others).ignored
+    assert sorted(by_kind.values()) == [1, 1, 6]
+    ((kind, _),) = Counter(by_kind).most_common(1)
+    assert kind == str(SOURCES["bills"].unread[0])
+
+
+def test_a_folder_of_a_format_that_is_not_read_is_told_what_to_take(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, {f"{n}.htm": HTM for n in range(5)})
+    assert f"5 x {SOURCES['bills'].unread[0]}\n" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, many(3) | {f"FR{n}.xml": REGISTER for n in range(4)})
+    assert f"4 x {SOURCES['federal_register'].unread[0]} (first FR0.xml)\n" in str(caught.value)
 
 
 def test_a_file_of_another_source_is_named_as_such(tmp_path):
@@ -223,7 +251,7 @@ def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
     reading = read_corpus(fill(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
     assert seen == {"a/index.txt": b"d2", "index.yaml": b"y"}
     assert [item.text for item in reading.documents] == ["enriched"]
-    assert (reading.n_files, reading.n_ignored) == (1, 0)
+    assert (reading.n_files, sum(reading.ignored.values())) == (1, 0)
 
 
 def titled(documents, sidecars):
@@ -245,6 +273,16 @@ def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_p
     assert {item.title for item in reading.documents} == {"good+fine"}
 
 
+def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined(tmp_path, planted, monkeypatch):
+    planted(sidecar="yaml$", enrich=titled)
+    listed = [("a.yaml", b"good"), ("a.yaml", b"other"), ("a.yaml", b"good"), *HUNDRED.items()]
+    files = [CorpusFile(place, len(data), partial(bytes, data)) for place, data in listed]
+    monkeypatch.setattr(reading_module, "corpus_files", lambda *_: nullcontext(files))
+    reading = read_corpus(tmp_path, "any")
+    assert [place for place, _ in reading.quarantined] == ["a.yaml"]
+    assert {item.title for item in reading.documents} == {"good"}
+
+
 def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
     planted(sidecar="yaml$", enrich=titled)
     reading = read_corpus(fill(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
@@ -257,4 +295,4 @@ def test_the_folder_of_real_bills_reads_with_one_version_in_two_formats_set_asid
     reading = read_corpus(shared / "corpora" / "bills", "bills")
     assert len(reading.documents) == len(real_files(shared, "bills")) - 1
     assert [name for name, _ in reading.quarantined] == ["bills-uslm/BILLS-116hr2157enr.xml"]
-    assert (reading.n_duplicates, reading.n_ignored) == (0, 0)
+    assert (reading.n_duplicates, sum(reading.ignored.values())) == (0, 0)

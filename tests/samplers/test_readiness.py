@@ -19,7 +19,7 @@ def reading(documents: list[Document], **fields: object) -> Reading:
         "n_files": len(documents),
         "n_empty": 0,
         "n_duplicates": 0,
-        "n_ignored": 0,
+        "ignored": {},
         "n_superseded": 0,
         "n_characters": 90,
         "skipped": {},
@@ -91,10 +91,11 @@ def test_a_line_that_one_document_repeats_is_not_boilerplate():
 def test_a_report_is_plain_json_and_its_lines_say_the_same():
     documents = [document(n, LONG) for n in range(12)]
     many = tuple((f"{n}.xml", f"reason {n}") for n in range(12))
-    report = report_of(documents, quarantined=many, n_files=600, n_ignored=3)
+    report = report_of(documents, quarantined=many, n_files=600, ignored={".pdf file": 3})
     assert json.loads(json.dumps(report)) == report
     said = "\n".join(lines(report))
-    assert "files: 600 read, 0 of them empty and 12 quarantined; 3 of other kinds" in said
+    assert "files: 600 read, 0 of them empty and 12 quarantined" in said
+    assert "files of other kinds: 3\n  3 .pdf file" in said
     assert "  and 2 more" in said
     assert "near-duplicates: 91.7% of the documents, 1 clusters" in said
     assert "  12: d000, d001, d002, ..." in said

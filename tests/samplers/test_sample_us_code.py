@@ -63,8 +63,24 @@ def test_a_document_is_a_section_outside_of_notes_and_quoted_text() -> None:
     for path in FILES:
         read = FORMAT.read(path.read_bytes(), path.name, frozenset())
         n_sections = n_open_sections(path.read_bytes(), frozenset(("section", "courtRule")))
-        plans = [each for each in read.documents if "-rp-1950-3@" in each.doc_id]
-        assert len(read.documents) == n_sections + len(plans), path.name
+        others = [each for each in read.documents if "-rp-1950-3@" in each.doc_id or each.status == "notes"]
+        assert len(read.documents) == n_sections + len(others), path.name
+
+
+def test_the_notes_of_a_title_are_a_document_of_their_own_and_no_section_loses_its_id() -> None:
+    note = "<notes><note><p>Enacted May 5.</p></note></notes>"
+    chapter = f'<chapter identifier="/us/usc/t9/ch1"><num>CHAPTER 1—</num>{note}{section(body="word " * 30)}</chapter>'
+    one_of_title = section(body="word " * 30).replace("1", "9")
+    numbered = '<num value="9">Title 9—</num><heading>TOLLS</heading>'
+    read = FORMAT.read(code(numbered + note + one_of_title + chapter), "usc09.xml", frozenset())
+    assert [(each.doc_id, each.status) for each in read.documents] == [
+        ("usc:9-title", "notes"),
+        ("usc:9-9", ""),
+        ("usc:9-ch1", "notes"),
+        ("usc:9-1", ""),
+    ]
+    assert [each.text.count("Enacted May 5.") for each in read.documents] == [1, 0, 1, 0]
+    assert read.left_out == {"metadata": 1}
 
 
 def test_a_section_is_known_by_title_number_and_release_point() -> None:
@@ -129,7 +145,7 @@ def test_statute_and_notes_follow_each_other_and_quoted_sections_are_text() -> N
 
 def test_footnotes_leave_the_sentence_whole() -> None:
     read = content("usc95.xml")
-    lamps, tolls = read.documents
+    _, lamps, tolls = read.documents
     assert "a lamp at its bow and another at its stern" in lamps.text
     assert tolls.title == "95 U.S.C. 2a – Tolls of a ferry"
     assert read.left_out["footnotes"] == len("22Soinoriginal.Probablyshouldbe“stern”.33Soinoriginal.")
@@ -139,7 +155,8 @@ def test_footnotes_leave_the_sentence_whole() -> None:
 
 def test_without_notes_the_text_is_the_statute_and_the_notes_are_counted() -> None:
     full, bare = content("usc95.xml"), content("usc95.xml", WITHOUT_NOTES)
-    assert [each.doc_id for each in full.documents] == [each.doc_id for each in bare.documents]
+    assert [each.doc_id for each in full.documents[1:]] == [each.doc_id for each in bare.documents]
+    assert full.documents[0].status == "notes"
     assert bare.documents[0].text.endswith("Feb. 2, 1967.)")
     assert bare.left_out["notes"] > 150
     assert not any(each.kind == "notes" for each in bare.documents[0].sections)
@@ -172,8 +189,7 @@ def test_short_counts_the_statute_alone() -> None:
 def test_contents_and_what_larger_parts_say_of_themselves_are_counted() -> None:
     left_out = content("usc95.xml").left_out
     assert left_out["table of contents"] == len("Chap.Sec.1.Ferries11Soinoriginal.1")
-    assert left_out["headings of larger parts"] == len("Title95—FERRIESANDLANDINGSCHAPTER1—FERRIES")
-    assert left_out["notes of larger parts"] > 60
+    assert left_out["headings of larger parts"] == len("CHAPTER1—FERRIES")
     assert left_out["attestation"] == len("A.Wherry.")
 
 
@@ -222,7 +238,8 @@ def test_no_chunk_holds_statute_and_notes() -> None:
 
 
 def assert_apart(each: Document) -> None:
-    starts = [part.span.start for part in each.sections if part.kind == "notes"]
+    is_statute = each.status != "notes"
+    starts = [part.span.start for part in each.sections if is_statute and part.kind == "notes"]
     for chunk in chunker("usc_uslm_section_v1")(each):
         assert not any(chunk.span.start < start < chunk.span.end for start in starts), each.doc_id
         assert chunk.n_tokens <= 512
@@ -234,13 +251,14 @@ def test_every_real_section_of_the_code_is_a_document(shared: Path) -> None:
     for path in real_files(shared, "us_code"):
         data = path.read_bytes()
         read = FORMAT.read(data, path.name, frozenset())
-        assert len(read.documents) == n_open_sections(data), path.name
+        sections = [each for each in read.documents if each.status != "notes"]
+        assert len(sections) == n_open_sections(data), path.name
         assert len({each.doc_id for each in read.documents}) == len(read.documents)
         for each in read.documents:
             assert " U.S.C. " in each.title
             assert " – " in each.title  # every one has a heading
             assert not each.text.count("  ")
-            assert any(part.kind == "chapter" for part in each.sections), each.doc_id
+            assert each.status == "notes" or any(part.kind == "chapter" for part in each.sections), each.doc_id
             assert bool(DEAD.match(each.title)) == (each.status in ("repealed", "omitted", "transferred")), each.title
             assert_apart(each)
 

@@ -6,7 +6,7 @@ own function knows, everything from draws.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from runner.base.progress import say
 from runner.base.records import Ints
-from runner.gate.single_gold.bench import Floats, Inputs, Measure, Metric, gold_matches
+from runner.gate.single_gold.bench import Floats, Inputs, Measure, Metric, Row, gold_matches
 from runner.gate.single_gold.verdict import NULLS, Outcome, Reach
 
 _LINES = 10
@@ -34,11 +34,12 @@ class Progress:
         self._done = 0
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Adds what passes inside to the stage's seconds."""
+    def stage(self, *names: str) -> Iterator[None]:
+        """Adds what passes inside to the seconds of the stage, of several an equal share to each."""
         began = time.perf_counter()
         yield
-        self.seconds[name] += time.perf_counter() - began
+        for name in names:
+            self.seconds[name] += (time.perf_counter() - began) / len(names)
 
     def advance(self, n_queries: int) -> None:
         """So many queries more are through all nulls."""
@@ -273,10 +274,7 @@ def _turns(stratum: Stratum, trials: int) -> Iterator[int]:
 
 def real_scores(inputs: Inputs, metric: Metric) -> Floats:
     """Each query's score (queries,); a ValueError names the query for which `metric` gives no finite number."""
-    real = np.empty(len(inputs.rows))
-    for position, (row, number, rel) in enumerate(zip(inputs.rows, inputs.gold.tolist(), inputs.rels, strict=True)):
-        real[position] = _finite([metric(row, inputs.labels[number], rel)], position)[0]
-    return real
+    return _scored(inputs, metric, list(range(len(inputs.rows))), inputs.gold.tolist())
 
 
 def check_cutoff(inputs: Inputs, metric: Metric, real: Floats) -> None:
@@ -288,7 +286,7 @@ def check_cutoff(inputs: Inputs, metric: Metric, real: Floats) -> None:
         gold = inputs.labels[inputs.gold[position]]
         if len(row) <= inputs.k or gold not in row[inputs.k :]:
             continue
-        cut = _finite([metric(row[: inputs.k], gold, inputs.rels[position])], position)
+        cut = _finite([metric(row[: inputs.k], gold, inputs.rels[position])], [position])
         if cut[0] != real[position]:
             raise ValueError(
                 f"metric_fn reads below place k={inputs.k} (query {position}), where null C's random lists end: the "
@@ -319,28 +317,32 @@ def _sampled(
     progress: Progress,
     generator: np.random.Generator,
 ) -> Outcome:
-    """All trials of the queries at `positions`; no pair of query and label is scored twice."""
+    """All trials of the queries at `positions`, block by block; in a block no list is scored twice under a label."""
     labels, gold = np.unique(inputs.gold[positions], return_inverse=True)
     trials, n = inputs.n_trials, len(positions)
-    permuted = generator.permuted(np.tile(labels, (trials, 1)), axis=1)
+    permuted = generator.permuted(np.tile(np.arange(len(labels)), (trials, 1)), axis=1)
     totals, expected, steady = np.zeros((4, trials)), np.empty((4, n)), np.ones(4, bool)
-    for column, position in enumerate(positions.tolist()):
-        known = {int(inputs.gold[position]): float(real[position])}
-        drawn = {
-            "A": permuted[:, gold[column]],
-            "B": labels[generator.integers(len(labels), size=trials)],
-            "D": labels[gold[generator.integers(n, size=trials)]],
-        }
-        for number, null in enumerate(NULLS):
-            with progress.stage(f"null_{null.lower()}"):
-                if null == "C":
-                    values = _random_scores(inputs, metric, position, pool, generator)
-                else:
-                    values = _relabelled_scores(inputs, metric, position, drawn[null].tolist(), known)
-            totals[number] += values
-            expected[number, column] = values.mean()
-            steady[number] &= bool((values == real[position]).all())
-        progress.advance(1)
+    size = max(1, min(_NUMBERS_AT_ONCE // (trials * (inputs.k + 3)), 8 * _NUMBERS_AT_ONCE // len(inputs.labels)))
+    for start in range(0, n, size):
+        block = slice(start, start + size)
+        n_block = len(gold[block])
+        drawn = np.empty((n_block, 3, trials), np.int64)
+        places = np.empty((n_block, trials, inputs.k), np.int64)
+        drawn[:, 0] = permuted[:, gold[block]].T
+        for query in range(n_block):  # one by one: the order of the draws is part of the result
+            drawn[query, 1] = generator.integers(len(labels), size=trials)
+            drawn[query, 2] = gold[generator.integers(n, size=trials)]
+            places[query] = random_places(len(pool), trials, inputs.k, generator)
+        values = np.empty((n_block, 4, trials))
+        with progress.stage("null_a", "null_b", "null_d"):
+            values[:, [0, 1, 3]] = _relabelled_scores(inputs, metric, positions[block], labels[drawn], real)
+        with progress.stage("null_c"):
+            values[:, 2] = _random_scores(inputs, metric, positions[block], pool[places])
+        for of_query in values:
+            totals += of_query
+        expected[:, block] = values.mean(axis=2).T
+        steady &= (values == real[positions[block], None, None]).all(axis=(0, 2))
+        progress.advance(n_block)
     variance = totals.var(axis=1, ddof=1) if trials > 1 else np.zeros(4)
     limits = _limits(gold, len(inputs.pool), real, steady & (expected != 0).any(axis=1))
     return Outcome(real[positions], expected, variance, totals, limits, len(labels) == 1)
@@ -357,22 +359,47 @@ def _limits(gold: Ints, n_pool: int, real: Floats, blind: Mask) -> Reach:
     return Reach(np.where(blind, 0.0, limits.log_chance), delta, limits.signal)
 
 
-def _relabelled_scores(
-    inputs: Inputs, metric: Metric, position: int, drawn: list[int], known: dict[int, float]
-) -> Floats:
-    row, rel, labels = inputs.rows[position], inputs.rels[position], inputs.labels
-    new = list(set(drawn) - known.keys())
-    found = _finite([metric(row, labels[number], rel) for number in new], position)
-    known.update(zip(new, found.tolist(), strict=True))
-    return np.fromiter(map(known.__getitem__, drawn), float, len(drawn))
+def _relabelled_scores(inputs: Inputs, metric: Metric, positions: Ints, drawn: Ints, real: Floats) -> Floats:
+    """Scores of the queries at `positions` under labels drawn for them, both (queries, nulls, trials)."""
+    first: dict[object, int] = {}
+    same = [first.setdefault(_asked(inputs, position), place) for place, position in enumerate(positions.tolist())]
+    pairs = np.array(same)[:, None, None] * len(inputs.labels) + drawn
+    is_drawn = np.zeros(len(positions) * len(inputs.labels), bool)
+    is_drawn[pairs] = True
+    place, label = np.divmod(np.flatnonzero(is_drawn), len(inputs.labels))
+    query = positions[place]
+    values = real[query]
+    new = label != inputs.gold[query]
+    values[new] = _scored(inputs, metric, query[new].tolist(), label[new].tolist())
+    by_pair = np.empty(len(is_drawn))
+    by_pair[is_drawn] = values
+    return by_pair[pairs]
 
 
-def _random_scores(
-    inputs: Inputs, metric: Metric, position: int, pool: NDArray[np.object_], generator: np.random.Generator
+def _asked(inputs: Inputs, position: int) -> object:
+    """What two queries share that have one list and one relevance; the position where that cannot be told."""
+    try:
+        key = tuple(inputs.rows[position]), type(inputs.rels[position]), inputs.rels[position]
+        hash(key)
+    except TypeError:
+        return position
+    return key
+
+
+def _random_scores(inputs: Inputs, metric: Metric, positions: Ints, lists: NDArray[np.object_]) -> Floats:
+    """Scores of lists drawn for the queries at `positions` (queries, trials, k) under their own golds."""
+    asked = np.repeat(positions, lists.shape[1]).tolist()
+    own = inputs.gold[asked].tolist()
+    return _scored(inputs, metric, asked, own, lists.reshape(-1, lists.shape[2]).tolist()).reshape(lists.shape[:2])
+
+
+def _scored(
+    inputs: Inputs, metric: Metric, asked: list[int], labels: list[int], lists: Iterable[Row] | None = None
 ) -> Floats:
-    gold, rel = inputs.labels[inputs.gold[position]], inputs.rels[position]
-    lists = pool[random_places(len(pool), inputs.n_trials, inputs.k, generator)].tolist()
-    return _finite([metric(retrieved, gold, rel) for retrieved in lists], position)
+    """What `metric` gives queries with labels in place of their golds, and with lists in place of theirs."""
+    rows: Iterable[Row] = map(inputs.rows.__getitem__, asked) if lists is None else lists
+    golds, rels = map(inputs.labels.__getitem__, labels), map(inputs.rels.__getitem__, asked)
+    return _finite(list(map(metric, rows, golds, rels)), asked)
 
 
 def random_places(n_pool: int, rows: int, k: int, generator: np.random.Generator) -> Ints:
@@ -384,6 +411,10 @@ def random_places(n_pool: int, rows: int, k: int, generator: np.random.Generator
     if n_pool < 4 * k:
         return generator.permuted(np.tile(np.arange(n_pool), (rows, 1)), axis=1)[:, :k]
     places = generator.integers(n_pool, size=(rows, k))
+    if rows * k * k < 2 * n_pool:  # repeats are rare, and a sort that finds none costs a third of the rest
+        in_order = np.sort(places, axis=1)
+        if (in_order[:, 1:] != in_order[:, :-1]).all():
+            return places
     while True:
         order = np.argsort(places, axis=1, kind="stable")
         ranked = np.take_along_axis(places, order, axis=1)
@@ -393,10 +424,11 @@ def random_places(n_pool: int, rows: int, k: int, generator: np.random.Generator
         places[row, order[row, later + 1]] = generator.integers(n_pool, size=len(row))
 
 
-def _finite(values: Sequence[object], position: int) -> Floats:
+def _finite(values: Sequence[object], asked: Sequence[int]) -> Floats:
     if all(issubclass(kind, Real | np.bool_) for kind in set(map(type, values))):
         found = np.fromiter(values, float, len(values))
         if np.isfinite(found).all():
             return found
-    wrong = next(value for value in values if not (isinstance(value, Real | np.bool_) and math.isfinite(value)))
-    raise ValueError(f"metric_fn gave {wrong!r} for query {position}; one finite number is expected")
+    wrong = (not (isinstance(value, Real | np.bool_) and math.isfinite(value)) for value in values)
+    position, value = next((asked[place], values[place]) for place, is_wrong in enumerate(wrong) if is_wrong)
+    raise ValueError(f"metric_fn gave {value!r} for query {position}; one finite number is expected")
