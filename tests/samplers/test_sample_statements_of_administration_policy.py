@@ -123,7 +123,7 @@ def test_a_copy_of_the_archive_is_read_with_its_indexes_and_nothing_else_of_it(t
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github" / "run_scraper.yaml").write_text("on: [push]\n")
     reading = read_corpus(tmp_path, "statements_of_administration_policy")
-    assert (reading.quarantined, reading.n_ignored) == ((), 2)
+    assert (reading.quarantined, sum(reading.ignored.values())) == ((), 2)
     by_id = {document.doc_id: document for document in reading.documents}
     assert by_id["SAP-112-2011-07-25-s77"].url.startswith("https://obamawhitehouse.archives.gov/")
     assert by_id["SAP-117-2023-01-02-hr6119"].status == "rescinded"
