@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from runner.base.schema import Model
-from runner.eval_set.shapes.tests import PairedTestResult
+from runner.eval_set.shapes.paired import PairedTestResult
 from runner.score.comparison import Comparison
 
 

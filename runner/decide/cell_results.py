@@ -7,12 +7,13 @@ from runner.decide.as_results import by_cell, shaped, test_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
+from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
+from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
 from runner.eval_set.shapes.results import CellResult, Role
-from runner.eval_set.shapes.tests import Difference, GateVerdict, GuardResult, MeasureResult, SingleGoldVerdict
 from runner.gate.diagnosis import diagnosis
-from runner.gate.graded_gate import GateFound, GradedGate
+from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
@@ -65,7 +66,7 @@ def cell_results(
 
 def _row(
     comparison: Comparison,
-    gate: GateFound,
+    gate: GateVerdict,
     cell: str,
     blockers: Callable[[str], list[str]],
     pool: CellPool | None,
@@ -97,7 +98,7 @@ def _row(
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and not unmet,
         short_of=unmet,
-        gate=shaped(GateVerdict, gate),
+        gate=gate,
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),

@@ -83,7 +83,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         queries=len(by_query),
         confusion=whole.tolist(),
         coefficients=shaped(Coefficients, found),
-        by_cell=[shaped(CellFavour, row) for row in by_cell],
+        by_cell=by_cell,
         cell_confusions=[
             CellConfusion(cell=cell, confusion=table) for cell, table in cell_confusions(twice, runs).items()
         ],

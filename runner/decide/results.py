@@ -23,12 +23,13 @@ from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import judgments, label_prefix, version_labels
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.results import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
-from runner.eval_set.shapes.tests import Difference
+from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
@@ -127,8 +128,7 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
 
 def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    found = controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
-    return [shaped(ControlResult, one) for one in found]
+    return controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import p_beside_alpha, round4
 from runner.base.records import GuardState, Verdict
+from runner.eval_set.shapes.paired import PairedTestResult
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult
-from runner.eval_set.shapes.tests import PairedTestResult
 from runner.score.sign_flip import Side
 
 

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from runner.base.records import Ints
+from runner.eval_set.shapes.gate import ControlResult
 from runner.gate.graded_gate import GradedGate
 from runner.gate.nulls import GradedSet, Predictor, as_rankings
 from runner.gate.qrels_table import DEPTH
@@ -14,22 +14,7 @@ from runner.gate.qrels_table import DEPTH
 _CHANCE = 0.001
 
 
-class ControlFound(NamedTuple):
-    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves if that is as expected.
-
-    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
-    """
-
-    name: str
-    expected: Literal["pass", "fail"]
-    mean: float
-    draws: int
-    passes: int
-    bound: int
-    behaves: bool
-
-
-def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlFound]:
+def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlResult]:
     """The predictors through the gate of an eval set: the oracle must pass, those of the nulls must not.
 
     "oracle" returns the documents by grade; the others ignore the query and stand in the rows of the nulls that catch
@@ -51,12 +36,12 @@ def most_by_chance(draws: int, share: float) -> int:
     return 0
 
 
-def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlFound:
+def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlResult:
     means, verdicts = zip(*(gate.trial(run, document_chunks) for run in runs), strict=True)
     draws, passes = len(verdicts), sum(verdicts)
     honest = name == "oracle"
     bound = most_by_chance(draws, gate.alpha) if draws > 1 else int(honest)
-    return ControlFound(
+    return ControlResult(
         name=name,
         expected="pass" if honest else "fail",
         mean=sum(means) / draws,

@@ -1,12 +1,13 @@
 """Would a system that knows nothing of the query have scored as well? The nulls of runner/gate/nulls.py on qrels."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.nulls import BY_NAME, GATES, GRADED_V1, Drawn, GradedSet, Null
 from runner.score.comparison import Comparison
 
@@ -25,35 +26,6 @@ class Spread(NamedTuple):
     dots: list[float]
 
 
-class NullFound(NamedTuple):
-    """One null against the real score: the `Spread` of its draws, what the run is above its mean, and p."""
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    median: float
-    high: float
-    dots: list[float]
-    delta: float
-    p: float
-    smallest_p: float
-    verdict: Verdict
-
-
-class GateFound(NamedTuple):
-    """A run's score against every null; `verdict` is "pass" if no null stands against it."""
-
-    cell: str
-    measure: Literal["ndcg@10"]
-    real: float
-    draws: int
-    tau: float
-    alpha: float
-    nulls: list[NullFound]
-    verdict: Verdict
-
-
 def graded_gate(
     run: Run,
     query_ids: Sequence[str],
@@ -66,7 +38,7 @@ def graded_gate(
     tau: float,
     alpha: float,
     seed: int,
-) -> GateFound:
+) -> GateVerdict:
     """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
     graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
     return GradedGate(graded, tau=tau, alpha=alpha).judge(run, document_chunks)
@@ -108,7 +80,7 @@ class GradedGate:
         )
         return cls(graded, tau=settings.tau, alpha=settings.alpha, nulls=GATES[settings.nulls])
 
-    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
+    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateVerdict:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
 
         KeyError if the run misses a query; ValueError if it, or `document_chunks`, names a document that the
@@ -117,7 +89,7 @@ class GradedGate:
         rankings = self.table.rankings(run)
         own = self.table.own_scores(rankings)
         nulls = list(self._nulls(rankings, own, document_chunks))
-        return GateFound(
+        return GateVerdict(
             cell=run.cell,
             measure="ndcg@10",
             real=int(own.sum()) / self._whole,
@@ -140,12 +112,12 @@ class GradedGate:
             return real, False
         return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
-    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullFound]:
+    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullResult]:
         for null in self.nulls:
             outcome = null.outcome(self.graded, rankings, document_chunks)
             yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
 
-    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullFound:
+    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullResult:
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40
@@ -156,7 +128,7 @@ class GradedGate:
         spread = Spread(mean, float(ordered.std()), low, median, high, dots)
         return self._result(null, own, spread, at_least_as_good, drawn.least)
 
-    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullFound:
+    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullResult:
         """The verdict on a list that every query gets: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
@@ -172,7 +144,7 @@ class GradedGate:
         spread = Spread(mean, 0.0, mean, mean, mean, [])
         return self._result(null, own, spread, int((flipped <= 0).sum()), 0.5**beatable)
 
-    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullFound:
+    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullResult:
         """Like every threshold, tau and alpha are compared at the four places a page shows."""
         smallest_p = max(least, 1 / (1 + self._draws))
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
@@ -182,14 +154,14 @@ class GradedGate:
             verdict = "fail"
         if round4(smallest_p) > self.alpha:
             verdict = "insufficient"
-        return NullFound(null.name, *spread, delta, p, smallest_p, verdict)
+        return NullResult(name=null.name, **spread._asdict(), delta=delta, p=p, smallest_p=smallest_p, verdict=verdict)
 
 
-def _stands_against(null: NullFound) -> bool:
+def _stands_against(null: NullResult) -> bool:
     """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
     return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].order_only)
 
 
-def _overall(nulls: Sequence[NullFound]) -> Verdict:
+def _overall(nulls: Sequence[NullResult]) -> Verdict:
     verdicts = {null.verdict for null in nulls if _stands_against(null)}
     return "fail" if "fail" in verdicts else "insufficient" if verdicts else "pass"

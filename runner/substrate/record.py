@@ -14,9 +14,9 @@ from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels

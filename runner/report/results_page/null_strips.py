@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, fitting_signed, p_beside_alpha, places, round4
-from runner.eval_set.shapes.results import CellResult, ControlResult, Results
-from runner.eval_set.shapes.tests import GateVerdict, MeasureResult, NullResult
+from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
+from runner.eval_set.shapes.paired import MeasureResult
+from runner.eval_set.shapes.results import CellResult, Results
 from runner.gate.nulls import BY_NAME
 from runner.report.chart import Axis, Label, Point, Tick
 
