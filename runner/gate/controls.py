@@ -8,7 +8,7 @@ import numpy as np
 from runner.base.records import Ints
 from runner.eval_set.shapes.gate import ControlResult
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import GradedSet, Predictor, as_rankings
+from runner.gate.nulls import GradedSet, Predictor, answers_of, as_rankings
 from runner.gate.qrels_table import DEPTH
 
 _CHANCE = 0.001
@@ -23,7 +23,8 @@ def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[Contr
     """
     cheaters = {name: make for null in reversed(gate.nulls) for name, make in null.controls.items()}
     predictors: dict[str, Predictor] = {"oracle": _oracle, **cheaters}
-    return [_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items()]
+    found = (_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items())
+    return [one for one in found if one.draws]
 
 
 def most_by_chance(draws: int, share: float) -> int:
@@ -37,14 +38,14 @@ def most_by_chance(draws: int, share: float) -> int:
 
 
 def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlResult:
-    means, verdicts = zip(*(gate.trial(run, document_chunks) for run in runs), strict=True)
-    draws, passes = len(verdicts), sum(verdicts)
+    trials = [gate.trial(run, document_chunks) for run in runs]
+    draws, passes = len(trials), sum(passed for _, passed in trials)
     honest = name == "oracle"
     bound = most_by_chance(draws, gate.alpha) if draws > 1 else int(honest)
     return ControlResult(
         name=name,
         expected="pass" if honest else "fail",
-        mean=sum(means) / draws,
+        mean=sum(score for score, _ in trials) / max(draws, 1),
         draws=draws,
         passes=passes,
         bound=bound,
@@ -54,9 +55,10 @@ def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: 
 
 def _oracle(of: GradedSet) -> list[Ints]:
     """Each query's graded documents by grade, then doc_id, and others of the corpus down to the tenth place."""
+    answers = answers_of(of)
     lists = []
-    for rows in of.table.rows_of:
-        graded = of.table.documents[rows][np.argsort(-of.table.grades[rows], kind="stable")]
+    for own in answers:
+        graded = own[own >= 0]
         others = np.setdiff1d(of.corpus[: DEPTH + len(graded)], graded)
         lists.append(np.concatenate((graded, others))[:DEPTH])
     return [as_rankings(lists)]

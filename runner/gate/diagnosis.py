@@ -39,7 +39,7 @@ def cause(run: Run, gate: GateVerdict) -> str:
     A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
     """
     failed = _failed(gate)
-    if (alike := _sameness(run)) or not failed:
+    if (alike := sameness(run)) or not failed:
         return alike
     return _likely(_most_telling(failed, gate.alpha), gate.alpha) if gate.real else NOTHING_FOUND
 
@@ -48,7 +48,8 @@ def _failed(gate: GateVerdict) -> list[NullResult]:
     return [null for null in gate.nulls if null.verdict == "fail"]
 
 
-def _sameness(run: Run) -> str:
+def sameness(run: Run) -> str:
+    """A clause on the commonest list if half of the queries or more get it, "" otherwise."""
     lists = Counter(tuple(hit.doc_id for hit in hits[: len(DISCOUNTS)]) for hits in run.hits.values())
     documents, n_alike = lists.most_common(1)[0]
     n_queries = len(run.hits)

@@ -8,7 +8,7 @@ import numpy as np
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
-from runner.gate.nulls import BY_NAME, GATES, GRADED_V1, Drawn, GradedSet, Null
+from runner.gate.nulls import BY_NAME, GATES, GRADED_V2, Drawn, Fixed, GradedSet, Null
 from runner.score.comparison import Comparison
 
 DOTS = 40
@@ -38,9 +38,13 @@ def graded_gate(
     tau: float,
     alpha: float,
     seed: int,
+    texts: Mapping[str, str] | None = None,
 ) -> GateVerdict:
-    """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
-    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
+    """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs.
+
+    With the queries' `texts` there is one null more, "nearest query".
+    """
+    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed, texts)
     return GradedGate(graded, tau=tau, alpha=alpha).judge(run, document_chunks)
 
 
@@ -56,9 +60,9 @@ class GradedGate:
     Unjudged documents count 0. Controls are made from `graded`.
     """
 
-    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED_V1) -> None:
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED_V2) -> None:
         self.graded = graded
-        self.nulls = nulls
+        self.nulls = [null for null in nulls if graded.texts is not None or not null.by_texts]
         self.table = graded.table
         self.alpha = alpha
         self._draws, self._tau = graded.draws, tau
@@ -77,6 +81,7 @@ class GradedGate:
             comparison.document_lengths,
             settings.draws,
             settings.seed,
+            comparison.texts,
         )
         return cls(graded, tau=settings.tau, alpha=settings.alpha, nulls=GATES[settings.nulls])
 
@@ -115,7 +120,7 @@ class GradedGate:
     def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullResult]:
         for null in self.nulls:
             outcome = null.outcome(self.graded, rankings, document_chunks)
-            yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
+            yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._fixed(null, own, outcome)
 
     def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullResult:
         totals = drawn.totals
@@ -128,18 +133,18 @@ class GradedGate:
         spread = Spread(mean, float(ordered.std()), low, median, high, dots)
         return self._result(null, own, spread, at_least_as_good, drawn.least)
 
-    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullResult:
-        """The verdict on a list that every query gets: the one-sided sign-flip test of the differences to it.
+    def _fixed(self, null: Null, own: Ints, fixed: Fixed) -> NullResult:
+        """The verdict on one system: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
-        more than 0. At best every query beats the list, but for those that it answers ideally and those without a
-        relevant document.
+        more than 0. At best every query compared beats the list, but for those that it answers ideally and those
+        without a relevant document.
         """
-        scores = self.table.scores(documents[None])[0]
+        scores = fixed.scores
         flipped = np.zeros(self._draws, np.int64)
         for difference, flips in zip(own - scores, self._flipped, strict=True):
             flipped += difference * flips
-        beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT)).sum())
+        beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT) & fixed.compared).sum())
         mean = int(scores.sum()) / self._whole
         spread = Spread(mean, 0.0, mean, mean, mean, [])
         return self._result(null, own, spread, int((flipped <= 0).sum()), 0.5**beatable)
@@ -150,7 +155,7 @@ class GradedGate:
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
         delta = int(own.sum()) / self._whole - spread.mean
         verdict: Verdict = "pass"
-        if round4(p) > self.alpha or (not null.order_only and round4(delta) < self._tau):
+        if round4(p) > self.alpha or (not null.p_alone and round4(delta) < self._tau):
             verdict = "fail"
         if round4(smallest_p) > self.alpha:
             verdict = "insufficient"
@@ -159,7 +164,7 @@ class GradedGate:
 
 def _stands_against(null: NullResult) -> bool:
     """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
-    return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].order_only)
+    return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].p_alone)
 
 
 def _overall(nulls: Sequence[NullResult]) -> Verdict:

@@ -15,6 +15,7 @@ from runner.base.progress import say
 from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
+from runner.gate.diagnosis import sameness
 from runner.gate.graded_gate import graded_gate
 from runner.gate.single_gold.bench import Measure, parse_measure
 from runner.gate.single_gold.gate import four_null_gate
@@ -191,6 +192,8 @@ def _query_warnings(found: TrecRun, qrels: Qrels) -> Iterator[str]:
     barren = [query_id for query_id, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
     if barren:
         yield f"{_queries(barren)} without a relevant document: score 0, and in the mean"
+    if same := sameness(_completed(found.run, qrels)):
+        yield same
     if found.contradicted:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
 
