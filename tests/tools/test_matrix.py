@@ -305,6 +305,14 @@ def test_a_run_that_does_not_pass_the_gate_is_marked_and_neither_ranked_nor_test
     assert f"trec:blind-0 ({verdict})" in capsys.readouterr().out
 
 
+def test_a_run_that_passes_the_gate_with_one_list_for_most_queries_is_ranked_and_named(tmp_path):
+    given = results()
+    given["cells"][1]["diagnosis"] = "8 of 10 queries get the same 10 documents."
+    text = section(page(docs(tmp_path, given)), "## alpha")
+    assert f"- [`{DENSE}`](matrix/runs/alpha/minilm-l6-v2-x-whole_doc.json): 8 of 10 queries" in text
+    assert "Not ranked" not in text
+
+
 def test_a_run_that_was_written_before_the_gate_was_recorded_is_still_ranked(tmp_path):
     folder = docs(tmp_path, results())
     for path in (folder / "matrix" / "runs").rglob("*.json"):

@@ -19,6 +19,7 @@ from runner.embed.packaged_weights import ARCHIVES
 from runner.eval_set.plan import EXTERNAL_CELLS
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.queries import QueryId
 from runner.eval_set.version import DRIVER
 from runner.score.comparison import mean
 from runner.tools.compare.query_scores import Loose
@@ -28,7 +29,6 @@ from runner.tools.matrix.runs import (
     CellName,
     Facts,
     MatrixRun,
-    QueryId,
     checked_run,
     means,
     other_ground,

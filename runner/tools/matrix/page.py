@@ -111,6 +111,8 @@ def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
         f"{left_out}{missing}. SHA-256: {digests}.\n"
     )
     yield table(["system", *SHOWN.values()], map(_scores, dataset.ranked))
+    if said := "".join(f"- {_link(run)}: {escaped(run.diagnosis)}\n" for run in dataset.ranked if run.diagnosis):
+        yield f"Passed the null gate, and yet:\n\n{said}"
     if unranked := [run for run in dataset.runs if not run.ranked]:
         yield "Not ranked, since they do not pass the null gate:\n"
         yield table(["system", "null gate", "nDCG@10", "what is wrong"], map(_unranked, unranked))

@@ -21,6 +21,7 @@ from runner.base.records import SCORE_UNIT, Ints, Verdict
 from runner.base.schema import FrozenModel, Sha256, Share, checked
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.queries import QueryId
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import mean
 
@@ -34,7 +35,6 @@ SEED = 2026
 DATASET_LENGTH = 64
 Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=DATASET_LENGTH)]
 CellName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._>(),:-]{0,199}$")]
-QueryId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
 ShellLine = Annotated[str, Field(pattern=r"^[^`[:cntrl:]]{1,500}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Facts = dict[str, str | bool | int | Finite | dict[str, str]]
