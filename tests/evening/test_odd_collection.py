@@ -13,7 +13,7 @@ from runner.commands import main as cli
 from runner.commands.matrix import matrix
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.by_query import anchor, fragment
-from tests.support.small_collection import evaluate, external_version, qrels, write_collection
+from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
 
 ODD = ["q/1", "q#2", "q%3", "Q?4&x=1", "\u00e9", "e\u0301", "(6)", "<b>7", '"8"', "'9'", "gate", "q1-caption", "10:11"]
@@ -65,6 +65,21 @@ def test_odd_ids_are_kept_as_they_are_and_scored_as_trec_eval_scores_them(odd):
         for query, units in zip(found.queries, row.scores["ndcg@10"].per_query, strict=True):
             value = expected.get(query.id, {}).get("ndcg_cut_10", 0.0)
             assert units / SCORE_UNIT == pytest.approx(value, abs=1e-9), (row.cell, query.id)
+
+
+def test_renaming_queries_and_documents_moves_no_figure_of_a_cell(odd, tmp_path):
+    version, judged = odd
+    _, texts = names()
+    rows = [row | {"_id": f"\u00fc:{row['_id']}"} for row in documents()]
+    plain = {f"q{place}": {f"\u00fc:{d}": g for d, g in grades.items()} for place, grades in enumerate(judged.values())}
+    asked = dict(zip(plain, (query.text for query in results_of(version).queries), strict=True))
+    assert set(asked.values()) <= set(texts.values())
+    other = external_version(tmp_path, cells=CELLS)
+    evaluate(other, write_collection(tmp_path / "plain", rows=rows, judged=plain, queries=asked))
+    own = {row.cell: row for row in results_of(version).cells}
+    for row in results_of(other).cells:
+        for figures in ("scores", "differences", "gate", "single_gold", "bounds"):
+            assert getattr(row, figures) == getattr(own[row.cell], figures), (row.cell, figures)
 
 
 def test_every_query_s_link_leads_to_its_lists(odd):
