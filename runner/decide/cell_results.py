@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.as_results import by_cell, shaped, test_of
+from runner.decide.as_results import by_cell, test_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
@@ -44,17 +44,17 @@ def cell_results(
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
     curves = recall_curves(comparison, readings)
-    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
-    differences = by_cell(Difference, comparison.runs, comparison.differences, COMPARED)
+    scores = by_cell(comparison.runs, comparison.means, MEASURES)
+    differences = by_cell(comparison.runs, comparison.differences, COMPARED)
     rows = [
         _row(
             comparison,
             gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
             cell,
             blockers,
-            shaped(CellPool, pools[cell]) if cell in pools else None,
-            shaped(Sensitivity, sensitivities[cell]),
-            shaped(RecallCurve, curves[cell]),
+            pools.get(cell),
+            sensitivities[cell],
+            curves[cell],
             scores[cell],
             differences[cell],
         )
@@ -79,7 +79,7 @@ def _row(
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     is_tested = cell in comparison.tests
     test = test_of(comparison, cell) if is_tested else None
-    guard = shaped(GuardResult, comparison.guards[cell]) if is_tested else None
+    guard = comparison.guards[cell] if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published

@@ -8,7 +8,6 @@ import numpy as np
 
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
-from runner.decide.as_results import shaped
 from runner.decide.cell_results import cell_results
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
@@ -26,8 +25,6 @@ from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.paired import Difference
-from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
@@ -53,7 +50,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
     rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
-    found = shaped(SpanResult, span_scores(comparison, judgments(labels), reading))
+    found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in comparison.queries]
     inputs = OutcomeInputs(
@@ -84,7 +81,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
-        slices=[shaped(Slice, part) for part in slices(comparison)],
+        slices=slices(comparison),
         scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
@@ -141,7 +138,7 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     changes = values[1] - values[0]
     return NoiseFloor(
         cell=plan.baseline,
-        difference=shaped(Difference, paired_differences(values, 0, plan)[1]),
+        difference=paired_differences(values, 0, plan)[1],
         max_change=int(np.abs(changes).max()) / SCORE_UNIT,
         queries_changed=int((changes != 0).sum()),
     )
