@@ -19,10 +19,11 @@ def nearest(texts: Sequence[str]) -> Ints:
     first is taken.
     """
     words = [set(_WORD.findall(text.casefold())) for text in texts]
-    holders: dict[str, list[int]] = {}
+    places_of: dict[str, list[int]] = {}
     for place, found in enumerate(words):
         for word in found:
-            holders.setdefault(word, []).append(place)
+            places_of.setdefault(word, []).append(place)
+    holders = {word: np.array(places) for word, places in places_of.items()}
     weights = {word: math.log(len(texts) / len(places)) ** 2 for word, places in holders.items()}
     lengths = np.sqrt([sum(weights[word] for word in sorted(found)) for found in words])
     return np.array([_nearest(place, words[place], holders, weights, lengths) for place in range(len(texts))], np.int64)
@@ -31,7 +32,7 @@ def nearest(texts: Sequence[str]) -> Ints:
 def _nearest(
     place: int,
     found: set[str],
-    holders: Mapping[str, Sequence[int]],
+    holders: Mapping[str, Ints],
     weights: Mapping[str, float],
     lengths: NDArray[np.float64],
 ) -> int:
