@@ -123,6 +123,6 @@ def family_change(before: Results, now: Results) -> str:
         if cell in new and old[cell].side != new[cell].side
     ]
     return (
-        f"The tested family has {len(new)} cells, {len(old)} before. Adjusted p and intervals hold over all "
-        f"of them at once, so every cell's changed. Said otherwise than before: {', '.join(turned) or 'no cell'}."
+        f"The tested family has {len(new)} cells, {len(old)} before. Adjusted p and intervals hold over all of them at "
+        f"once, so they changed for every cell. Said otherwise than before: {', '.join(turned) or 'no cell'}."
     )
