@@ -2,15 +2,21 @@
 
 import re
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from runner.gate.controls import controls
+from runner.base.records import SCORE_UNIT, Run
+from runner.eval_set.shapes.gate import NullResult
+from runner.gate.controls import controls, most_by_chance
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.gate.neighbours import nearest
 from runner.gate.nulls import GATES, GradedSet
+from runner.score.score import score
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, graded, oracle, run_of
 
 SOURCES = ("house", "senate", "rules", "code")
@@ -84,6 +90,44 @@ def test_what_a_weak_predictor_passes_and_what_names_it(predict, first, second, 
     assert found.verdict == second
     assert named in diagnosis(run, found)
     assert bool(named) == bool(diagnosis(run, found))
+
+
+def last_null(run: Run, found: GradedGate) -> NullResult:
+    return found.judge(run, CHUNKS).nulls[-1]
+
+
+@given(st.integers(0, 10_000))
+def test_the_null_s_mean_and_p_are_those_of_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    queries = QUERIES[:6]
+    qrels = {q: {d: int(rng.integers(1, 4)) for d in rng.choice(DOCS[:12], 3, replace=False)} for q in queries}
+    asked = {q: " ".join(rng.choice(["tax", "tea", "sea", "law"], 2)) for q in queries}
+    lists = {q: rng.choice(DOCS[:12], 10, replace=False).tolist() for q in queries}
+    places = nearest(list(asked.values())).tolist()
+    swapped = {
+        q: lists[queries[place]] if place >= 0 and not qrels[q].keys() & qrels[queries[place]].keys() else lists[q]
+        for q, place in zip(queries, places, strict=True)
+    }
+    own, other = (
+        np.array(score(run_of(each), queries, qrels, 1).values["ndcg@10"], np.int64) for each in (lists, swapped)
+    )
+    found = last_null(run_of(lists), gate("graded v2", qrels, asked=asked))
+    assert found.mean == pytest.approx(other.mean() / SCORE_UNIT, abs=1e-9)
+    assert found.delta == pytest.approx((own - other).mean() / SCORE_UNIT, abs=1e-9)
+    flips = np.array(list(product((1, -1), repeat=6)))
+    exact = (flips @ (own - other) >= (own - other).sum()).mean()
+    assert found.p >= found.smallest_p
+    assert found.p == pytest.approx(max(exact, found.smallest_p), abs=0.1)
+
+
+def test_lists_drawn_at_random_pass_it_as_often_as_alpha():
+    rng = np.random.default_rng(5)
+    qrels = {q: dict.fromkeys(DOCS[place * 4 :][:4], 1) for place, q in enumerate(QUERIES)}
+    found = gate("graded v2", qrels)
+    runs = (run_of({q: rng.choice(DOCS, 60, replace=False).tolist()[:10] for q in QUERIES}) for _ in range(200))
+    passes = sum(last_null(run, found).p <= 0.05 for run in runs)
+    assert passes <= most_by_chance(200, 0.05)
+    assert passes > 0
 
 
 def test_popularity_within_a_source_passes_until_the_sources_are_given_as_strata():
