@@ -28,9 +28,10 @@ from sizes import sized
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.eval_set.shapes.paired import GuardResult
 from runner.eval_set.shapes.plan import Rule
 from runner.score.bootstrap import bootstrap_counts, mean_intervals
-from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
+from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain
 
 Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 CELLS, SD, DRAWS, ALPHA, RESAMPLES = 9, 0.15, 999, 0.05, 400
 RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
 SOME, MUCH = 0.05, 0.12
-SAFE = NonInferiority("non-inferior", 0.0, 0.0, 0.0)
+SAFE = GuardResult(state="non-inferior", low=0.0, high=0.0, p=0.0)
 """The guard of a cell that finds the very documents that the baseline finds."""
 OTHER = 1_000_000
 """Between a run's seed and that of its tests: flips must not come from the numbers that made the differences."""
@@ -90,7 +91,7 @@ def covers(interval: Interval, mean: float) -> bool:
     return interval.low <= mean <= interval.high
 
 
-def confirmed(tests: Sequence[PairedTest], guards: Sequence[NonInferiority], *, skew: bool = True) -> list[bool]:
+def confirmed(tests: Sequence[PairedTest], guards: Sequence[GuardResult], *, skew: bool = True) -> list[bool]:
     """Which cells are, with the null gate and Judged@10 taken as passed; without `skew`, by max-T alone."""
     return [
         not unmet_criteria(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.given_files import display
+from runner.base.records import Verdict
 from runner.commands.console import add_output_flags, command_parser, tell
 
 _EPILOG = """\
@@ -25,8 +26,9 @@ def matrix(arguments: Sequence[str]) -> int:
         from runner.tools.matrix.add import add_runs
 
         written = add_runs(options.results, options.docs / "matrix" / "runs")
-        lines = [*(f"{row.state:9} {display(row.path)}" for row in written), "now write the page: matrix"]
-        tell(options, [{"path": str(row.path), "state": row.state} for row in written], lambda _: lines)
+        lines = [f"{row.state:9} {display(row.path)}{_unranked(row.gate)}" for row in written]
+        data = [{"path": str(row.path), "state": row.state, "gate": row.gate} for row in written]
+        tell(options, data, lambda _: [*lines, "now write the page: matrix"])
         return 0
     from runner.tools.matrix.page import as_data, summary_lines, write_matrix
 
@@ -37,6 +39,10 @@ def matrix(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _unranked(gate: Verdict) -> str:
+    return "" if gate == "pass" else f"  (null gate: {gate}; not ranked)"
+
+
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     docs = Path(__file__).resolve().parents[2] / "docs"
     parser = command_parser("matrix", "The page of public collections: our scores, published values, tests.", _EPILOG)
@@ -45,7 +51,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--docs", type=Path, default=docs, metavar="DOCS", help="default: the checkout's docs")
     parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
     add_output_flags(parser, "one JSON value")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.action and not options.results:
         parser.error("add needs at least one results.json")
     if options.action and options.check:

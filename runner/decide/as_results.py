@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from runner.base.schema import Model
-from runner.eval_set.shapes.tests import PairedTestResult
+from runner.eval_set.shapes.paired import PairedTestResult
 from runner.score.comparison import Comparison
 
 
@@ -14,14 +14,11 @@ def shaped(shape: type[Model], record: object) -> Model:
 
 
 def by_cell(
-    shape: type[Model], cells: Iterable[str], found: Callable[[str], Sequence[object]], measures: tuple[str, ...]
+    cells: Iterable[str], found: Callable[[str], Sequence[Model]], measures: tuple[str, ...]
 ) -> dict[str, dict[str, Model]]:
     """What `found` says of all cells by each measure, in their order, as a row per cell."""
     rows = {measure: found(measure) for measure in measures}
-    return {
-        cell: {measure: shaped(shape, records[place]) for measure, records in rows.items()}
-        for place, cell in enumerate(cells)
-    }
+    return {cell: {measure: records[place] for measure, records in rows.items()} for place, cell in enumerate(cells)}
 
 
 def test_of(comparison: Comparison, cell: str) -> PairedTestResult:

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.as_results import by_cell, shaped, test_of
+from runner.decide.as_results import by_cell, test_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
+from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.pool import CellPool, Sensitivity
 from runner.eval_set.shapes.results import CellResult, Role
-from runner.eval_set.shapes.tests import Difference, GateVerdict, GuardResult, MeasureResult, SingleGoldVerdict
 from runner.gate.diagnosis import diagnosis
-from runner.gate.graded_gate import GateFound, GradedGate
+from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
@@ -43,17 +44,17 @@ def cell_results(
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
     curves = recall_curves(comparison, readings)
-    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
-    differences = by_cell(Difference, comparison.runs, comparison.differences, COMPARED)
+    scores = by_cell(comparison.runs, comparison.means, MEASURES)
+    differences = by_cell(comparison.runs, comparison.differences, COMPARED)
     rows = [
         _row(
             comparison,
             gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
             cell,
             blockers,
-            shaped(CellPool, pools[cell]) if cell in pools else None,
-            shaped(Sensitivity, sensitivities[cell]),
-            shaped(RecallCurve, curves[cell]),
+            pools.get(cell),
+            sensitivities[cell],
+            curves[cell],
             scores[cell],
             differences[cell],
         )
@@ -65,7 +66,7 @@ def cell_results(
 
 def _row(
     comparison: Comparison,
-    gate: GateFound,
+    gate: GateVerdict,
     cell: str,
     blockers: Callable[[str], list[str]],
     pool: CellPool | None,
@@ -78,7 +79,7 @@ def _row(
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     is_tested = cell in comparison.tests
     test = test_of(comparison, cell) if is_tested else None
-    guard = shaped(GuardResult, comparison.guards[cell]) if is_tested else None
+    guard = comparison.guards[cell] if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
@@ -97,7 +98,7 @@ def _row(
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and not unmet,
         short_of=unmet,
-        gate=shaped(GateVerdict, gate),
+        gate=gate,
         diagnosis=diagnosis(run, gate),
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),

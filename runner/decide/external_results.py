@@ -12,7 +12,7 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.decide.sample_size import detectable
 from runner.decide.scale.scale import scale_of
-from runner.decide.tiers import interval_of, side_of
+from runner.decide.tiers import Stand, interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.shapes.corpus import CollectionFacts
@@ -25,6 +25,12 @@ from runner.score.sign_flip import Side
 
 PUBLISHED = "published qrels"
 """Who judged."""
+
+_SIDES: dict[Side, str] = {
+    "above": "above it beyond chance",
+    "below": "below it beyond chance",
+    "not told apart": "not told apart from it",
+}
 
 
 def make_external_results(version: Version, plan: Plan) -> Results:
@@ -109,15 +115,13 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
 def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     baseline = inputs.baseline
     others = [row for row in inputs.cells if row.test is not None]
-    sides: dict[Side, list[CellResult]] = {"above": [], "below": [], "not told apart": []}
-    for row in others:
-        sides[_side(row, inputs.plan.significance.alpha)].append(row)
-    groups = {
-        "above it beyond chance": sides["above"],
-        "below it beyond chance": sides["below"],
-        "not told apart from it": sides["not told apart"],
-    }
-    said = "; ".join(f"{what}: {_listed(rows)}" for what, rows in groups.items() if rows)
+    alpha = inputs.plan.significance.alpha
+    passed = [row for row in others if row.gate.verdict == "pass"]
+    groups = {what: [row for row in passed if _stand(row, alpha).side == side] for side, what in _SIDES.items()}
+    listed = {what: _listed(rows, alpha) for what, rows in groups.items() if rows}
+    if failed := [row.cell for row in others if row not in passed]:
+        listed["not passing the null gate, so nothing is said of it"] = ", ".join(failed)
+    said = "; ".join(f"{what}: {cells}" for what, cells in listed.items())
     found = (
         f"Compared on {facts.name} with {inputs.plan.baseline} (nDCG@10 {_score(baseline)}) over "
         f"{inputs.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
@@ -129,11 +133,10 @@ def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     )
 
 
-def _side(row: CellResult, alpha: float) -> Side:
-    assert row.test is not None
-    assert row.test.simultaneous is not None
-    assert row.test.p_skew is not None
-    return side_of(row.test.simultaneous, row.test.p_skew, alpha)
+def _stand(row: CellResult, alpha: float) -> Stand:
+    found = stand(row, alpha)
+    assert found is not None  # all cells of a collection are one family
+    return found
 
 
 def _score(row: CellResult) -> str:
@@ -141,8 +144,13 @@ def _score(row: CellResult) -> str:
     return f"{score.mean:.{places_allowed(score.low, score.high)}f}"
 
 
-def _listed(rows: Sequence[CellResult]) -> str:
-    return ", ".join(f"{row.cell} ({_difference(row)})" for row in rows)
+def _listed(rows: Sequence[CellResult], alpha: float) -> str:
+    return ", ".join(f"{row.cell} ({_difference(row)}){_despite(row, alpha)}" for row in rows)
+
+
+def _despite(row: CellResult, alpha: float) -> str:
+    despite = _stand(row, alpha).despite
+    return f", which {despite} though its interval does not reach 0" if despite else ""
 
 
 def _difference(row: CellResult) -> str:

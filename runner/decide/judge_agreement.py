@@ -8,12 +8,10 @@ import numpy as np
 
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
-from runner.decide.as_results import shaped
 from runner.eval_set.shapes.judges import (
     Agreement,
     CellConfusion,
     CellFavour,
-    Coefficients,
     Confusion,
     Estimate,
     JudgeDrift,
@@ -61,10 +59,7 @@ def judge_agreement(
         confidence=plan.bootstrap.confidence,
         alpha=plan.significance.alpha,
         seconds=[_second([d for d in twice if d.second_judge == judge], runs, plan) for judge in judges],
-        drift=[
-            shaped(JudgeDrift, drift)
-            for drift in drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence)
-        ],
+        drift=drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence),
     )
 
 
@@ -82,8 +77,8 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         pairs=len(twice),
         queries=len(by_query),
         confusion=whole.tolist(),
-        coefficients=shaped(Coefficients, found),
-        by_cell=[shaped(CellFavour, row) for row in by_cell],
+        coefficients=found,
+        by_cell=by_cell,
         cell_confusions=[
             CellConfusion(cell=cell, confusion=table) for cell, table in cell_confusions(twice, runs).items()
         ],

@@ -11,8 +11,9 @@ from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.sample_size import detectable, queries_to_show, to_confirm
 from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor, Outcome, Tier
+from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
 
 
 def outcome(inputs: OutcomeInputs) -> Outcome:

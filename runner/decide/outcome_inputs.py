@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import CellResult, ControlResult, NoiseFloor
+from runner.eval_set.shapes.results import CellResult, NoiseFloor
 
 
 @dataclass(frozen=True, slots=True)

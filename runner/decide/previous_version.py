@@ -145,7 +145,7 @@ class Beside:
                 [now.per_query[places[1][name]] for name in self.common],
             ]
             moved = paired_differences(np.array(values, np.int64), 0, self.plan)[1]
-            movement = Movement(n_queries=len(self.common), **moved._asdict())
+            movement = Movement(n_queries=len(self.common), **moved.model_dump())
         means = shaped(MeanInterval, before), shaped(MeanInterval, now)
         return MeasureBeside(before=means[0], now=means[1], movement=movement)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
-from runner.decide.as_results import shaped
 from runner.decide.cell_results import cell_results
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
@@ -23,12 +22,11 @@ from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import judgments, label_prefix, version_labels
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.results import ControlResult, CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
-from runner.eval_set.shapes.tests import Difference
+from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
@@ -52,7 +50,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
     rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
-    found = shaped(SpanResult, span_scores(comparison, judgments(labels), reading))
+    found = span_scores(comparison, judgments(labels), reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in comparison.queries]
     inputs = OutcomeInputs(
@@ -83,7 +81,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
-        slices=[shaped(Slice, part) for part in slices(comparison)],
+        slices=slices(comparison),
         scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
@@ -127,8 +125,7 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
 
 def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    found = controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
-    return [shaped(ControlResult, one) for one in found]
+    return controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
@@ -141,7 +138,7 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     changes = values[1] - values[0]
     return NoiseFloor(
         cell=plan.baseline,
-        difference=shaped(Difference, paired_differences(values, 0, plan)[1]),
+        difference=paired_differences(values, 0, plan)[1],
         max_change=int(np.abs(changes).max()) / SCORE_UNIT,
         queries_changed=int((changes != 0).sum()),
     )

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import p_beside_alpha, round4
 from runner.base.records import GuardState, Verdict
+from runner.eval_set.shapes.paired import PairedTestResult
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult
-from runner.eval_set.shapes.tests import PairedTestResult
 from runner.score.sign_flip import Side
 
 
@@ -76,8 +76,7 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     may = "may lose" if cell.guard == "inconclusive" else "loses"
     return [
         gain,
-        _by_p("chance", cell.p_adjusted, alpha, "may be chance (adjusted p {})"),
-        _by_p("skew", cell.p_skew, alpha, "may be chance, since its differences are skewed (p {})"),
+        *_beyond_chance(cell.p_adjusted, cell.p_skew, alpha),
         recall,
         Criterion(
             "guard",
@@ -94,6 +93,13 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
             f"does not pass the null gate ({cell.gate})",
         ),
         Criterion("judged", round4(cell.judged) >= 1, round4(cell.judged), 1.0, "has unjudged hits"),
+    ]
+
+
+def _beyond_chance(p_adjusted: float | None, p_skew: float | None, alpha: float) -> list[Criterion]:
+    return [
+        _by_p("chance", p_adjusted, alpha, "may be chance (adjusted p {})"),
+        _by_p("skew", p_skew, alpha, "may be chance, since its differences are skewed (p {})"),
     ]
 
 
@@ -141,12 +147,32 @@ def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | No
     return next(iter(confirmed or candidates or hopeful or tested), None)
 
 
-def side_of(simultaneous: Sequence[float], p_skew: float, alpha: float) -> Side:
-    """A side if the simultaneous interval lies wholly on it, and skewed differences do not explain that."""
+class Stand(NamedTuple):
+    """Where a cell stands to the baseline, all cells compared.
+
+    `despite` is why a difference may be chance though its interval does not reach 0, to follow "it"; "" if nothing is.
+    """
+
+    side: Side
+    despite: str
+
+
+def stand_of(simultaneous: Sequence[float], p_adjusted: float, p_skew: float, alpha: float) -> Stand:
+    """A side if the simultaneous interval lies wholly on it, and neither p says that it may be chance."""
     low, high = map(round4, simultaneous)
-    if round4(p_skew) > alpha or low <= 0 <= high:
-        return "not told apart"
-    return "above" if low > 0 else "below"
+    if low <= 0 <= high:
+        return Stand("not told apart", "")
+    if despite := next((one.lacks for one in _beyond_chance(p_adjusted, p_skew, alpha) if not one.met), ""):
+        return Stand("not told apart", despite)
+    return Stand("above" if low > 0 else "below", "")
+
+
+def stand(row: CellResult, alpha: float) -> Stand | None:
+    """The same of a row of results.json; None for the baseline, and for a cell outside of the tested family."""
+    test = row.test
+    if test is None or test.simultaneous is None or test.p_adjusted is None or test.p_skew is None:
+        return None
+    return stand_of(test.simultaneous, test.p_adjusted, test.p_skew, alpha)
 
 
 def interval_of(test: PairedTestResult) -> Sequence[float]:

@@ -12,13 +12,14 @@ from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.given_files import display, printable
 from runner.base.progress import say
 from runner.decide.external_results import make_external_results
+from runner.decide.tiers import stand
 from runner.eval_set.collection import check_same_collection, collection_facts, draw_collection, published_qrels
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import DRIVER, load_corpus, load_queries
+from runner.eval_set.version import DRIVER, Version, load_corpus, load_queries, load_results
 from runner.evening.session import Session
 from runner.report.summary import run_summary
 from runner.retrieve.imported_runs import import_runs, imported_cells
@@ -47,8 +48,11 @@ class ExternalEvaluation(Session):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
             self._export(results)
+        before = _results_before(version)
         self.write(results, version.record)
         say(run_summary(results))
+        if before is not None and (change := family_change(before, results)):
+            say(change)
         sentence, place = results.outcome.sentence, version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
         if results.outcome.tier == "no decision":
@@ -98,3 +102,27 @@ class ExternalEvaluation(Session):
         for path in sorted((version.record / "trec").glob("*.run")):
             if path not in exported:
                 path.unlink()  # of a cell that is not on the page any more
+
+
+def _results_before(version: Version) -> Results | None:
+    try:
+        return load_results(version) if version.results_path.exists() else None
+    except InputError:
+        return None  # of an earlier release: it is about to be replaced
+
+
+def family_change(before: Results, now: Results) -> str:
+    """What another number of tested cells did to the verdicts of those that were there before; "" if it is the same."""
+    alpha = now.plan.significance.alpha
+    old, new = ({row.cell: found for row in each.cells if (found := stand(row, alpha))} for each in (before, now))
+    if old.keys() == new.keys():
+        return ""
+    turned = [
+        f"{cell} ({old[cell].side}, now {new[cell].side})"
+        for cell in old
+        if cell in new and old[cell].side != new[cell].side
+    ]
+    return (
+        f"The tested family has {len(new)} cells, {len(old)} before. Adjusted p and intervals hold over all of them at "
+        f"once, so they changed for every cell. Said otherwise than before: {', '.join(turned) or 'no cell'}."
+    )

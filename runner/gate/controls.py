@@ -2,34 +2,19 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from runner.base.records import Ints
+from runner.eval_set.shapes.gate import ControlResult
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import GradedSet, Predictor, as_rankings
+from runner.gate.nulls import GradedSet, Predictor, answers_of, as_rankings
 from runner.gate.qrels_table import DEPTH
 
 _CHANCE = 0.001
 
 
-class ControlFound(NamedTuple):
-    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves if that is as expected.
-
-    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
-    """
-
-    name: str
-    expected: Literal["pass", "fail"]
-    mean: float
-    draws: int
-    passes: int
-    bound: int
-    behaves: bool
-
-
-def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlFound]:
+def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlResult]:
     """The predictors through the gate of an eval set: the oracle must pass, those of the nulls must not.
 
     "oracle" returns the documents by grade; the others ignore the query and stand in the rows of the nulls that catch
@@ -38,7 +23,8 @@ def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[Contr
     """
     cheaters = {name: make for null in reversed(gate.nulls) for name, make in null.controls.items()}
     predictors: dict[str, Predictor] = {"oracle": _oracle, **cheaters}
-    return [_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items()]
+    found = (_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items())
+    return [one for one in found if one.draws]
 
 
 def most_by_chance(draws: int, share: float) -> int:
@@ -51,15 +37,15 @@ def most_by_chance(draws: int, share: float) -> int:
     return 0
 
 
-def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlFound:
-    means, verdicts = zip(*(gate.trial(run, document_chunks) for run in runs), strict=True)
-    draws, passes = len(verdicts), sum(verdicts)
+def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlResult:
+    trials = [gate.trial(run, document_chunks) for run in runs]
+    draws, passes = len(trials), sum(passed for _, passed in trials)
     honest = name == "oracle"
     bound = most_by_chance(draws, gate.alpha) if draws > 1 else int(honest)
-    return ControlFound(
+    return ControlResult(
         name=name,
         expected="pass" if honest else "fail",
-        mean=sum(means) / draws,
+        mean=sum(score for score, _ in trials) / max(draws, 1),
         draws=draws,
         passes=passes,
         bound=bound,
@@ -69,9 +55,10 @@ def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: 
 
 def _oracle(of: GradedSet) -> list[Ints]:
     """Each query's graded documents by grade, then doc_id, and others of the corpus down to the tenth place."""
+    answers = answers_of(of)
     lists = []
-    for rows in of.table.rows_of:
-        graded = of.table.documents[rows][np.argsort(-of.table.grades[rows], kind="stable")]
+    for own in answers:
+        graded = own[own >= 0]
         others = np.setdiff1d(of.corpus[: DEPTH + len(graded)], graded)
         lists.append(np.concatenate((graded, others))[:DEPTH])
     return [as_rankings(lists)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Run
-from runner.gate.graded_gate import GateFound, NullFound
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.nulls import BY_NAME
 from runner.score.score import DISCOUNTS
 
@@ -17,7 +17,7 @@ NOTHING_FOUND = (
 )
 
 
-def diagnosis(run: Run, gate: GateFound) -> str:
+def diagnosis(run: Run, gate: GateVerdict) -> str:
     """A sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
     It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
@@ -33,22 +33,23 @@ def diagnosis(run: Run, gate: GateFound) -> str:
     return f"{said}." if said else ""
 
 
-def cause(run: Run, gate: GateFound) -> str:
+def cause(run: Run, gate: GateVerdict) -> str:
     """What the run shows, else what the most telling failure points at, in a clause; "" if there is neither.
 
     A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
     """
     failed = _failed(gate)
-    if (alike := _sameness(run)) or not failed:
+    if (alike := sameness(run)) or not failed:
         return alike
     return _likely(_most_telling(failed, gate.alpha), gate.alpha) if gate.real else NOTHING_FOUND
 
 
-def _failed(gate: GateFound) -> list[NullFound]:
+def _failed(gate: GateVerdict) -> list[NullResult]:
     return [null for null in gate.nulls if null.verdict == "fail"]
 
 
-def _sameness(run: Run) -> str:
+def sameness(run: Run) -> str:
+    """A clause on the commonest list if half of the queries or more get it, "" otherwise."""
     lists = Counter(tuple(hit.doc_id for hit in hits[: len(DISCOUNTS)]) for hits in run.hits.values())
     documents, n_alike = lists.most_common(1)[0]
     n_queries = len(run.hits)
@@ -63,7 +64,7 @@ def _sameness(run: Run) -> str:
     return f"{who} the same {what}: {where}the retriever ignores the query"
 
 
-def _most_telling(failed: Sequence[NullFound], alpha: float) -> NullFound:
+def _most_telling(failed: Sequence[NullResult], alpha: float) -> NullResult:
     """The first failure; but an order worse than chance explains the constant lists' failures, not they it."""
     if BY_NAME[failed[0].name].likely_if_worse:
         return failed[0]
@@ -71,18 +72,18 @@ def _most_telling(failed: Sequence[NullFound], alpha: float) -> NullFound:
     return next(worse, failed[0])
 
 
-def _is_worse(null: NullFound, alpha: float) -> bool:
+def _is_worse(null: NullResult, alpha: float) -> bool:
     return round4(null.p) >= 1 - alpha and round4(null.delta) < 0
 
 
-def _likely(null: NullFound, alpha: float) -> str:
+def _likely(null: NullResult, alpha: float) -> str:
     worse = _is_worse(null, alpha)
     how = "better than" if worse else "as well as" if round4(null.p) > alpha else "almost as well as"
     row = BY_NAME[null.name]
     return f"{row.found.format(how=how)}: {(worse and row.likely_if_worse) or row.likely}"
 
 
-def _undecided(gate: GateFound) -> str:
+def _undecided(gate: GateVerdict) -> str:
     names = ", ".join(
         f"{null.name} (at best p {null.smallest_p:.4f})" for null in gate.nulls if null.verdict == "insufficient"
     )

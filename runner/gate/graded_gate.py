@@ -1,13 +1,14 @@
 """Would a system that knows nothing of the query have scored as well? The nulls of runner/gate/nulls.py on qrels."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
-from runner.gate.nulls import BY_NAME, GATES, GRADED_V1, Drawn, GradedSet, Null
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
+from runner.gate.nulls import BY_NAME, GATES, GRADED_V2, Drawn, Fixed, GradedSet, Null
 from runner.score.comparison import Comparison
 
 DOTS = 40
@@ -25,35 +26,6 @@ class Spread(NamedTuple):
     dots: list[float]
 
 
-class NullFound(NamedTuple):
-    """One null against the real score: the `Spread` of its draws, what the run is above its mean, and p."""
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    median: float
-    high: float
-    dots: list[float]
-    delta: float
-    p: float
-    smallest_p: float
-    verdict: Verdict
-
-
-class GateFound(NamedTuple):
-    """A run's score against every null; `verdict` is "pass" if no null stands against it."""
-
-    cell: str
-    measure: Literal["ndcg@10"]
-    real: float
-    draws: int
-    tau: float
-    alpha: float
-    nulls: list[NullFound]
-    verdict: Verdict
-
-
 def graded_gate(
     run: Run,
     query_ids: Sequence[str],
@@ -66,9 +38,13 @@ def graded_gate(
     tau: float,
     alpha: float,
     seed: int,
-) -> GateFound:
-    """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs."""
-    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed)
+    texts: Mapping[str, str] | None = None,
+) -> GateVerdict:
+    """The run's mean nDCG@10 against each null; see GradedGate, which serves for many runs.
+
+    With the queries' `texts` there is one null more, "nearest query".
+    """
+    graded = GradedSet(query_ids, qrels, strata, document_lengths, draws, seed, texts)
     return GradedGate(graded, tau=tau, alpha=alpha).judge(run, document_chunks)
 
 
@@ -84,9 +60,9 @@ class GradedGate:
     Unjudged documents count 0. Controls are made from `graded`.
     """
 
-    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED_V1) -> None:
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED_V2) -> None:
         self.graded = graded
-        self.nulls = nulls
+        self.nulls = [null for null in nulls if graded.texts is not None or not null.by_texts]
         self.table = graded.table
         self.alpha = alpha
         self._draws, self._tau = graded.draws, tau
@@ -105,10 +81,11 @@ class GradedGate:
             comparison.document_lengths,
             settings.draws,
             settings.seed,
+            comparison.texts,
         )
         return cls(graded, tau=settings.tau, alpha=settings.alpha, nulls=GATES[settings.nulls])
 
-    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateFound:
+    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateVerdict:
         """The verdict on a run over a corpus whose documents are cut into so many chunks.
 
         KeyError if the run misses a query; ValueError if it, or `document_chunks`, names a document that the
@@ -117,7 +94,7 @@ class GradedGate:
         rankings = self.table.rankings(run)
         own = self.table.own_scores(rankings)
         nulls = list(self._nulls(rankings, own, document_chunks))
-        return GateFound(
+        return GateVerdict(
             cell=run.cell,
             measure="ndcg@10",
             real=int(own.sum()) / self._whole,
@@ -140,12 +117,12 @@ class GradedGate:
             return real, False
         return real, not any(map(_stands_against, self._nulls(rankings, own, document_chunks)))
 
-    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullFound]:
+    def _nulls(self, rankings: Ints, own: Ints, document_chunks: Mapping[str, int]) -> Iterator[NullResult]:
         for null in self.nulls:
             outcome = null.outcome(self.graded, rankings, document_chunks)
-            yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._constant(null, own, outcome)
+            yield self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._fixed(null, own, outcome)
 
-    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullFound:
+    def _drawn(self, null: Null, own: Ints, drawn: Drawn) -> NullResult:
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40
@@ -156,40 +133,40 @@ class GradedGate:
         spread = Spread(mean, float(ordered.std()), low, median, high, dots)
         return self._result(null, own, spread, at_least_as_good, drawn.least)
 
-    def _constant(self, null: Null, own: Ints, documents: Ints) -> NullFound:
-        """The verdict on a list that every query gets: the one-sided sign-flip test of the differences to it.
+    def _fixed(self, null: Null, own: Ints, fixed: Fixed) -> NullResult:
+        """The verdict on one system: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
-        more than 0. At best every query beats the list, but for those that it answers ideally and those without a
-        relevant document.
+        more than 0. At best every query compared beats the list, but for those that it answers ideally and those
+        without a relevant document.
         """
-        scores = self.table.scores(documents[None])[0]
+        scores = fixed.scores
         flipped = np.zeros(self._draws, np.int64)
         for difference, flips in zip(own - scores, self._flipped, strict=True):
             flipped += difference * flips
-        beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT)).sum())
+        beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT) & fixed.compared).sum())
         mean = int(scores.sum()) / self._whole
         spread = Spread(mean, 0.0, mean, mean, mean, [])
         return self._result(null, own, spread, int((flipped <= 0).sum()), 0.5**beatable)
 
-    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullFound:
+    def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullResult:
         """Like every threshold, tau and alpha are compared at the four places a page shows."""
         smallest_p = max(least, 1 / (1 + self._draws))
         p = max(smallest_p, (1 + at_least_as_good) / (1 + self._draws))
         delta = int(own.sum()) / self._whole - spread.mean
         verdict: Verdict = "pass"
-        if round4(p) > self.alpha or (not null.order_only and round4(delta) < self._tau):
+        if round4(p) > self.alpha or (not null.p_alone and round4(delta) < self._tau):
             verdict = "fail"
         if round4(smallest_p) > self.alpha:
             verdict = "insufficient"
-        return NullFound(null.name, *spread, delta, p, smallest_p, verdict)
+        return NullResult(name=null.name, **spread._asdict(), delta=delta, p=p, smallest_p=smallest_p, verdict=verdict)
 
 
-def _stands_against(null: NullFound) -> bool:
+def _stands_against(null: NullResult) -> bool:
     """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
-    return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].order_only)
+    return null.verdict == "fail" or (null.verdict == "insufficient" and not BY_NAME[null.name].p_alone)
 
 
-def _overall(nulls: Sequence[NullFound]) -> Verdict:
+def _overall(nulls: Sequence[NullResult]) -> Verdict:
     verdicts = {null.verdict for null in nulls if _stands_against(null)}
     return "fail" if "fail" in verdicts else "insufficient" if verdicts else "pass"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.records import Ints, Qrels
 from runner.gate.graded_nulls import (
@@ -22,11 +23,15 @@ from runner.gate.graded_nulls import (
     shuffled_totals,
     shuffles,
 )
+from runner.gate.neighbours import nearest
 from runner.gate.qrels_table import DEPTH, QrelsTable, document_column, qrels_table
 from runner.score.score import units
 
 CONTROL_DRAWS = 200
 """Runs of a random predictor: of one alone nothing follows, since it may pass by chance."""
+
+_ENOUGH = 20
+"""Queries in which a made-up neighbour is set against its null."""
 
 _Made = TypeVar("_Made")
 
@@ -34,9 +39,10 @@ _Made = TypeVar("_Made")
 class GradedSet:
     """What nulls and controls are made from: the qrels of one eval set, its corpus and its strata.
 
-    `strata` names each query's stratum; `document_lengths` holds every document of the corpus, in characters. Of it
-    `groups` are the positions of the queries that exchange their qrels, `corpus` the documents' numbers in `table`,
-    `lengths` a column. ValueError for no queries and for less than one draw.
+    `strata` names each query's stratum; `document_lengths` holds every document of the corpus, in characters; `texts`
+    are what the queries ask, if that is at hand. Of it `groups` are the positions of the queries that exchange their
+    qrels, `corpus` the documents' numbers in `table`, `lengths` a column. ValueError for no queries and for less than
+    one draw.
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class GradedSet:
         document_lengths: Mapping[str, int],
         draws: int,
         seed: int,
+        texts: Mapping[str, str] | None = None,
     ) -> None:
         if not query_ids or draws < 1:
             raise ValueError(f"a null gate needs queries and draws, got {len(query_ids)} queries and {draws} draws")
@@ -54,6 +61,7 @@ class GradedSet:
         self.groups = permutation_groups([strata[query_id] for query_id in query_ids])
         self.corpus = np.flatnonzero(document_column(self.table, dict.fromkeys(document_lengths, 1)))
         self.lengths = document_column(self.table, document_lengths)
+        self.texts = None if texts is None else [texts[query_id] for query_id in query_ids]
         self.draws, self.seed = draws, seed
         self._made: dict[Hashable, Any] = {}
 
@@ -76,8 +84,15 @@ class Drawn(NamedTuple):
     least: float
 
 
-Outcome = Callable[[GradedSet, Ints, Mapping[str, int]], Drawn | Ints]
-"""What a null scores against rankings, by the chunks of each document: draws, or one list for every query."""
+class Fixed(NamedTuple):
+    """One system's nDCG@10 by query (queries,), and the queries in which it could differ from the run's own."""
+
+    scores: Ints
+    compared: NDArray[np.bool_]
+
+
+Outcome = Callable[[GradedSet, Ints, Mapping[str, int]], Drawn | Fixed]
+"""What a null scores against rankings, by the chunks of each document: by chance, or as one system."""
 
 Predictor = Callable[[GradedSet], Iterable[Ints]]
 """Rankings (queries, places) of a system that ignores the query; several where it is drawn."""
@@ -87,19 +102,21 @@ Predictor = Callable[[GradedSet], Iterable[Ints]]
 class Null:
     """A system that knows nothing of the query, and what it means if a run does no better.
 
-    `found` and `likely` are the clauses of a diagnosis, `likely_if_worse` the second where the run does even worse than
-    chance. Every one of `controls` must fail against it. `order_only` is for a null that reorders the run's own
-    documents: p alone decides, since how much order is worth depends on how many of them are relevant, and a top ten
-    whose order cannot matter is not held against a run.
+    `what` says what it scores. `found` and `likely` are the clauses of a diagnosis, `likely_if_worse` the second where
+    the run does even worse than chance. Every one of `controls` must fail against it. `p_alone` is for a null that
+    rearranges the run's own lists: no floor of a difference is asked, since how much its arrangement is worth depends
+    on the set, and one that could not have shown anything is not held against a run. `by_texts` needs what is asked.
     """
 
     name: str
+    what: str
     outcome: Outcome
     found: str
     likely: str
     likely_if_worse: str = ""
     controls: Mapping[str, Predictor] = field(default_factory=dict)
-    order_only: bool = False
+    p_alone: bool = False
+    by_texts: bool = False
 
 
 def _permuted(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn:
@@ -127,6 +144,45 @@ def _shuffled(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Drawn
     stream = "shuffled top 10"
     orders = of.once(stream, lambda: shuffles(len(of.table.query_ids), of.draws, of.generator(stream)))
     return Drawn(shuffled_totals(of.table, rankings, orders), 1 / _orders(of.table, rankings))
+
+
+def _for_all(of: GradedSet, documents: Ints) -> Fixed:
+    """The same list for every query."""
+    return Fixed(of.table.scores(documents[None])[0], np.ones(len(of.table.query_ids), np.bool_))
+
+
+def _nearest_query(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Fixed:
+    """The run's list for the nearest query; its own for a query whose nearest one is after the same documents.
+
+    A run that answers by the nearest query's list gives that one's neighbour here, so often the query itself.
+    """
+    neighbours, strangers = of.once("neighbours", lambda: _neighbours(of))
+    lists = np.where(strangers[:, None], rankings[neighbours], rankings)
+    return Fixed(of.table.own_scores(lists), strangers)
+
+
+def _neighbours(of: GradedSet) -> tuple[Ints, NDArray[np.bool_]]:
+    """The nearest query of each, and whether there is one that shares no relevant document."""
+    assert of.texts is not None
+    found = nearest(of.texts)
+    relevant = [set(of.table.documents[rows].tolist()) for rows in of.table.rows_of]
+    strangers = [place >= 0 and relevant[place].isdisjoint(own) for own, place in zip(relevant, found, strict=True)]
+    return found, np.array(strangers, np.bool_)
+
+
+def _neighbours_answers(of: GradedSet) -> list[Ints]:
+    """What is relevant for the nearest query, best first; no predictor if too few have one to be told from."""
+    neighbours, strangers = of.once("neighbours", lambda: _neighbours(of))
+    if strangers.sum() < _ENOUGH:
+        return []
+    answers = answers_of(of)
+    return [np.where(neighbours[:, None] >= 0, answers[neighbours], -1)]
+
+
+def answers_of(of: GradedSet) -> Ints:
+    """Each query's graded documents, by grade, then doc_id."""
+    rows_of = (rows[np.argsort(-of.table.grades[rows], kind="stable")][:DEPTH] for rows in of.table.rows_of)
+    return as_rankings([of.table.documents[rows] for rows in rows_of])
 
 
 def _constant(of: GradedSet) -> list[Ints]:
@@ -160,6 +216,8 @@ def _marginal_matched(of: GradedSet) -> Iterator[Ints]:
 GRADED_V1 = (
     Null(
         "permuted qrels",
+        "each ranking is scored against another query's judgments, within its stratum, so that a list which suits "
+        "everybody gains nothing",
         _permuted,
         "rankings fit other queries' judgments {how} their own",
         "labels may belong to other queries, or the run to other queries' text",
@@ -168,6 +226,7 @@ GRADED_V1 = (
     ),
     Null(
         "random retrieval",
+        "documents are drawn by their number of chunks",
         _random,
         "documents drawn at random do {how} the run",
         "its vectors or its index may belong to another corpus",
@@ -175,29 +234,47 @@ GRADED_V1 = (
     ),
     Null(
         "most retrieved",
-        lambda of, rankings, chunks: most_retrieved(rankings),
+        "the ten documents that this cell finds most often, for every query, compared query by query",
+        lambda of, rankings, chunks: _for_all(of, most_retrieved(rankings)),
         "giving every query the documents retrieved most often does {how} the run",
         "a few documents crowd out the others whatever is asked",
         controls={"constant": _constant, "popularity": _popularity},
     ),
     Null(
         "length sorted",
-        lambda of, rankings, chunks: greatest(of.lengths),
+        "the longest documents for every query, compared query by query",
+        lambda of, rankings, chunks: _for_all(of, greatest(of.lengths)),
         "giving every query the longest documents does {how} the run",
         "what is relevant may be so by its length alone",
     ),
     Null(
         "shuffled top 10",
+        "the cell's own first ten in random order, which tests the ranking and not what was found",
         _shuffled,
         "the first ten documents in random order do {how} in the run's own",
         "scores may be constant, or lost on the way to the ranking",
         "scores may be sorted worst first",
-        order_only=True,
+        p_alone=True,
     ),
 )
 """In the order in which they are reported; the first that fails is the most telling."""
 
-GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1}
+GRADED_V2 = (
+    *GRADED_V1,
+    Null(
+        "nearest query",
+        "each query gets what this cell finds for the query most like it in words, where the two share no relevant "
+        "document, compared query by query",
+        _nearest_query,
+        "giving queries what was found for the query most like them does {how} the run",
+        "it may answer other queries than it was given",
+        controls={"nearest query": _neighbours_answers},
+        p_alone=True,
+        by_texts=True,
+    ),
+)
+
+GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1, "graded v2": GRADED_V2}
 """The nulls of each gate that a plan may name; a gate that was named once keeps its nulls."""
 
 BY_NAME: Mapping[str, Null] = {null.name: null for nulls in GATES.values() for null in nulls}

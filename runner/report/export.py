@@ -18,8 +18,8 @@ from runner.base.store import disk_errors
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.labels import scored, version_labels
 from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.version import Version, load_corpus
 from runner.score.score import COMPARED, MEASURES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.decide.decide import decision_sentence
-from runner.decide.tiers import interval_of
+from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -26,11 +26,19 @@ def run_summary(results: Results) -> str:
     lines = [
         *_wrapped(f"{_name(results)}: {said.sentence}"),
         ranking_table(results),
+        *(line for row in results.cells for line in _wrapped(_despite(row, results.plan))),
         *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
         *_wrapped(f"not shown: {said.not_shown}"),
         *_wrapped(f"next: {said.next_step}"),
     ]
     return "\n".join(lines)
+
+
+def _despite(row: CellResult, plan: Plan) -> str:
+    found = stand(row, plan.significance.alpha)
+    if found is None or not found.despite:
+        return ""
+    return f"{row.cell}: its interval does not reach 0, but it {found.despite}"
 
 
 def ranking_table(results: Results) -> str:

@@ -3,41 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
+from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.score import qrels, score
-from runner.score.sign_flip import NonInferiority, PairedTest, non_inferiority, paired_tests
+from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
-
-
-class MeanScore(NamedTuple):
-    """A mean with its bootstrap interval, and the per-query values in units of 1e-9."""
-
-    mean: float
-    low: float
-    high: float
-    per_query: list[int]
-
-
-class Difference(NamedTuple):
-    """A cell less the baseline, paired by query: the mean with its bootstrap interval, and who is ahead how often."""
-
-    mean: float
-    low: float
-    high: float
-    wins: int
-    ties: int
-    losses: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +46,11 @@ class Comparison:
     def strata(self) -> dict[str, str]:
         """Each query's stratum."""
         return {query.query_id: query.stratum for query in self.queries}
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """What each query asks."""
+        return {query.query_id: query.text for query in self.queries}
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
@@ -105,7 +90,7 @@ class Comparison:
         return found
 
     @cached_property
-    def guards(self) -> dict[str, NonInferiority]:
+    def guards(self) -> dict[str, GuardResult]:
         """Every challenger's Recall@10 against the loss that the rule allows."""
         if not self.challengers:
             return {}
@@ -136,11 +121,11 @@ class Comparison:
         gains = self.paired(self.challengers, "ndcg@10")
         return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
 
-    def means(self, measure: str) -> list[MeanScore]:
+    def means(self, measure: str) -> list[MeasureResult]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""
         values = score_matrix(list(self.scores.values()), measure)
         return [
-            MeanScore(mean(row), interval.low, interval.high, row.tolist())
+            MeasureResult(mean=mean(row), low=interval.low, high=interval.high, per_query=row.tolist())
             for row, interval in zip(values, planned_intervals(values, self.plan), strict=True)
         ]
 
@@ -185,10 +170,13 @@ def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
 def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
     """Each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
     differences = values - values[baseline]
-    return [
-        Difference(mean(row), interval.low, interval.high, *wins_ties_losses(row))
-        for row, interval in zip(differences, planned_intervals(differences, plan), strict=True)
-    ]
+    found = []
+    for row, interval in zip(differences, planned_intervals(differences, plan), strict=True):
+        wins, ties, losses = wins_ties_losses(row)
+        found.append(
+            Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
+        )
+    return found
 
 
 def planned_intervals(values: Ints, plan: Plan) -> tuple[Interval, ...]:

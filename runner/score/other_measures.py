@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.base.records import Ints, Qrels, Run
+from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.score.comparison import Comparison, mean
 from runner.score.score import score, units
 
@@ -22,32 +23,16 @@ class SensitivityScores(NamedTuple):
     residual: Ints
 
 
-class MeanBeside(NamedTuple):
-    """A mean over the queries, and its difference to the baseline's."""
-
-    mean: float
-    difference: float
-
-
-class OtherMeasures(NamedTuple):
-    """A cell's means; `residual` is the most that its unjudged hits could add to that of `rbp`."""
-
-    condensed: MeanBeside
-    bpref: MeanBeside
-    rbp: MeanBeside
-    residual: float
-
-
-def sensitivity(comparison: Comparison) -> dict[str, OtherMeasures]:
+def sensitivity(comparison: Comparison) -> dict[str, Sensitivity]:
     """Every cell's means and their differences to the baseline."""
     values = {cell: sensitivity_scores(comparison, run) for cell, run in comparison.runs.items()}
     baseline = values[comparison.plan.baseline]
     return {
-        cell: OtherMeasures(
-            _beside(own.condensed, baseline.condensed),
-            _beside(own.bpref, baseline.bpref),
-            _beside(own.rbp, baseline.rbp),
-            mean(own.residual),
+        cell: Sensitivity(
+            condensed=_beside(own.condensed, baseline.condensed),
+            bpref=_beside(own.bpref, baseline.bpref),
+            rbp=_beside(own.rbp, baseline.rbp),
+            residual=mean(own.residual),
         )
         for cell, own in values.items()
     }
@@ -74,8 +59,8 @@ def sensitivity_scores(comparison: Comparison, run: Run) -> SensitivityScores:
     )
 
 
-def _beside(own: Ints, baseline: Ints) -> MeanBeside:
-    return MeanBeside(mean(own), mean(own - baseline))
+def _beside(own: Ints, baseline: Ints) -> SensitivityMeasure:
+    return SensitivityMeasure(mean=mean(own), difference=mean(own - baseline))
 
 
 def _condensed(run: Run, qrels: Qrels) -> Run:

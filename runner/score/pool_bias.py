@@ -1,10 +1,10 @@
 """How much worse a cell would look that had no part in the pool: leave-one-cell-out (Zobel, SIGIR 1998)."""
 
 from collections.abc import Mapping, Set
-from typing import NamedTuple
 
 from runner.base.records import IMPORTED, BM25Cell, HybridCell, Qrels, parse_cell
 from runner.eval_set.batches import Pair
+from runner.eval_set.shapes.pool import CellPool, LeftOut
 from runner.retrieve.pool import pool
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
@@ -13,27 +13,7 @@ from runner.score.score import score
 _BM25 = "bm25"
 
 
-class Without(NamedTuple):
-    """A cell as if `pairs` had not been judged, `relevant` of them relevant; `difference` is in nDCG@10."""
-
-    pairs: int
-    relevant: int
-    ndcg: float
-    difference: float
-    judged: float
-
-
-class PoolPart(NamedTuple):
-    """A cell's own part in the pool, and the cell without the pairs that it `alone` brought, or it and its `kin`."""
-
-    pairs: int
-    ndcg: float
-    difference: float
-    alone: Without | None
-    kin: Without | None
-
-
-def pool_bias(comparison: Comparison) -> dict[str, PoolPart]:
+def pool_bias(comparison: Comparison) -> dict[str, CellPool]:
     """Every cell with and without what it alone brought into the pool; {} where the qrels are published.
 
     Both scores are under the same rules: what is left out counts as not relevant, and no longer in the ideal either,
@@ -56,12 +36,12 @@ def arms(cell: str) -> frozenset[str]:
     return frozenset([parsed.encoder, _BM25] if isinstance(parsed, HybridCell) else [parsed.encoder])
 
 
-def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]]) -> PoolPart:
+def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]]) -> CellPool:
     baseline = comparison.plan.baseline
     others = [other for other in pooled if other != cell]
     strangers = [other for other in others if other == baseline or not arms(cell) & arms(other)]
     values = score_matrix([comparison.scores[baseline], comparison.scores[cell]], "ndcg@10")
-    return PoolPart(
+    return CellPool(
         pairs=len(pooled[cell]),
         ndcg=mean(values[1]),
         difference=mean(values[1] - values[0]),
@@ -70,7 +50,7 @@ def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]
     )
 
 
-def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Mapping[str, Set[Pair]]) -> Without | None:
+def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Mapping[str, Set[Pair]]) -> LeftOut | None:
     """The cell if only the cells `pooling` made the pool; None if there are none of them."""
     if not pooling:
         return None
@@ -82,7 +62,7 @@ def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Map
         for name in (comparison.plan.baseline, cell)
     )
     values = score_matrix([baseline, own], "ndcg@10")
-    return Without(
+    return LeftOut(
         pairs=len(pairs),
         relevant=sum(comparison.qrels.get(q, {}).get(d, 0) >= relevant_grade for q, d in pairs),
         ndcg=mean(values[1]),

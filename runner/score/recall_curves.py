@@ -1,11 +1,11 @@
 """How much of what is relevant every cell reaches, by rank and by tokens read."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Ints, Reading
+from runner.eval_set.shapes.lists import RecallCurve, RecallPoint
 from runner.score.comparison import Comparison, mean, planned_intervals
 from runner.score.score import units
 
@@ -16,23 +16,7 @@ Relevant = Sequence[frozenset[str]]
 """Of each query the documents graded relevant."""
 
 
-class RecallAt(NamedTuple):
-    """The mean over the queries at a rank or at so many tokens, with its bootstrap interval."""
-
-    at: int
-    mean: float
-    low: float
-    high: float
-
-
-class CellRecall(NamedTuple):
-    """A cell's recall at RANKS and at TOKENS; None for a cell without a reading list."""
-
-    by_rank: list[RecallAt]
-    by_tokens: list[RecallAt] | None
-
-
-def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> dict[str, CellRecall]:
+def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> dict[str, RecallCurve]:
     """Every cell's recall at RANKS, and at TOKENS if it has a reading list; a query without anything relevant is 0.
 
     Ranks count as recall@10 does. A document is met once reading goes down to its first chunk: the chunks of all
@@ -53,7 +37,7 @@ def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> di
     }
     ranks = _curves(comparison, by_rank, relevant, RANKS)
     tokens = _curves(comparison, by_tokens, relevant, TOKENS)
-    return {cell: CellRecall(points, tokens.get(cell)) for cell, points in ranks.items()}
+    return {cell: RecallCurve(by_rank=points, by_tokens=tokens.get(cell)) for cell, points in ranks.items()}
 
 
 def _ranks(ranking: Sequence[str]) -> dict[str, int]:
@@ -71,14 +55,14 @@ def _tokens_before(chunks: Sequence[ChunkHit]) -> dict[str, int]:
 
 def _curves(
     comparison: Comparison, costs: Mapping[str, Sequence[Mapping[str, int]]], relevant: Relevant, limits: Sequence[int]
-) -> dict[str, list[RecallAt]]:
+) -> dict[str, list[RecallPoint]]:
     """A point a limit for each cell, where `costs` say, query by query, what is spent before each document."""
     if not costs:
         return {}
     values = np.concatenate([_recalls(rows, relevant, limits) for rows in costs.values()])
     intervals = planned_intervals(values, comparison.plan)
     points = [
-        RecallAt(limit, mean(row), interval.low, interval.high)
+        RecallPoint(at=limit, mean=mean(row), low=interval.low, high=interval.high)
         for row, interval, limit in zip(values, intervals, list(limits) * len(costs), strict=True)
     ]
     return {cell: points[place * len(limits) :][: len(limits)] for place, cell in enumerate(costs)}

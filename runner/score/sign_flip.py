@@ -17,6 +17,7 @@ import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, GuardState, Interval, Ints
+from runner.eval_set.shapes.paired import GuardResult
 from runner.score.bootstrap import holm
 from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
 from runner.score.power import t_tails
@@ -56,16 +57,6 @@ class PairedTest:
     cohens_d: float
     left_out: Interval
     influential: int
-
-
-@dataclass(frozen=True, slots=True)
-class NonInferiority:
-    """Whether a row's mean lies below a margin: one-sided bounds, each at 1 - alpha, and p of "it does"."""
-
-    state: GuardState
-    low: float
-    high: float
-    p: float
 
 
 def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> tuple[PairedTest, ...]:
@@ -112,7 +103,7 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
 
 def non_inferiority(
     differences: Ints, margin: float, *, draws: int, alpha: float, seed: int
-) -> tuple[NonInferiority, ...]:
+) -> tuple[GuardResult, ...]:
     """Whether the mean of each row (rows, queries), in units of 1e-9, lies below -margin; two tests at `alpha` each.
 
     "non-inferior" where the lower bound is above -margin, "inferior" where the upper one is below, both compared at
@@ -210,7 +201,7 @@ def _inverted(low: Floats, high: Floats, alpha: float) -> _Inverted:
     return _Inverted((1 + extreme) / (1 + draws), Interval(max(-1.0, least), min(1.0, most)))
 
 
-def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) -> NonInferiority:
+def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) -> GuardResult:
     bounds = _inverted(low, high, 2 * alpha).interval
     shift = -round(margin * SCORE_UNIT)
     # Beside the draws and their negations, the observed values (always as extreme) and their negation (whose subset is
@@ -222,7 +213,7 @@ def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) ->
         state = "non-inferior"
     elif round4(bounds.high) < -round4(margin):
         state = "inferior"
-    return NonInferiority(state, bounds.low, bounds.high, as_low / (2 * (1 + len(low))))
+    return GuardResult(state=state, low=bounds.low, high=bounds.high, p=as_low / (2 * (1 + len(low))))
 
 
 def _paired_test(

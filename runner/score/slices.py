@@ -1,11 +1,12 @@
 """Scores of parts of the queries: by origin, kind, stratum, and length of the document that answers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from runner.base.records import Ints, Query
+from runner.eval_set.shapes.pool import Slice, SliceMeans
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.score import single_gold
@@ -21,32 +22,13 @@ _COMMON: dict[Literal["origin", "kind", "stratum"], Callable[[Query], str]] = {
 _THIRDS = ("short", "medium", "long")
 
 
-class SliceMeans(NamedTuple):
-    """A cell's means over the queries of a slice."""
-
-    ndcg: float
-    recall: float
-
-
-class QuerySlice(NamedTuple):
-    """Queries that have something in common; `low` and `high` bound the length of the document that answers them."""
-
-    by: Literal["origin", "kind", "stratum", "length"]
-    name: str
-    low: int | None
-    high: int | None
-    queries: int
-    few: bool
-    cells: dict[str, SliceMeans]
-
-
-def slices(comparison: Comparison) -> list[QuerySlice]:
+def slices(comparison: Comparison) -> list[Slice]:
     """Every cell's mean nDCG@10 and Recall@10 over parts of the queries; no part that holds all of them.
 
     They describe and test nothing: with so many parts some differ by chance.
     """
     queries = comparison.queries
-    found: list[QuerySlice] = []
+    found: list[Slice] = []
     for by, common in _COMMON.items():
         names = [common(query) for query in queries]
         for name in sorted(set(names)) if len(set(names)) > 1 else ():
@@ -55,7 +37,7 @@ def slices(comparison: Comparison) -> list[QuerySlice]:
     return [*found, *_by_length(comparison)]
 
 
-def _by_length(comparison: Comparison) -> Iterator[QuerySlice]:
+def _by_length(comparison: Comparison) -> Iterator[Slice]:
     """Thirds of the queries by the characters of their highest-graded document (of equal ones the first by id).
 
     Queries without a document of `relevant_grade` or more are in none of them. Equal lengths stay together, so thirds
@@ -94,16 +76,19 @@ def _slice(
     name: str,
     low: int | None = None,
     high: int | None = None,
-) -> QuerySlice:
+) -> Slice:
     ndcg, recall = (_part(comparison, measure, rows) for measure in ("ndcg@10", "recall@10"))
-    return QuerySlice(
+    return Slice(
         by=by,
         name=name,
         low=low,
         high=high,
         queries=len(rows),
         few=len(rows) < FEWEST,
-        cells={cell: SliceMeans(mean(ndcg[place]), mean(recall[place])) for place, cell in enumerate(comparison.runs)},
+        cells={
+            cell: SliceMeans(ndcg=mean(ndcg[place]), recall=mean(recall[place]))
+            for place, cell in enumerate(comparison.runs)
+        },
     )
 
 

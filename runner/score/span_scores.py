@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import READ_TOKENS, ChunkHit, Ints, Judgment, Reading, Span, merged, n_characters, n_shared
-from runner.score.comparison import Comparison, Difference, mean, paired_differences, planned_intervals
+from runner.eval_set.shapes.paired import Difference
+from runner.eval_set.shapes.pool import SpanBudget, SpanMeasure, SpanResult
+from runner.score.comparison import Comparison, mean, paired_differences, planned_intervals
 from runner.score.score import units
 
 BUDGETS = (512, 2_048, READ_TOKENS)
@@ -46,37 +48,6 @@ class Found(NamedTuple):
         if not self.gold or (self.read and not known):
             return None
         return self.marked / known if known else 0.0
-
-
-class MeanFound(NamedTuple):
-    """A measure over the `queries` for which it is defined; None for the others, and all of it without any."""
-
-    queries: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    per_query: list[int | None]
-    difference: Difference | None
-
-
-class AtBudget(NamedTuple):
-    """What the first `tokens` tokens hold; `unmarked` and `unjudged` are shares of the characters read."""
-
-    tokens: int
-    recall: MeanFound
-    precision: MeanFound
-    unmarked: float
-    unjudged: float
-
-
-class SpanScores(NamedTuple):
-    """How much is marked in how many pairs of a query and a relevant document, and what every cell finds of it."""
-
-    queries: int
-    documents: int
-    unmarked: int
-    characters: int
-    cells: dict[str, list[AtBudget]]
 
 
 def gold_spans(judgments: Iterable[Judgment], relevant_grade: int) -> Gold:
@@ -127,13 +98,13 @@ def found_of(
     )
 
 
-def span_scores(comparison: Comparison, judgments: Iterable[Judgment], readings: Mapping[str, Reading]) -> SpanScores:
+def span_scores(comparison: Comparison, judgments: Iterable[Judgment], readings: Mapping[str, Reading]) -> SpanResult:
     """Span recall and precision of every cell that has a reading list, at every budget."""
     gold = gold_spans(judgments, comparison.plan.relevant_grade)
     marked = {query_id: spans for query_id, spans in gold.items() if any(spans.values())}
     budgets = {budget: _at_budget(comparison, gold, readings, budget) for budget in BUDGETS} if marked else {}
     documents = [spans for by_document in gold.values() for spans in by_document.values()]
-    return SpanScores(
+    return SpanResult(
         queries=len(marked),
         documents=sum(spans != () for spans in documents),
         unmarked=sum(spans == () for spans in documents),
@@ -142,7 +113,9 @@ def span_scores(comparison: Comparison, judgments: Iterable[Judgment], readings:
     )
 
 
-def _at_budget(comparison: Comparison, gold: Gold, readings: Mapping[str, Reading], budget: int) -> dict[str, AtBudget]:
+def _at_budget(
+    comparison: Comparison, gold: Gold, readings: Mapping[str, Reading], budget: int
+) -> dict[str, SpanBudget]:
     found = {
         cell: [
             found_of(reading[query_id], budget, gold.get(query_id, {}), comparison.qrels.get(query_id, {}))
@@ -153,7 +126,7 @@ def _at_budget(comparison: Comparison, gold: Gold, readings: Mapping[str, Readin
     recalls = _measures(comparison, {cell: [one.recall for one in row] for cell, row in found.items()})
     precisions = _measures(comparison, {cell: [one.precision for one in row] for cell, row in found.items()})
     return {
-        cell: AtBudget(
+        cell: SpanBudget(
             tokens=budget,
             recall=recalls[cell],
             precision=precisions[cell],
@@ -169,26 +142,30 @@ def _share(found: Sequence[Found], part: Sequence[int]) -> float:
     return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
 
 
-def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None]]) -> dict[str, MeanFound]:
+def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None]]) -> dict[str, SpanMeasure]:
     """Each cell's measure over the queries for which every cell has one, so that all means are of the same queries."""
     table = np.array(list(values.values()), np.float64)
     defined = np.isnan(table).sum(axis=0) == 0
     if not defined.any():
-        return dict.fromkeys(values, MeanFound(0, None, None, None, [None] * len(defined), None))
+        return dict.fromkeys(values, _undefined(len(defined)))
     whole = units(table[:, defined])
     intervals = planned_intervals(whole, comparison.plan)
     differences = _differences(comparison, list(values), whole)
     return {
-        cell: MeanFound(
-            int(defined.sum()),
-            mean(whole[row]),
-            intervals[row].low,
-            intervals[row].high,
-            _placed(whole[row], defined),
-            differences[row],
+        cell: SpanMeasure(
+            queries=int(defined.sum()),
+            mean=mean(whole[row]),
+            low=intervals[row].low,
+            high=intervals[row].high,
+            per_query=_placed(whole[row], defined),
+            difference=differences[row],
         )
         for row, cell in enumerate(values)
     }
+
+
+def _undefined(n_queries: int) -> SpanMeasure:
+    return SpanMeasure(queries=0, mean=None, low=None, high=None, per_query=[None] * n_queries, difference=None)
 
 
 def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> Sequence[Difference | None]:

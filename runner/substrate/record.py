@@ -16,7 +16,6 @@ from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
@@ -78,7 +77,7 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
     comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
     return Quantisation(
         recall=[_recall(comparison.query_ids, depth, recall[depth]) for depth in INDEX_RECALL_FLOORS],
-        difference=by_cell(Difference, comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
+        difference=by_cell(comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
         test=test_of(comparison, BINARY),
     )
 
@@ -86,13 +85,13 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
 def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
-    scores = by_cell(MeasureResult, comparison.runs, comparison.means, MEASURES)
+    scores = by_cell(comparison.runs, comparison.means, MEASURES)
     beside = None
     if cell is not None:
         beside = Beside(
             cell=cell,
             scores=scores[cell],
-            differences=by_cell(Difference, comparison.runs, comparison.differences, COMPARED)[arm],
+            differences=by_cell(comparison.runs, comparison.differences, COMPARED)[arm],
             test=test_of(comparison, arm),
         )
     holes = holes_of(run, record.qrels)

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share
 from runner.eval_set.shapes.decision import Chosen
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.tests import Difference, MeasureResult, PairedTestResult
 
 _Text = Annotated[str, Field(min_length=1)]
 

@@ -21,7 +21,7 @@ STRATUM = "collection"
 
 _LARGEST_GRADE = 1000
 _GRADE = re.compile(r"-?[0-9]{1,4}(?:\.0+)?")
-_QUERY_ID = re.compile(r"[A-Za-z0-9._-]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROW_HINT = 'Lines such as {"_id": "d1", "title": "...", "text": "..."} are expected.'
 _QRELS_HINT = "lines of 'query-id, corpus-id, score', parted by tabs, are expected"
 
@@ -149,8 +149,6 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]]) -> tuple[dict[str, st
             n_unjudged += 1
             continue
         text = _text(row, "text", where).strip()
-        if not _QUERY_ID.fullmatch(query_id):
-            raise InputError(f"{where}: the query's _id {printable(query_id)} has more than A-Z a-z 0-9 . _ -.")
         if not text:
             raise InputError(f"{where}: query {printable(query_id)} has no text, and qrels judge it.")
         if queries.setdefault(query_id, text) != text:
@@ -200,8 +198,10 @@ def _is_number(text: str) -> bool:
 
 def _id(row: dict[str, JSON], where: str) -> str:
     value = row.get("_id")
-    if not isinstance(value, str) or not value or re.search(r"\s", value):
-        raise InputError(f"{where}: _id is {quoted(value)}, not a text without white space. {_ROW_HINT}")
+    if not isinstance(value, str) or not value or re.search(r"\s", value) or _CONTROL.search(value):
+        raise InputError(
+            f"{where}: _id is {quoted(value)}, not a text without white space and control characters. {_ROW_HINT}"
+        )
     return value
 
 

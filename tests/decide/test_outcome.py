@@ -5,8 +5,8 @@ import re
 import pytest
 
 from runner.decide.outcome import outcome
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import NoiseFloor
-from runner.eval_set.shapes.tests import Difference
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, outcome_inputs, row
 
 GOOD = {"p": 0.004, "guard": "non-inferior"}

@@ -24,8 +24,8 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.lock import report_folders, verify_lock
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.version import CHECKOUT, Version, load_queries
 from runner.evening.post_bulk import post_bulk
 from runner.report.page_frame import LONGEST_TEXT

@@ -63,11 +63,11 @@ class Checkout:
     def driver(self, *arguments: str, code: int = 0) -> str:
         return self.run("bin/per-source-eval.py", *arguments, code=code)
 
-    def evaluated(self, place: Path, gate: str = "graded v1") -> tuple[dict, str]:
+    def evaluated(self, place: Path, gate: str = "graded v2") -> tuple[dict, str]:
         """results.json and the page of a public collection, compared without a model."""
         version = external_version(place, cells=("bm25 x whole_doc", "bm25-plain x whole_doc"))
         plan = version.plan_path(rehearsal=False)
-        plan.write_text(plan.read_text(encoding="utf-8").replace("graded v1", gate), encoding="utf-8")
+        plan.write_text(plan.read_text(encoding="utf-8").replace("graded v2", gate), encoding="utf-8")
         collection = write_collection(place / "collection")
         self.driver("--source=beir", f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}")
         made = json.loads((version.folder / "results.json").read_bytes())
@@ -232,9 +232,9 @@ def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     checkout.insert(
         path,
         "GRADED_V1 = (\n",
-        '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Ints:
+        '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Fixed:
     """The first ten documents by name."""
-    return of.corpus[:DEPTH]
+    return _for_all(of, of.corpus[:DEPTH])
 
 
 def _alphabet(of: GradedSet) -> list[Ints]:
@@ -246,11 +246,18 @@ def _alphabet(of: GradedSet) -> list[Ints]:
     )
     checkout.replace(
         path,
-        'GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1}\n',
-        """GRADED_V2 = (
-    *GRADED_V1,
+        '"graded v2": GRADED_V2}\n',
+        """"graded v2": GRADED_V2, "graded v3": GRADED_V3}
+""",
+    )
+    checkout.insert(
+        path,
+        "GATES: ",
+        """GRADED_V3 = (
+    *GRADED_V2,
     Null(
         "first by name",
+        "the first documents by name for every query",
         _first_by_name,
         "giving every query the first documents by name does {how} the run",
         "ids may tell what is relevant",
@@ -258,14 +265,13 @@ def _alphabet(of: GradedSet) -> list[Ints]:
     ),
 )
 
-GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1, "graded v2": GRADED_V2}
 """,
     )
-    checkout.replace("runner/eval_set/shapes/plan.py", '"graded v1"', '"graded v1", "graded v2"')
-    checkout.replace("runner/eval_set/plan.py", '"graded v1"', '"graded v2"')
-    results, page = checkout.evaluated(tmp_path, "graded v2")
+    checkout.replace("runner/eval_set/shapes/plan.py", '"graded v2"', '"graded v2", "graded v3"')
+    checkout.replace("runner/eval_set/plan.py", '"graded v2"', '"graded v3"')
+    results, page = checkout.evaluated(tmp_path, "graded v3")
     for cell in results["cells"]:
-        assert [(null["name"], null["verdict"]) for null in cell["gate"]["nulls"]][5:] == [("first by name", "pass")]
+        assert [(null["name"], null["verdict"]) for null in cell["gate"]["nulls"]][6:] == [("first by name", "pass")]
     assert [control["name"] for control in results["controls"]][:3] == ["oracle", "alphabet", "constant"]
     assert all(control["behaves"] for control in results["controls"])
     assert page.count("first by name") >= 2

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from runner.eval_set.shapes.cell import ImportedRun
 from runner.eval_set.shapes.decision import SpendReceipt
 from runner.eval_set.shapes.lists import PairShown, QueryLists, RecallCurve, RecallPoint
+from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import MeasureResult
 from runner.report.chart import LABEL_GAP, Tick, cost_axis, duration, pushed, spread_labels, weight
 from runner.report.page_frame import TEMPLATES, _environment, inert
 from runner.report.results_page.curves import HEIGHT, recall_plot

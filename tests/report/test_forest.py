@@ -198,13 +198,21 @@ def test_a_baseline_alone_has_sentences_in_the_place_of_plots():
 
 def test_published_judgments_have_sides_of_the_baseline_and_no_rule():
     results = external()
-    first, second = challengers(results)[:2]
-    first["test"] |= {"simultaneous": [0.02, 0.2], "p_skew": 0.01}
-    second["test"] |= {"simultaneous": [0.02, 0.2], "p_skew": 0.2}
+    first, second, third = challengers(results)[:3]
+    first["test"] |= {"simultaneous": [0.02, 0.2], "p_adjusted": 0.01, "p_skew": 0.01}
+    second["test"] |= {"simultaneous": [0.02, 0.2], "p_adjusted": 0.01, "p_skew": 0.2}
+    third["test"] |= {"simultaneous": [0.02, 0.2], "p_adjusted": 0.01, "p_skew": 0.01}
+    third["gate"] |= {"verdict": "fail"}
     html = page_of(results)
     said = [words(row) for row in list_rows(html, "differences")]
     assert "above the baseline beyond chance" in said[0]
     assert "not told apart from the baseline" in said[1]
+    assert [row.despite != "" for row in forest(typed(results)).rows if row.ndcg][:3] == [False, True, False]
+    assert "differences are skewed (p 0.20)" in said[1]
+    assert (
+        forest(typed(results)).rows[next(i for i, row in enumerate(results["cells"]) if row is third)].standing
+        == "not passed"
+    )
     assert 'class="bar"' not in strips(list_rows(html, "differences")[0])[0]
     assert "keeps its side of the baseline whichever query is left out" in words(section(html, "tests"))
     for absent in ("criterion 5", "Another judge.", "What “confirmed” asks"):

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from runner.report.results_page.by_query import anchor
 from runner.report.results_page.render import page
 from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE
@@ -196,6 +197,27 @@ def test_an_address_opens_the_lists_of_a_query_and_of_the_cells_it_names(show):
         shown.wait_for_selector(f"#{query}:visible")
         assert open_folds(shown) == [query]
         assert [shown.input_value(f"#lists-{name}") for name in ("left", "right")] == [BASELINE, BETTER]
+
+
+@pytest.mark.parametrize("odd", ["a/b#c%25?d&e", "(1)'+\u00e9", "e\u0301<b>", "gate"])
+def test_a_query_of_any_id_is_opened_by_a_click_on_its_row_and_by_the_address_that_this_gives(
+    show, results, tmp_path, odd
+):
+    def renamed(rows):
+        return [row.model_copy(update={"id": odd}) if row.id == "q03" else row for row in rows]
+
+    lists = results.lists.model_copy(update={"queries": renamed(results.lists.queries)})
+    changed = tmp_path / "odd.html"
+    found = results.model_copy(update={"queries": renamed(results.queries), "lists": lists})
+    changed.write_bytes(page(found, full_receipt(found)))
+    shown = show(page=changed)
+    shown.click(f"#queries-table tbody tr:nth-child({rows(shown).index(odd) + 1}) .text")
+    assert open_folds(shown) == [anchor(odd)]
+    shown = show(address(shown)[1:], changed)
+    assert open_folds(shown) == [anchor(odd)]
+    assert side(shown, "left") == expected(found, 2, BASELINE, BETTER)
+    shown.fill("#queries-text", "no such query")
+    assert (rows(shown), shown.complaints) == ([], [])
 
 
 def test_an_address_that_names_nothing_opens_nothing_and_breaks_nothing(show):

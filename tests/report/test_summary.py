@@ -69,6 +69,16 @@ def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
     assert "* that of this cell alone" in lines[-1]
 
 
+def test_an_interval_beyond_0_that_may_be_chance_says_why(found):
+    better = next(one for one in found.cells if one.cell == BETTER)
+    test = better.test.model_copy(update={"simultaneous": [-0.1, -0.004], "p_adjusted": 0.032, "p_skew": 0.109})
+    cells = [one if one is not better else better.model_copy(update={"test": test}) for one in found.cells]
+    said = " ".join(run_summary(found.model_copy(update={"cells": cells})).split())
+    assert f"{BETTER}: its interval does not reach 0, but it may be chance" in said
+    assert "p 0.11" in said
+    assert f"{BETTER}: its interval" not in run_summary(found)
+
+
 def test_a_cell_that_fails_the_gate_is_named_with_what_is_wrong(found):
     assert f"{SPARSE}: every query gets the same ten documents" in run_summary(found)
 

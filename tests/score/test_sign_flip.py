@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runner.base.records import SCORE_UNIT, Interval
-from runner.score import flips, sign_flip
+from runner.eval_set.shapes.paired import GuardResult
+from runner.score import flips
 from runner.score.flips import exact_p, flip_blocks, flipped
 from runner.score.sign_flip import non_inferiority, paired_tests
 
@@ -293,7 +294,7 @@ def test_few_queries_reject_nothing():
     (five,), (six,) = compared([[TENTH, 2 * TENTH] * 2 + [TENTH]]), compared([[TENTH, 2 * TENTH] * 3])
     assert (five.p, five.interval) == (1 / 16, Interval(-1, 1))
     assert (six.p, six.interval) == (1 / 32, Interval(0.1, 0.2))
-    assert guards([[SCORE_UNIT]])[0] == sign_flip.NonInferiority("inconclusive", -1, 1, 0.5)
+    assert guards([[SCORE_UNIT]])[0] == GuardResult(state="inconclusive", low=-1, high=1, p=0.5)
 
 
 def test_simultaneous_ends_stay_between_minus_one_and_one():

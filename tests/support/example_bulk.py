@@ -2,8 +2,8 @@
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.records import SCORE_UNIT
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.substrate.shapes import (
     ArmResult,
     Beside,

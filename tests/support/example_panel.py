@@ -16,6 +16,7 @@ from runner.eval_set.shapes.judges import (
     RepeatShare,
     SecondJudge,
 )
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.pool import (
     CellPool,
     LeftOut,
@@ -28,7 +29,6 @@ from runner.eval_set.shapes.pool import (
     SpanResult,
 )
 from runner.eval_set.shapes.results import JudgePanel
-from runner.eval_set.shapes.tests import Difference
 from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,

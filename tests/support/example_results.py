@@ -11,19 +11,13 @@ from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
+from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
+from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
-from runner.eval_set.shapes.results import CellResult, ControlResult, CorpusFacts, LabelFacts, Results
+from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
-from runner.eval_set.shapes.tests import (
-    Difference,
-    GateVerdict,
-    GuardResult,
-    MeasureResult,
-    NullResult,
-    PairedTestResult,
-)
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule

@@ -13,6 +13,7 @@ from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
 from runner.eval_set.shapes.cell import Lengths, Provenance, Truncation
 from runner.eval_set.shapes.decision import Embedded, Receipt
+from runner.eval_set.shapes.gate import SingleGoldNullResult, SingleGoldVerdict
 from runner.eval_set.shapes.lists import (
     FurtherReading,
     ListedDocument,
@@ -23,10 +24,10 @@ from runner.eval_set.shapes.lists import (
     RecallPoint,
     ShownPassage,
 )
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
-from runner.eval_set.shapes.tests import Difference, MeasureResult, SingleGoldNullResult, SingleGoldVerdict
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row, scale
 

@@ -279,7 +279,7 @@ shuffled top 10
   3 weak                                       0.4000     0.5000     0.4000  [ok] pass        [x]
   4 * reads                                    0.3000     0.4000     0.3000  [ok] pass        [ok]
 
-gate: five nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10
+gate: nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10
 
 what the three scores would have hidden:
    1 a | wreck: reports 1.0000; over all queries and judgments it scores 0.0100; a table ranks it above 2 of 2 real \

@@ -18,10 +18,10 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.records import SCORE_UNIT, Interval
 from runner.commands.matrix import matrix
 from runner.eval_set.shapes.cell import Provenance
+from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, Outcome, Results
-from runner.eval_set.shapes.tests import MeasureResult
 from runner.eval_set.version import CHECKOUT
 from runner.score.comparison import mean
 from runner.score.sign_flip import paired_tests
@@ -101,12 +101,14 @@ def results(name: str = "alpha", lifts: dict[str, float] | None = None, **more: 
     }
 
 
-def cell(system: str, lift: float) -> dict[str, Any]:
+def cell(system: str, lift: float, verdict: str = "pass") -> dict[str, Any]:
     units = [round((score + lift) * SCORE_UNIT) + place for place, score in enumerate(HARD)]
     measures = ("ndcg@10", "recall@10", "recall@100", "mrr", "mrr@10", "judged@10")
     return {
         "cell": system,
         "role": "compared",
+        "gate": {"verdict": verdict},
+        "diagnosis": "" if verdict == "pass" else "every query gets the same 10 documents.",
         "scores": {measure: scored(units) for measure in measures},
         "provenance": {
             "encoder": None if system == BM25 else ENCODER,
@@ -242,27 +244,30 @@ def test_a_side_needs_an_interval_that_shows_it_and_a_p_that_skewness_does_not_m
     gains = np.full(10, SCORE_UNIT // 5)
     (test,) = paired_tests(gains[None], draws=1000, alpha=0.05, seed=1)
     assert _tested(DENSE, gains, test).side == "above"
-    assert _tested(DENSE, gains, replace(test, p_skew=0.0501)).side == "not told apart"
+    for p in ("p_skew", "p_adjusted"):
+        found = _tested(DENSE, gains, replace(test, **{p: 0.0501}))
+        assert (found.side, "0.0501" in found.despite) == ("not told apart", True)
     assert _tested(DENSE, gains, replace(test, simultaneous=Interval(0.00004, 0.1))).side == "not told apart"
     assert _tested(DENSE, gains, replace(test, simultaneous=Interval(-0.1, -0.00004))).side == "not told apart"
     assert _tested(DENSE, gains, replace(test, simultaneous=Interval(-0.1, -0.0001))).side == "below"
 
 
-def test_a_system_is_above_only_where_its_simultaneous_interval_is_on_every_dataset(tmp_path):
-    everywhere = docs(tmp_path / "a", results("alpha"), results("beta"))
-    claim = section(page(everywhere), "## All datasets")
-    assert f"- `{DENSE}`: alpha [+0.2000, +0.2000], beta [+0.2000, +0.2000]" in claim
-    once = docs(tmp_path / "b", results("alpha"), results("beta", LIFTS | {DENSE: 0.0}))
-    claim = section(page(once), "## All datasets")
-    assert f"- `{HYBRID}`: alpha" in claim
-    assert f"- `{DENSE}`" not in claim
-
-
-def test_what_lies_below_the_baseline_on_every_dataset_is_said_as_well(tmp_path):
-    worse = {BM25: 0.0, DENSE: -0.05}
-    claim = section(page(docs(tmp_path, results("alpha", worse), results("beta", worse))), "## All datasets")
-    assert "wholly above 0, p skew at most 0.05): no system." in claim
-    assert f"wholly below 0, p skew at most 0.05):\n\n- `{DENSE}`: alpha [−0.0500, −0.0500]" in claim
+def test_a_mean_is_over_the_datasets_that_systems_share_and_has_a_side_only_if_it_is_the_same_on_all(tmp_path):
+    beta, gamma = LIFTS | {DENSE: 0.0}, {BM25: 0.0, DENSE: 0.1}
+    found = make_matrix(docs(tmp_path, results("alpha"), results("beta", beta), results("gamma", gamma)) / "matrix")
+    all_three, two = found.shared
+    assert (all_three.datasets, two.datasets) == (("alpha", "beta", "gamma"), ("alpha", "beta"))
+    assert [(row.cell, round(row.mean, 4), row.side) for row in two.averages] == [
+        (HYBRID, 0.675, "above"),
+        (DENSE, 0.375, None),
+        (BM25, 0.275, None),
+    ]
+    assert [(row.cell, round(row.mean, 4)) for row in all_three.averages] == [(DENSE, 0.375), (BM25, 0.275)]
+    assert {name: test.side for name, test in all_three.averages[0].tests.items()} == {
+        "alpha": "above",
+        "beta": "not told apart",
+        "gamma": "above",
+    }
 
 
 def test_five_queries_show_nobody_above(tmp_path):
@@ -270,21 +275,63 @@ def test_five_queries_show_nobody_above(tmp_path):
     few["queries"] = few["queries"][:5]
     for row in few["cells"]:
         row["scores"] = {measure: scored(found["per_query"][:5]) for measure, found in row["scores"].items()}
-    assert "wholly above 0, p skew at most 0.05): no system." in page(docs(tmp_path, few))
+    (dataset,) = make_matrix(docs(tmp_path, few) / "matrix").datasets
+    assert {test.side for test in dataset.tests} == {"not told apart"}
 
 
-def test_one_dataset_is_called_one_dataset(tmp_path):
-    text = section(page(docs(tmp_path, results())), "## All datasets")
-    assert "There is one dataset, alpha" in text
-    assert "| mean |" not in text
-    assert f"Scores above `{BM25}` on alpha (simultaneous interval" in text
+def test_a_system_of_one_dataset_has_no_mean(tmp_path):
+    folder = docs(tmp_path, results("alpha"), results("beta", {BM25: 0.0, DENSE: 0.2}))
+    found = make_matrix(folder / "matrix")
+    assert found.alone == {HYBRID: "alpha"}
+    assert [[row.cell for row in shared.averages] for shared in found.shared] == [[DENSE, BM25]]
+    assert section(page(folder), "## Several datasets").count(HYBRID) == 1
 
 
-def test_a_system_that_lacks_a_dataset_has_no_mean_and_no_side(tmp_path):
-    text = section(page(docs(tmp_path, results("alpha"), results("beta", {BM25: 0.0, DENSE: 0.2}))), "## All datasets")
-    assert f"- `{HYBRID}` has no mean: it lacks beta." in text
-    assert text.count(HYBRID) == 1
-    assert f"| `{DENSE}` | 0.4750 |" in text
+@pytest.mark.parametrize("verdict", ["fail", "insufficient"])
+def test_a_run_that_does_not_pass_the_gate_is_marked_and_neither_ranked_nor_tested(tmp_path, capsys, verdict):
+    given = results()
+    blind = [cell(f"trec:blind-{place}", 0.3, verdict) for place in range(3)]
+    folder = docs(tmp_path, given | {"cells": [*given["cells"], *blind]}, results("beta"))
+    found = make_matrix(folder / "matrix")
+    alpha, beta = found.datasets
+    assert [run.cell for run in alpha.ranked] == [HYBRID, DENSE, BM25]
+    assert [(run.cell, run.gate) for run in alpha.runs[3:]] == [(row["cell"], verdict) for row in blind]
+    assert [replace(test, cell="") for test in alpha.tests] == [replace(test, cell="") for test in beta.tests]
+    assert all(row.cell in LIFTS for shared in found.shared for row in shared.averages)
+    ranked, rest = section(page(folder), "## alpha").split("Not ranked", 1)
+    assert "blind" not in ranked
+    assert rest.split("\n### ", 1)[0].count(f"**{verdict}**") == len(blind)
+    assert matrix(["--docs", str(folder)]) == 0
+    assert f"trec:blind-0 ({verdict})" in capsys.readouterr().out
+
+
+def test_a_run_that_passes_the_gate_with_one_list_for_most_queries_is_ranked_and_named(tmp_path):
+    given = results()
+    given["cells"][1]["diagnosis"] = "8 of 10 queries get the same 10 documents."
+    text = section(page(docs(tmp_path, given)), "## alpha")
+    assert f"- [`{DENSE}`](matrix/runs/alpha/minilm-l6-v2-x-whole_doc.json): 8 of 10 queries" in text
+    assert "Not ranked" not in text
+
+
+def test_a_run_that_was_written_before_the_gate_was_recorded_is_still_ranked(tmp_path):
+    folder = docs(tmp_path, results())
+    for path in (folder / "matrix" / "runs").rglob("*.json"):
+        known = json.loads(path.read_bytes())
+        path.write_bytes(json_bytes({name: known[name] for name in known if name not in ("gate", "diagnosis")}))
+    assert len(make_matrix(folder / "matrix").datasets[0].ranked) == len(LIFTS)
+
+
+def test_flags_may_stand_before_and_after_the_results(tmp_path, capsys):
+    given = tmp_path / "results.json"
+    given.write_bytes(json_bytes(results()))
+    for place, order in enumerate(
+        (["add", "--docs", "DOCS", "R"], ["add", "R", "--docs", "DOCS"], ["--docs", "DOCS", "add", "R"])
+    ):
+        words = [
+            str(tmp_path / str(place)) if word == "DOCS" else str(given) if word == "R" else word for word in order
+        ]
+        assert matrix([*words, "--json"]) == 0
+        assert {row["state"] for row in json.loads(capsys.readouterr().out)} == {"added"}
 
 
 @pytest.mark.parametrize(
@@ -298,10 +345,9 @@ def test_a_dataset_without_the_baseline_or_with_nothing_else_tests_nothing_and_s
     folder = docs(tmp_path, results("alpha", cells), results("beta"))
     text = page(folder)
     assert f"`{BM25}` {why}.\n" in section(text, "## alpha")
-    claim = section(text, "## All datasets")
-    assert f"No system is said to score above or below `{BM25}`: nothing is tested on alpha." in claim
-    assert "Scores above" not in claim
-    assert {row.side for row in make_matrix(folder / "matrix", draws=200).everywhere} == {None}
+    averages = [row for shared in make_matrix(folder / "matrix", draws=200).shared for row in shared.averages]
+    assert averages
+    assert all((row.side, row.tests["alpha"]) == (None, None) for row in averages)
     assert matrix(["--docs", str(folder)]) == 0
     said = capsys.readouterr().out
     assert f"  against the baseline: {BM25} {why}\n" in said
@@ -340,8 +386,8 @@ def test_the_command_writes_the_page_checks_it_and_answers_in_json(tmp_path, cap
     assert [row["agreement"] for row in found["datasets"][0]["published"]] == ["agrees", "differs"]
     assert found["without_runs"] == ["gamma"]
     assert {run["cell"] for run in found["datasets"][1]["runs"]} == set(LIFTS)
-    sides = {row["cell"]: row["side"] for row in found["everywhere"]}
-    assert sides == {HYBRID: "above", DENSE: "not told apart", BM25: None}
+    sides = {row["cell"]: row["side"] for row in found["shared"][0]["averages"]}
+    assert sides == {HYBRID: "above", DENSE: None, BM25: None}
 
 
 def test_a_page_that_was_edited_or_is_out_of_date_is_found(tmp_path):
@@ -599,7 +645,7 @@ def test_escaped_text_begins_no_list_and_is_no_rule(text):
 def test_markup_in_the_name_of_a_dataset_is_shown_as_it_is(tmp_path):
     text = page(docs(tmp_path, results("a._b_"), results("beta")))
     assert "\n## a.\\_b\\_\n" in text
-    assert f"- `{DENSE}`: a.\\_b\\_ [" in text
+    assert "\n### a.\\_b\\_, beta\n" in text
     assert "a._b_" not in re.sub(r"\(matrix/runs/\S+\)|^    .*$", "", text, flags=re.MULTILINE)
 
 

@@ -43,7 +43,7 @@ class Significance(FrozenModel):
 class NullGate(FrozenModel):
     """Nulls by versioned name, draws of each, the smallest difference from a null that counts, and the p-value."""
 
-    nulls: Literal["graded v1"]
+    nulls: Literal["graded v1", "graded v2"]
     draws: Annotated[int, Field(ge=100)]
     tau: Share
     alpha: Annotated[float, Field(gt=0, lt=1)]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Share
-from runner.eval_set.shapes.tests import Difference
+from runner.eval_set.shapes.paired import Difference
 
 
 class LeftOut(FrozenModel):

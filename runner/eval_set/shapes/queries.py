@@ -6,11 +6,14 @@ from pydantic import Field
 
 from runner.base.schema import FrozenModel
 
+QueryId = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]+$")]
+"""Any text without white space and control characters: public collections name queries as they like."""
+
 
 class QueryRow(FrozenModel):
     """One query of queries.yaml."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    id: QueryId
     text: Annotated[str, Field(pattern=r"\S")]
     kind: Annotated[str, Field(min_length=1)]
     origin: Literal["hand", "generated", "harvested"]

@@ -8,41 +8,20 @@ from runner.base.records import Verdict
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
+from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
+from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.scale import ScaleResult
-from runner.eval_set.shapes.tests import (
-    Difference,
-    GateVerdict,
-    GuardResult,
-    MeasureResult,
-    PairedTestResult,
-    SingleGoldVerdict,
-)
 from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
 Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision", "compared"]
-
-
-class ControlResult(FrozenModel):
-    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves where that is as expected.
-
-    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
-    """
-
-    name: str
-    expected: Literal["pass", "fail"]
-    mean: float
-    draws: Count
-    passes: Count
-    bound: Count
-    behaves: bool
 
 
 class CellResult(Sparse):

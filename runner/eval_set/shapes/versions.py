@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Sha256
-from runner.eval_set.shapes.tests import Difference
+from runner.eval_set.shapes.paired import Difference
 
 _Name = Annotated[str, Field(min_length=1)]
 _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import Ints, Run
+from runner.eval_set.shapes.judges import CellFavour
 from runner.judge.agreement.double_graded import Double
 from runner.judge.agreement.kappa import Floats, confusion
 
@@ -63,28 +64,9 @@ class _Test(NamedTuple):
     least: Floats
 
 
-class Favour(NamedTuple):
-    """Whether the first judge, held against the second, favours what this cell alone has in its first ten.
-
-    Means are of first less second grade; `contrast` is their difference among pairs alike, significant `beyond_chance`.
-    What so few readings could not have shown is None, and `unknown` says why.
-    """
-
-    cell: str
-    n_cell: int
-    n_baseline: int
-    mean_cell: float | None
-    mean_baseline: float | None
-    contrast: float | None
-    beyond_chance: float | None
-    p_for_cell: float | None
-    p_for_baseline: float | None
-    unknown: str
-
-
 def favours(
     doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
-) -> list[Favour]:
+) -> list[CellFavour]:
     """One row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
@@ -126,14 +108,14 @@ def in_first(doubles: Sequence[Double], run: Run) -> Marks:
 
 def _favour(
     cell: str, own: Ints, other: Ints, figures: Sequence[float], extremes: tuple[Floats, Floats], alpha: float
-) -> Favour:
+) -> CellFavour:
     """The row of a cell, from its own pairs' differences, the baseline's own ones, and its `figures` of a _Test."""
     unit, observed, greatest, least = figures
     largest, smallest = extremes[0], -extremes[1][::-1]
     each = len(own) * len(other)
     can_cell = unit > 0 and _p(largest, greatest) <= alpha
     can_baseline = unit > 0 and _p(smallest, -least) <= alpha
-    return Favour(
+    return CellFavour(
         cell=cell,
         n_cell=len(own),
         n_baseline=len(other),

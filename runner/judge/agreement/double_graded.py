@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 
+from runner.eval_set.shapes.judges import JudgeDrift, RepeatShare
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.kappa import confusion, kappa, left_open
 from runner.score.flips import exact_p, flipped
@@ -89,36 +89,7 @@ def _first_readings(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label
 DRAWS = 10_000
 
 
-class Repeated(NamedTuple):
-    """Some repeated readings: how many, the share graded as before, and the mean of the new grade less the old."""
-
-    repeats: int
-    exact: float
-    shift: float
-
-
-class Drift(NamedTuple):
-    """One judge's repeated readings, `early` and `late` in the first and the second half of the batches that hold any.
-
-    `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided), `p_change` of "the judge
-    repeats itself as often late as early" (Fisher's exact test).
-    """
-
-    judge: str
-    repeats: int
-    queries: int
-    confusion: list[list[int]]
-    quadratic: float | None
-    exact: float
-    shift: float
-    p_shift: float
-    early: Repeated | None
-    late: Repeated | None
-    p_change: float | None
-    left_open: str
-
-
-def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) -> list[Drift]:
+def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) -> list[JudgeDrift]:
     """One entry per judge with repeated readings, by name."""
     ordered = sorted(repeats, key=lambda repeat: repeat.judge)
     return [
@@ -126,14 +97,14 @@ def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) ->
     ]
 
 
-def _drift(judge: str, repeats: Sequence[Repeat], seed: int, confidence: float) -> Drift:
+def _drift(judge: str, repeats: Sequence[Repeat], seed: int, confidence: float) -> JudgeDrift:
     table = confusion((repeat.first, repeat.again) for repeat in repeats)
     shifts: Counter[str] = Counter()
     for repeat in repeats:
         shifts[repeat.query_id] += repeat.again - repeat.first
     whole, quadratic = _share(repeats), float(kappa(table, 2))
     halves = _halves(repeats)
-    return Drift(
+    return JudgeDrift(
         judge=judge,
         repeats=whole.repeats,
         queries=len(shifts),
@@ -158,10 +129,10 @@ def _halves(repeats: Sequence[Repeat]) -> tuple[list[Repeat], list[Repeat]] | No
     return [r for r in repeats if r.again_batch < late], [r for r in repeats if r.again_batch >= late]
 
 
-def _share(repeats: Sequence[Repeat]) -> Repeated:
+def _share(repeats: Sequence[Repeat]) -> RepeatShare:
     same, changed = _same(repeats)
     shift = sum(repeat.again - repeat.first for repeat in repeats) / len(repeats)
-    return Repeated(len(repeats), same / (same + changed), shift)
+    return RepeatShare(repeats=len(repeats), exact=same / (same + changed), shift=shift)
 
 
 def _same(repeats: Sequence[Repeat]) -> tuple[int, int]:

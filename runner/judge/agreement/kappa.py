@@ -4,13 +4,13 @@ If every pair agreed, or none did, a bootstrap shows no doubt; a one-sided bound
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.figures import whole_percent
 from runner.base.records import Ints
+from runner.eval_set.shapes.judges import Coefficients, Estimate
 from runner.score.bootstrap import bootstrap_counts
 
 
@@ -46,29 +46,6 @@ _POINT = 1e-12
 
 Table = Ints | Floats
 """Confusion counts (..., k, k), whole numbers: rows are the first reading's categories, columns the second's."""
-
-
-class Figure(NamedTuple):
-    """A figure and its interval; `value` is None if it is undefined, the ends if no interval is."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-class Figures(NamedTuple):
-    """How far two readings agree; those named binary count "relevant" against "not", the others all four grades."""
-
-    linear: Figure
-    quadratic: Figure
-    kappa: Figure
-    kappa_binary: Figure
-    pabak: Figure
-    ac1: Figure
-    ac1_binary: Figure
-    exact: Figure
-    binary: Figure
-    difference: Figure
 
 
 def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
@@ -137,7 +114,7 @@ def binary(table: Table, relevant_grade: int) -> Table:
 
 def coefficients(
     by_query: Mapping[str, Ints], relevant_grade: int, *, seed: int, confidence: float, resamples: int = RESAMPLES
-) -> Figures:
+) -> Coefficients:
     """Every coefficient of the tables' sum, with its percentile-bootstrap interval over queries.
 
     The pairs of a query are drawn together. There is no interval for fewer than two queries, for a coefficient that
@@ -147,21 +124,21 @@ def coefficients(
     tables = np.array(list(by_query.values()), np.int64).reshape(-1, GRADES, GRADES)
     drawn = _resampled(tables, resamples, seed) if len(tables) > 1 else np.zeros((0, GRADES, GRADES))
 
-    def estimate(figure: Callable[[Table], Floats]) -> Figure:
+    def estimate(figure: Callable[[Table], Floats]) -> Estimate:
         value = float(figure(tables.sum(axis=0)))
         if np.isnan(value):
-            return Figure(None, None, None)
+            return Estimate(value=None, low=None, high=None)
         low, high = _ends(figure(drawn), confidence)
-        return Figure(value, low, high)
+        return Estimate(value=value, low=low, high=high)
 
-    def share(figure: Callable[[Table], Floats]) -> Figure:
+    def share(figure: Callable[[Table], Floats]) -> Estimate:
         found = estimate(figure)
         bound = unseen(int(tables.sum()), confidence) if found.value in (0, 1) else 0.0
         if found.value == 1:
-            return Figure(1.0, 1 - bound, 1.0)
-        return Figure(0.0, 0.0, bound) if found.value == 0 else found
+            return Estimate(value=1.0, low=1 - bound, high=1.0)
+        return Estimate(value=0.0, low=0.0, high=bound) if found.value == 0 else found
 
-    return Figures(
+    return Coefficients(
         linear=estimate(lambda table: kappa(table, 1)),
         quadratic=estimate(lambda table: kappa(table, 2)),
         kappa=estimate(lambda table: kappa(table, 0)),

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from runner.base.canonical import JSON
 from runner.decide.previous_version import Beside, queries_kept, settings_changed
 from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.shapes.tests import Difference, MeasureResult
 from runner.eval_set.shapes.versions import Movement, QueriesKept
 from runner.report.comparison.inputs import CellThen, Scored, Side
 from runner.substrate.shapes import ArmResult, FindingResult, PostBulk

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from runner.base.figures import figure, per_query, places, shade, signed
 from runner.base.records import SCORE_UNIT
@@ -21,6 +22,9 @@ SECTIONS = frozenset((
 
 MEASURE = "ndcg@10"
 
+MOST_QUERIES = 200
+"""Queries that the page has: with 2,786 of them it took 8.6 MB. The export has them all."""
+
 UNRANKED = "-"
 """One byte, where a dash has three: most places of a rank column hold it."""
 
@@ -35,6 +39,23 @@ def anchor(query_id: str) -> str:
     """
     first = query_id.partition("-")[0]
     return f"query-{query_id}" if first in SECTIONS or first == "query" or query_id.endswith("-caption") else query_id
+
+
+def fragment(query_id: str) -> str:
+    """The same as a link names it: as the page's script encodes it, too.
+
+    >>> fragment("q12"), fragment("a/b(1)%")
+    ('q12', 'a%2Fb(1)%25')
+    """
+    return quote(anchor(query_id), safe="!'()*")
+
+
+def queries_shown(results: Results) -> list[int]:
+    """The places of the queries on which cells part most, MOST_QUERIES at most: widest spread first, then by id."""
+    values = [row.scores[MEASURE].per_query for row in results.cells]
+    spreads = [max(each) - min(each) for each in zip(*values, strict=True)]
+    order = sorted(range(len(spreads)), key=lambda place: (-spreads[place], results.queries[place].id))
+    return order[:MOST_QUERIES]
 
 
 def contenders(results: Results) -> tuple[int, int] | None:
@@ -58,14 +79,13 @@ class HeatRow(NamedTuple):
     """A query with its score in every cell, the highest less the lowest, and the gain of the cell of the verdict."""
 
     query: QueryRow
-    anchor: str
     scores: Sequence[Value]
     spread: Value
     gain: Value | None
 
 
 class HeatMap(NamedTuple):
-    """Rows by spread, widest first, then by id.
+    """Rows by spread, widest first, then by id; `shown` are their queries' ids, and `others` counts those left out.
 
     `challenger` is the number of the cell that the verdict is about, None if there is none; rows then have no gain.
     `kinds` and `origins` are what a filter offers; `strata` says whether any query has one.
@@ -73,6 +93,8 @@ class HeatMap(NamedTuple):
 
     challenger: int | None
     rows: Sequence[HeatRow]
+    shown: frozenset[str]
+    others: int
     kinds: Sequence[str]
     origins: Sequence[str]
     strata: bool
@@ -81,10 +103,12 @@ class HeatMap(NamedTuple):
 def heat_map(results: Results) -> HeatMap:
     """nDCG@10 of every query in every cell, the queries on which cells part most first."""
     pair = contenders(results)
-    rows = [_heat_row(place, query, results, pair) for place, query in enumerate(results.queries)]
+    rows = [_heat_row(place, results.queries[place], results, pair) for place in queries_shown(results)]
     return HeatMap(
         challenger=pair[1] + 1 if pair else None,
-        rows=sorted(rows, key=lambda row: (-row.spread.value, row.query.id)),
+        rows=rows,
+        shown=frozenset(row.query.id for row in rows),
+        others=len(results.queries) - len(rows),
         kinds=sorted({query.kind for query in results.queries}),
         origins=sorted({query.origin for query in results.queries}),
         strata=any(query.stratum for query in results.queries),
@@ -97,7 +121,6 @@ def _heat_row(place: int, query: QueryRow, results: Results, pair: tuple[int, in
     gain = values[pair[1]] - values[pair[0]] if pair else 0
     return HeatRow(
         query=query,
-        anchor=anchor(query.id),
         scores=[Value(value, per_query(value), shade(value)) for value in values],
         spread=Value(spread, places(spread / SCORE_UNIT, 2)),
         gain=Value(gain, signed(gain / SCORE_UNIT, 2)) if pair else None,
@@ -134,7 +157,7 @@ class QueryTable(NamedTuple):
 
 
 class DrillDown(NamedTuple):
-    """Queries in their own order with their documents.
+    """The queries of the heat map, in their own order, with their documents.
 
     `left` and `right` are the cells that are shown side by side at first, by their places in the ranking. `judge` gave
     most of the grades: rows name the others alone. A rank takes `width` places; `marks` says whether any document has
@@ -159,6 +182,7 @@ def drill_down(results: Results) -> DrillDown:
     judges = Counter(row.judge for query in lists.queries for row in query.documents if row.judge)
     tables = _Tables(lists, names, max(judges, key=lambda name: (judges[name], name), default=""))
     by_id = {query.id: query for query in lists.queries}
+    shown = [results.queries[place] for place in sorted(queries_shown(results))]
     return DrillDown(
         left=left + 1,
         right=right + 1,
@@ -167,7 +191,7 @@ def drill_down(results: Results) -> DrillDown:
         marks=any(row.spans for query in lists.queries for row in query.documents),
         judge=tables.judge,
         width=tables.width,
-        queries=[tables.query(query, by_id[query.id]) for query in results.queries if query.id in by_id],
+        queries=[tables.query(query, by_id[query.id]) for query in shown if query.id in by_id],
     )
 
 

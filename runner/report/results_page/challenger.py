@@ -6,9 +6,9 @@ from typing import NamedTuple
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4
 from runner.base.records import GuardState
 from runner.decide.tiers import CellFigures, cell_in_question, criteria, interval_of
+from runner.eval_set.shapes.paired import GuardResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.shapes.tests import GuardResult, PairedTestResult
 
 MINUS = "\u2212"
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from runner.base.figures import p_beside_alpha
 from runner.decide.sample_size import least_gain
-from runner.decide.tiers import interval_of, side_of
+from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
@@ -21,8 +21,9 @@ STANDINGS = {
     "above": ("diamond", "above the baseline beyond chance"),
     "below": ("ring", "below the baseline beyond chance"),
     "not told apart": ("ring", "not told apart from the baseline"),
+    "not passed": ("cross", "does not pass the null gate, so nothing is said of it"),
 }
-"""The shape of a cell's mark, and what it is in words; the last three if nothing is decided."""
+"""The shape of a cell's mark, and what it is in words; the last four if nothing is decided."""
 
 
 class Mark(NamedTuple):
@@ -47,7 +48,8 @@ class Unseen(NamedTuple):
 class ForestRow(NamedTuple):
     """A cell; the baseline has no marks and no `p`, which is the adjusted one as text and None without one.
 
-    `unseen` is what lies within the least gain that these queries show at the scatter of that cell.
+    `unseen` is what lies within the least gain that these queries show at the scatter of that cell. `despite` is why
+    the cell may be chance though its interval does not reach 0.
     """
 
     number: int
@@ -59,6 +61,7 @@ class ForestRow(NamedTuple):
     recall: Mark | None = None
     p: str | None = None
     unseen: Unseen | None = None
+    despite: str = ""
 
 
 class Forest(NamedTuple):
@@ -108,9 +111,11 @@ def standing(row: CellResult, plan: Plan) -> str:
     if row.test is None:
         return "baseline"
     if row.role == "compared":
-        assert row.test.simultaneous is not None  # all cells of a collection are one family
-        assert row.test.p_skew is not None
-        return side_of(row.test.simultaneous, row.test.p_skew, plan.significance.alpha)
+        if row.gate.verdict != "pass":
+            return "not passed"
+        found = stand(row, plan.significance.alpha)
+        assert found is not None  # all cells of a collection are one family
+        return found.side
     if row.confirmed:
         return "confirmed"
     late = row.role == "exploratory"
@@ -135,6 +140,7 @@ def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndc
         recall=Mark(bounds, changed, state=guard.state, says=guard_words(guard.state, loss)),
         p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
         unseen=_unseen(detectable(one, results), ndcg),
+        despite=found_stand.despite if (found_stand := stand(row, plan.significance.alpha)) else "",
     )
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import interval_of, meets_criterion_5
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.shapes.tests import Difference
 from runner.report.chart import Axis, Bar, Label, axis_over
 from runner.report.results_page.challenger import Tested, tested, told
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, fitting_signed, p_beside_alpha, places, round4
-from runner.eval_set.shapes.results import CellResult, ControlResult, Results
-from runner.eval_set.shapes.tests import GateVerdict, MeasureResult, NullResult
-from runner.gate.nulls import BY_NAME
+from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
+from runner.eval_set.shapes.paired import MeasureResult
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.gate.nulls import BY_NAME, Null
 from runner.report.chart import Axis, Label, Point, Tick
 
 AXIS = Axis(0.0, 1.0, 0.2)
@@ -67,11 +68,13 @@ class ControlStrip(NamedTuple):
 class NullStrips(NamedTuple):
     """Strips of every cell against every null, in the order of the ranking, and of the controls.
 
-    Positions are per cent of the width, heights pixels. `controls` has no rows if there are no controls. `single`
-    says in words how many cells pass if each query has one right answer, "" if that was not measured.
+    Positions are per cent of the width, heights pixels. `nulls` are those of the gate. `controls` has no rows if there
+    are no controls. `single` says in words how many cells pass if each query has one right answer, "" if that was not
+    measured.
     """
 
     ticks: Sequence[Tick]
+    nulls: Sequence[Null]
     cells: Sequence[CellStrips]
     controls: Sequence[ControlStrip]
     baseline: Label
@@ -86,6 +89,7 @@ def null_strips(results: Results) -> NullStrips:
     baseline = next(row for row in rows if row.role == "baseline")
     return NullStrips(
         ticks=AXIS.ticks,
+        nulls=[BY_NAME[null.name] for null in baseline.gate.nulls],
         cells=[_cell(row, unfolded=place == 0 or row is baseline) for place, row in enumerate(rows)],
         controls=[_control(control) for control in results.controls],
         baseline=_score(baseline),
@@ -114,7 +118,7 @@ def _score(row: CellResult) -> Label:
 
 
 def _null(null: NullResult, gate: GateVerdict, score: MeasureResult) -> NullStrip:
-    asked = None if BY_NAME[null.name].order_only else gate.tau
+    asked = None if BY_NAME[null.name].p_alone else gate.tau
     return NullStrip(
         null=null,
         dots=_dots(null.dots),

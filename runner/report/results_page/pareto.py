@@ -7,8 +7,8 @@ from typing import NamedTuple
 from runner.base.figures import round4
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.shapes.tests import MeasureResult
 from runner.report.chart import Axis, Tick, axis_over, cost_axis, duration, weight
 
 HEIGHT = 260

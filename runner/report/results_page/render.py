@@ -12,7 +12,7 @@ from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import JudgePanel, Results
 from runner.eval_set.version import DRIVER
 from runner.report.page_frame import inert, rendered
-from runner.report.results_page.by_query import anchor, drill_down, heat_map
+from runner.report.results_page.by_query import drill_down, fragment, heat_map
 from runner.report.results_page.curves import recall_plot
 from runner.report.results_page.forest import forest
 from runner.report.results_page.leave_one_out import left_out
@@ -49,7 +49,7 @@ def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists |
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
-        filters=(ranked, criterion_5, confirmation, anchor),
+        filters=(ranked, criterion_5, confirmation, fragment),
         results=shown,
         plots={
             "forest": forest(shown),

@@ -221,7 +221,7 @@ def study_lines(study: dict[str, JSON], signs: Signs) -> list[str]:
         _row("", "system", TABLE, "gate", "A-D", "refused by"),
         *(_system(number, row, signs) for number, row in enumerate(rows, start=1)),
         "",
-        "gate: five nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10",
+        "gate: nulls on graded judgments, nDCG@10; A-D: four nulls on single golds, recall@10 and mrr@10",
         "",
         "what the three scores would have hidden:",
         *(

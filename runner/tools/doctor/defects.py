@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from runner.base.records import PromptSide, Run
     from runner.embed.encoder import Encoder
-    from runner.gate.graded_gate import GateFound
+    from runner.eval_set.shapes.gate import GateVerdict
     from runner.tools.grade.sample_bench import Predictor
 
 _DRAWS = 20
@@ -175,7 +175,7 @@ def _graded(predictor: "Predictor", seed: int = 2026) -> dict[str, Any]:
     return grade_bench(predicted(bench, pool, predictor, seed), "ndcg@5", pool, n_trials=200, seed=seed)
 
 
-def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateFound":
+def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateVerdict":
     from runner.gate.graded_gate import graded_gate
 
     tiny = tiny_set()
@@ -188,11 +188,11 @@ def _sizes() -> tuple[dict[str, int], dict[str, int]]:
     return chunks, {document.doc_id: len(document.text) for document in tiny_set().documents}
 
 
-def _refused(gate: "GateFound", defect: str) -> str:
+def _refused(gate: "GateVerdict", defect: str) -> str:
     if gate.verdict != "fail":
         raise NegativeVerdict(f"{defect}: the gate says {gate.verdict!r} ({_verdicts(gate)})")
     return f"refused at {gate.real:.2f}: {_verdicts(gate)}"
 
 
-def _verdicts(gate: "GateFound") -> str:
+def _verdicts(gate: "GateVerdict") -> str:
     return ", ".join(f"{null.name} {null.verdict}" for null in gate.nulls)

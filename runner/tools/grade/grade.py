@@ -13,8 +13,10 @@ import numpy as np
 from runner.base.given_files import printable
 from runner.base.progress import say
 from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
-from runner.gate.graded_gate import GateFound, NullFound, graded_gate
+from runner.gate.diagnosis import sameness
+from runner.gate.graded_gate import graded_gate
 from runner.gate.single_gold.bench import Measure, parse_measure
 from runner.gate.single_gold.gate import four_null_gate
 from runner.score.bootstrap import mean_intervals
@@ -101,7 +103,7 @@ def grade_run(
         "pool_size": len(documents),
         "real_mean": int(values.sum()) / (len(qrels) * SCORE_UNIT),
         "interval": [interval.low, interval.high],
-        "gate": gate._asdict() | {"nulls": [null._asdict() for null in gate.nulls]},
+        "gate": gate.model_dump(),
         "single_gold": single,
         "verdict": gate.verdict,
         "gate_passes": gate.verdict == "pass",
@@ -172,7 +174,7 @@ def _single_gold_bench(run: Run, qrels: Qrels, measure: Measure, documents: Sequ
     return Bench(retrieved, list(gold.values()), [DEFAULT_REL] * len(gold), None)
 
 
-def _reason(null: NullFound, gate: GateFound) -> str:
+def _reason(null: NullResult, gate: GateVerdict) -> str:
     if null.verdict == "insufficient":
         return f"{null.name}: queries, qrels and draws allow no p below {null.smallest_p:.4g}"
     if null.p > gate.alpha:
@@ -190,6 +192,8 @@ def _query_warnings(found: TrecRun, qrels: Qrels) -> Iterator[str]:
     barren = [query_id for query_id, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
     if barren:
         yield f"{_queries(barren)} without a relevant document: score 0, and in the mean"
+    if same := sameness(_completed(found.run, qrels)):
+        yield same
     if found.contradicted:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
 

@@ -12,13 +12,14 @@ from pydantic import Field
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, quoted
-from runner.base.records import SCORE_UNIT
+from runner.base.records import SCORE_UNIT, Verdict
 from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.packaged_weights import ARCHIVES
 from runner.eval_set.plan import EXTERNAL_CELLS
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.queries import QueryId
 from runner.eval_set.version import DRIVER
 from runner.score.comparison import mean
 from runner.tools.compare.query_scores import Loose
@@ -28,7 +29,6 @@ from runner.tools.matrix.runs import (
     CellName,
     Facts,
     MatrixRun,
-    QueryId,
     checked_run,
     means,
     other_ground,
@@ -42,6 +42,7 @@ class Written:
 
     path: Path
     state: Literal["added", "replaced", "unchanged"]
+    gate: Verdict
 
 
 class _Plan(Loose):
@@ -75,8 +76,14 @@ class _Provenance(Loose):
     run_sha256: Sha256
 
 
+class _Gate(Loose):
+    verdict: Verdict
+
+
 class _Cell(Loose):
     cell: CellName
+    gate: _Gate
+    diagnosis: str
     scores: dict[str, _Scores]
     provenance: _Provenance
 
@@ -158,6 +165,8 @@ def _run(results: _Results, cell: _Cell, where: str) -> MatrixRun:
         "means": means(np.array(values, np.int64)),
         "perQuery": rows,
         "reproduce": _reproduce(results.collection.name, cell),
+        "gate": cell.gate.verdict,
+        "diagnosis": cell.diagnosis,
         **cell.provenance.model_dump(),
     }
     return checked_run(run, where)
@@ -202,7 +211,8 @@ def _reproduce(collection: str, cell: _Cell) -> list[str]:
 def _write(path: Path, run: MatrixRun) -> Written:
     content = json_bytes(run.model_dump(by_alias=True))
     before = path.read_bytes() if path.exists() else None
+    assert run.gate is not None
     if content == before:
-        return Written(path, "unchanged")
+        return Written(path, "unchanged", run.gate)
     write_atomic(path, content)
-    return Written(path, "added" if before is None else "replaced")
+    return Written(path, "added" if before is None else "replaced", run.gate)

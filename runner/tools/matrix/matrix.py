@@ -1,6 +1,7 @@
 """The matrix: what every system scored on every dataset, beside published values, and which differ from the baseline.
 
-All systems of a dataset are tested at once. What is said of all datasets is said only of a system with a run of each.
+All systems of a dataset that pass its null gate are tested at once; others are neither ranked nor tested. A mean over
+datasets is of systems that have a run of each of them.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import Interval, Ints
-from runner.decide.tiers import side_of
+from runner.decide.tiers import stand_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.comparison import wins_ties_losses
@@ -51,7 +52,7 @@ class Beside:
 class Tested:
     """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems.
 
-    Its side follows from `simultaneous` and from `p_skew`, which skewed differences do not mislead.
+    `despite` is why it may be chance though `simultaneous` does not reach 0, "" if nothing says so.
     """
 
     cell: str
@@ -65,13 +66,14 @@ class Tested:
     ties: int
     losses: int
     side: Side
+    despite: str
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetMatrix:
-    """One dataset: its runs, best mean nDCG@10 first (of equal ones by name), and what they are compared with.
+    """One dataset: its runs, best mean nDCG@10 first (of equal ones by name), those that are not ranked last.
 
-    `tests` are in the order of the runs, without the baseline; empty if there is none, or nothing else.
+    `tests` are of the ranked ones in their order, without the baseline; empty if there is none, or nothing else.
     """
 
     name: str
@@ -81,42 +83,51 @@ class DatasetMatrix:
     tests: tuple[Tested, ...]
 
     @property
+    def ranked(self) -> tuple[MatrixRun, ...]:
+        """The runs that pass the null gate, or were written before it was recorded."""
+        return tuple(run for run in self.runs if run.ranked)
+
+    @property
     def untested(self) -> str:
         """What of the baseline keeps everything from being tested, to follow its name; "" if something is."""
         if self.tests:
             return ""
-        has_baseline = any(run.cell == EXTERNAL_BASELINE for run in self.runs)
+        has_baseline = any(run.cell == EXTERNAL_BASELINE for run in self.ranked)
         return f"{'is the only run' if has_baseline else 'has no run'} here, so nothing is tested"
 
 
 @dataclass(frozen=True, slots=True)
-class Everywhere:
-    """A system on all datasets: its mean of their mean nDCG@10, and its side; "not told apart" if sides differ.
+class Average:
+    """A system's mean of several datasets' mean nDCG@10, and where it stands on each; None for what is not tested.
 
-    `simultaneous` are the intervals by dataset: empty, and the side None, for the baseline or if a dataset lacks it.
+    `side` is the one that it takes on all of them, None if there is none.
     """
 
     cell: str
     mean: float
+    tests: Mapping[str, Tested | None]
     side: Side | None
-    simultaneous: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Two datasets or more, and the systems with a ranked run of each, best mean first, of equal ones by name."""
+
+    datasets: tuple[str, ...]
+    averages: tuple[Average, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All datasets by name; `everywhere` best mean first, `lacking` the datasets that a system has no run of.
+    """All datasets by name. `shared` are the sets of datasets that some system was run on, larger ones first.
 
-    `without_runs` are datasets of published values alone.
+    `alone` are the systems of a single dataset, which have no mean; `without_runs` are datasets of published values.
     """
 
     datasets: tuple[DatasetMatrix, ...]
-    everywhere: tuple[Everywhere, ...]
-    lacking: Mapping[str, tuple[str, ...]]
+    shared: tuple[Shared, ...]
+    alone: Mapping[str, str]
     without_runs: tuple[str, ...]
-
-    def on_every_dataset(self, side: Side) -> list[Everywhere]:
-        """The systems that take this side of the baseline on every dataset, best mean first."""
-        return [row for row in self.everywhere if row.side == side]
 
 
 def make_matrix(folder: Path, *, draws: int = DRAWS) -> Matrix:
@@ -126,13 +137,15 @@ def make_matrix(folder: Path, *, draws: int = DRAWS) -> Matrix:
     if not runs:
         raise InputError(f"{display(folder / 'runs')} has no run yet. Add some: matrix add RESULTS.json.")
     datasets = tuple(_dataset(name, found, published, draws) for name, found in runs.items())
-    cells = sorted({run.cell for dataset in datasets for run in dataset.runs})
-    lacking = {cell: tuple(d.name for d in datasets if cell not in {run.cell for run in d.runs}) for cell in cells}
-    everywhere = [_everywhere(cell, datasets) for cell in cells if not lacking[cell]]
+    run_on: dict[str, list[DatasetMatrix]] = {}
+    for dataset in datasets:
+        for run in dataset.ranked:
+            run_on.setdefault(run.cell, []).append(dataset)
+    sets = {tuple(dataset.name for dataset in found) for found in run_on.values()}
     return Matrix(
         datasets,
-        tuple(sorted(everywhere, key=lambda row: (-row.mean, row.cell))),
-        {cell: missing for cell, missing in lacking.items() if missing},
+        tuple(_shared(names, run_on) for names in sorted(sets, key=lambda names: (-len(names), names)) if names[1:]),
+        {cell: found[0].name for cell, found in sorted(run_on.items()) if len(found) == 1},
         tuple(sorted({row.dataset for row in published.values} - runs.keys())),
     )
 
@@ -146,14 +159,15 @@ def agreement(ours: float, value: Value) -> tuple[float, Agreement]:
 
 
 def _dataset(name: str, runs: Sequence[MatrixRun], published: Published, draws: int) -> DatasetMatrix:
-    ordered = tuple(sorted(runs, key=lambda run: (-run.means[TESTED].mean, run.cell)))
+    ordered = tuple(sorted(runs, key=lambda run: (not run.ranked, -run.means[TESTED].mean, run.cell)))
     by_cell = {run.cell: run for run in ordered}
     beside = [
         _beside(value, published.sources[value.source], by_cell.get(value.system))
         for value in published.values
         if value.dataset == name
     ]
-    return DatasetMatrix(name, ordered[0].collection, ordered, tuple(beside), _tests(ordered, draws))
+    tests = _tests([run for run in ordered if run.ranked], draws)
+    return DatasetMatrix(name, ordered[0].collection, ordered, tuple(beside), tests)
 
 
 def _beside(value: Value, source: Source, run: MatrixRun | None) -> Beside:
@@ -183,6 +197,8 @@ def _aligned(run: MatrixRun, query_ids: Sequence[str]) -> Ints:
 
 def _tested(cell: str, differences: Ints, test: PairedTest) -> Tested:
     wins, ties, losses = wins_ties_losses(differences)
+    ends = test.simultaneous.low, test.simultaneous.high
+    stand = stand_of(ends, test.p_adjusted, test.p_skew, ALPHA)
     return Tested(
         cell=cell,
         difference=test.mean,
@@ -194,16 +210,19 @@ def _tested(cell: str, differences: Ints, test: PairedTest) -> Tested:
         wins=wins,
         ties=ties,
         losses=losses,
-        side=side_of((test.simultaneous.low, test.simultaneous.high), test.p_skew, ALPHA),
+        side=stand.side,
+        despite=stand.despite,
     )
 
 
-def _everywhere(cell: str, datasets: Sequence[DatasetMatrix]) -> Everywhere:
-    means = [run.means[TESTED].mean for dataset in datasets for run in dataset.runs if run.cell == cell]
-    tests = {dataset.name: test for dataset in datasets for test in dataset.tests if test.cell == cell}
-    mean = math.fsum(means) / len(means)
-    if len(tests) < len(datasets):
-        return Everywhere(cell, mean, None, {})
-    sides = {test.side for test in tests.values()}
-    side: Side = sides.pop() if len(sides) == 1 else "not told apart"
-    return Everywhere(cell, mean, side, {name: test.simultaneous for name, test in tests.items()})
+def _shared(names: tuple[str, ...], run_on: Mapping[str, Sequence[DatasetMatrix]]) -> Shared:
+    found = {cell: [d for d in datasets if d.name in names] for cell, datasets in run_on.items()}
+    averages = [_average(cell, datasets) for cell, datasets in found.items() if len(datasets) == len(names)]
+    return Shared(names, tuple(sorted(averages, key=lambda row: (-row.mean, row.cell))))
+
+
+def _average(cell: str, datasets: Sequence[DatasetMatrix]) -> Average:
+    means = [run.means[TESTED].mean for dataset in datasets for run in dataset.ranked if run.cell == cell]
+    tests = {d.name: next((test for test in d.tests if test.cell == cell), None) for d in datasets}
+    sides = {test.side if test else None for test in tests.values()}
+    return Average(cell, math.fsum(means) / len(means), tests, sides.pop() if len(sides) == 1 else None)

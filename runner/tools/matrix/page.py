@@ -14,9 +14,8 @@ from runner.base.records import Interval
 from runner.base.store import disk_errors
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
-from runner.score.sign_flip import Side
 from runner.tools.markdown import escaped, table
-from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Beside, DatasetMatrix, Matrix, make_matrix
+from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Average, Beside, DatasetMatrix, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
 from runner.tools.symbols import Signs
 
@@ -38,17 +37,20 @@ _HEAD = f"""\
 What systems of this repository score on public collections with published judgments. The page claims three things:
 what each system scored here, with every query's score in a linked file; whether that agrees with published values,
 inside tolerances that stand beside the values in [{PUBLISHED}]({PUBLISHED}); and which systems are told apart from
-{_BASELINE} on the same queries. It claims nothing of other collections or of legislative text, and of no published
-system that it is beaten: a published mean comes without its queries' scores.
+{_BASELINE} on the same queries. A run that does not pass the null gate is shown, and neither ranked nor tested. Nothing
+is claimed of other collections or of legislative text, and of no published system that it is beaten: a published mean
+comes without its queries' scores.
 """
 
 _READING = f"""\
 ## How to read it
 
 - An interval in brackets is of 95 %: a percentile bootstrap over queries beside a score, the inverted sign-flip test
-  beside a difference. `all` holds for all systems of the dataset at once, and decides "above" and "below" together
-  with a `p skew` of at most {ALPHA:g}, an adjusted p that skewed differences do not mislead.
-- `p adjusted` is max-T over the systems of the dataset. [statistics.md](statistics.md) has the tests.
+  beside a difference. `all` holds for all systems of the dataset at once. A system is "above" or "below" if that
+  interval does not reach 0 and both adjusted p are at most {ALPHA:g}, else "not told apart", with the reason if the
+  interval is not it. A further system can only widen these intervals and raise these p.
+- `p adjusted` is max-T over the systems of the dataset, `p skew` the same by a statistic that skewed differences do not
+  mislead. [statistics.md](statistics.md) has the tests.
 - A difference to a published value is rounded to {PLACES} places. "agrees" and "differs" need a tolerance; without one
   the value is only shown.
 - A system's name links to its run: collection digests, encoder or BM25 settings, scores by query id.
@@ -79,7 +81,7 @@ def matrix_page(matrix: Matrix) -> bytes:
     blocks = [_HEAD, _READING]
     for dataset in matrix.datasets:
         blocks += _dataset(dataset)
-    blocks += [_everywhere(matrix), _use(matrix)]
+    blocks += [*_together(matrix), _use(matrix)]
     return "\n".join(blocks).encode()
 
 
@@ -108,7 +110,12 @@ def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
         f"{facts.documents:,} documents, {facts.queries:,} queries, {facts.judged_pairs:,} judged pairs"
         f"{left_out}{missing}. SHA-256: {digests}.\n"
     )
-    yield table(["system", *SHOWN.values()], map(_scores, dataset.runs))
+    yield table(["system", *SHOWN.values()], map(_scores, dataset.ranked))
+    if said := "".join(f"- {_link(run)}: {escaped(run.diagnosis)}\n" for run in dataset.ranked if run.diagnosis):
+        yield f"Passed the null gate, and yet:\n\n{said}"
+    if unranked := [run for run in dataset.runs if not run.ranked]:
+        yield "Not ranked, since they do not pass the null gate:\n"
+        yield table(["system", "null gate", "nDCG@10", "what is wrong"], map(_unranked, unranked))
     if dataset.beside:
         yield "### Beside published values and reference runs\n"
         yield from _beside(dataset)
@@ -122,6 +129,10 @@ def _dataset(dataset: DatasetMatrix) -> Iterator[str]:
 def _scores(run: MatrixRun) -> list[str]:
     means = [run.means[measure] for measure in SHOWN]
     return [_link(run), *(f"{m.mean:.4f} [{m.low:.4f}, {m.high:.4f}]" for m in means)]
+
+
+def _unranked(run: MatrixRun) -> list[str]:
+    return [_link(run), f"**{run.gate}**", f"{run.means[TESTED].mean:.4f}", escaped(run.diagnosis)]
 
 
 def _identity(run: MatrixRun) -> list[str]:
@@ -198,7 +209,7 @@ def _tests(dataset: DatasetMatrix) -> str:
                 _signed_ends(test.simultaneous),
                 *(p_text(p) for p in (test.p, test.p_adjusted, test.p_skew)),
                 f"{test.wins} / {test.ties} / {test.losses}",
-                test.side,
+                f"{test.side}: it {test.despite}" if test.despite else test.side,
             ]
             for test in dataset.tests
         ),
@@ -215,41 +226,28 @@ def _reproduction(dataset: DatasetMatrix) -> Iterator[str]:
         yield f"Made again by this: {', '.join(map(_link, runs))}.\n\n{lines}"
 
 
-def _everywhere(matrix: Matrix) -> str:
-    names = [escaped(dataset.name) for dataset in matrix.datasets]
-    lines = ["## All datasets", ""]
-    if len(names) == 1:
-        lines.append(
-            f"There is one dataset, {names[0]}: no mean over datasets, and nothing below says anything of another one."
-        )
-    else:
-        lines.append(f"Means of {SHOWN[TESTED]} over {', '.join(names)}, of systems with a run of each:")
-        means = table(["system", "mean"], ([f"`{row.cell}`", f"{row.mean:.4f}"] for row in matrix.everywhere))
-        lines += ["", means.rstrip()]
-        lines += [
-            f"- `{cell}` has no mean: it lacks {', '.join(map(escaped, lacking))}."
-            for cell, lacking in matrix.lacking.items()
-        ]
-    lines.append("")
-    if untested := ", ".join(escaped(dataset.name) for dataset in matrix.datasets if dataset.untested):
-        lines += [f"No system is said to score above or below {_BASELINE}: nothing is tested on {untested}.", ""]
-    else:
-        lines += [*_claim(matrix, "above", "Scores above"), *_claim(matrix, "below", "Scores below")]
-    return "\n".join(lines)
+def _together(matrix: Matrix) -> Iterator[str]:
+    yield "## Several datasets\n"
+    if not matrix.shared:
+        names = ", ".join(escaped(dataset.name) for dataset in matrix.datasets)
+        yield f"No system has runs of two datasets or more ({names}), so there is no mean over datasets.\n"
+        return
+    yield (
+        f"Means of {SHOWN[TESTED]} over datasets that all systems of a table were run on; means of different tables "
+        f"do not compare. By dataset: where a system stands to {_BASELINE}, and the interval over all systems.\n"
+    )
+    for shared in matrix.shared:
+        columns = list(map(escaped, shared.datasets))
+        yield f"### {', '.join(columns)}\n"
+        yield table(["system", "mean", *columns, "on all"], map(_average, shared.averages))
+    if matrix.alone:
+        alone = ", ".join(f"`{cell}` ({escaped(name)})" for cell, name in matrix.alone.items())
+        yield f"Without a mean, since they were run on one dataset: {alone}.\n"
 
 
-def _claim(matrix: Matrix, side: Side, verb: str) -> list[str]:
-    found = matrix.on_every_dataset(side)
-    where = "on every dataset" if len(matrix.datasets) > 1 else f"on {escaped(matrix.datasets[0].name)}"
-    rule = f"simultaneous interval of the difference wholly {side} 0, p skew at most {ALPHA:g}"
-    head = f"{verb} {_BASELINE} {where} ({rule}):"
-    if not found:
-        return [f"{head} no system.", ""]
-    lines = [head, ""]
-    for row in found:
-        ends = (f"{escaped(name)} {_signed_ends(interval)}" for name, interval in row.simultaneous.items())
-        lines.append(f"- `{row.cell}`: {', '.join(ends)}")
-    return [*lines, ""]
+def _average(row: Average) -> list[str]:
+    stands = ["–" if test is None else f"{test.side} {_signed_ends(test.simultaneous)}" for test in row.tests.values()]
+    return [f"`{row.cell}`", f"{row.mean:.4f}", *stands, row.side or "–"]
 
 
 def _use(matrix: Matrix) -> str:
@@ -272,8 +270,10 @@ def summary_lines(matrix: Matrix, signs: Signs) -> list[str]:
     lines = []
     for dataset in matrix.datasets:
         said: Counter[str] = Counter(row.agreement for row in dataset.beside)
+        unranked = [f"{run.cell} ({run.gate})" for run in dataset.runs if not run.ranked]
         lines += [
-            f"{dataset.name}: {len(dataset.runs)} systems",
+            f"{dataset.name}: {len(dataset.ranked)} systems",
+            *([f"  do not pass the null gate, not ranked: {', '.join(unranked)}"] if unranked else []),
             f"  against the baseline: {_tested_line(dataset)}",
             f"  published values: {_counted(said, ('agrees', 'differs', 'shown', 'no run'))}",
             *(f"  {signs.no} {_difference(row, signs)}" for row in dataset.beside if row.agreement == "differs"),
@@ -301,8 +301,7 @@ def as_data(matrix: Matrix) -> dict[str, Any]:
     """Everything but the queries' scores, which are in the runs' files."""
     return {
         "datasets": [_dataset_data(dataset) for dataset in matrix.datasets],
-        "everywhere": [asdict(row) for row in matrix.everywhere],
-        "lacking": {cell: list(names) for cell, names in matrix.lacking.items()},
+        "shared": [asdict(shared) for shared in matrix.shared],
         "without_runs": list(matrix.without_runs),
     }
 

@@ -17,10 +17,11 @@ from pydantic import Field
 from runner.base.canonical import read_json, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
-from runner.base.records import SCORE_UNIT, Ints
+from runner.base.records import SCORE_UNIT, Ints, Verdict
 from runner.base.schema import FrozenModel, Sha256, Share, checked
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.queries import QueryId
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import mean
 
@@ -34,7 +35,6 @@ SEED = 2026
 DATASET_LENGTH = 64
 Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=DATASET_LENGTH)]
 CellName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._>(),:-]{0,199}$")]
-QueryId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
 ShellLine = Annotated[str, Field(pattern=r"^[^`[:cntrl:]]{1,500}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Facts = dict[str, str | bool | int | Finite | dict[str, str]]
@@ -60,7 +60,10 @@ class QueryFigures(FrozenModel):
 
 
 class MatrixRun(FrozenModel):
-    """A run's file. `encoder`, `bm25` and `imported` are as in results.json; `reproduce` are lines for a shell."""
+    """A run's file. `encoder`, `bm25` and `imported` are as in results.json; `reproduce` are lines for a shell.
+
+    `gate` is what the null gate said of the run, None in files that were written before, and `diagnosis` what is wrong.
+    """
 
     schema_version: Literal[2]
     dataset: Dataset
@@ -76,6 +79,13 @@ class MatrixRun(FrozenModel):
     truncation: Truncation | None
     run_sha256: Sha256
     reproduce: list[ShellLine]
+    gate: Verdict | None = None
+    diagnosis: Annotated[str, Field(max_length=2000)] = ""
+
+    @property
+    def ranked(self) -> bool:
+        """Whether nothing keeps it from being set beside others."""
+        return self.gate in (None, "pass")
 
     @property
     def file_name(self) -> str:

@@ -20,10 +20,11 @@ from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.eval_set.version import Version, load_cell_file
 from runner.retrieve.make_runs import CellRuns, Wanted
-from runner.score.comparison import Difference, paired_differences
+from runner.score.comparison import paired_differences
 from runner.score.score import score
 from runner.tools.replay.noise import NONE, Noise, largest, noise
 from runner.tools.replay.record import Recorded, check_encoders, documents, recorded

@@ -30,7 +30,7 @@ def report(found: Sequence["Replay"], failures: Sequence[Failure]) -> JSON:
 
 
 def _cell_row(cell: "CellReplay") -> JSON:
-    return {**asdict(cell), "difference": cell.difference._asdict()}
+    return {**asdict(cell), "difference": cell.difference.model_dump()}
 
 
 def replay_lines(found: "Replay", signs: Signs) -> list[str]:

@@ -1,66 +1,13 @@
-"""The shape of a cell's measures, paired tests and null gates in results.json."""
+"""The shape of both null gates in results.json, of a cell and of the controls."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.records import GuardState, Verdict
-from runner.base.schema import Count, Ends, FrozenModel, Share
+from runner.base.records import Verdict
+from runner.base.schema import Count, FrozenModel, Share
 
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
-
-
-class MeasureResult(FrozenModel):
-    """A cell's mean of a measure with its interval, and the per-query values in units of 1e-9."""
-
-    mean: float
-    low: float
-    high: float
-    per_query: list[int]
-
-
-class Difference(FrozenModel):
-    """Cell minus baseline, paired by query."""
-
-    mean: float
-    low: float
-    high: float
-    wins: Count
-    ties: Count
-    losses: Count
-
-
-class PairedTestResult(FrozenModel):
-    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; two-sided, intervals at 1 - alpha.
-
-    `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T), `p_skew` (max-T with a
-    statistic that skewed differences do not mislead) and `p_holm` hold over all preregistered cells at once and are
-    null for a cell outside of that family. `p_t` is the paired t test's.
-    `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
-    absence moves it most.
-    """
-
-    p: float
-    exact: bool
-    p_t: float
-    p_adjusted: float | None
-    p_skew: float | None
-    p_holm: float | None
-    interval: Ends
-    simultaneous: Ends | None
-    cohens_d: float
-    sd: float
-    left_out: Ends
-    influential: str
-
-
-class GuardResult(FrozenModel):
-    """Whether Recall@10 falls by more than the rule allows: one-sided bounds at 1 - alpha, and p of "it does"."""
-
-    state: GuardState
-    low: float
-    high: float
-    p: float
 
 
 class NullResult(FrozenModel):
@@ -98,6 +45,21 @@ class GateVerdict(FrozenModel):
     alpha: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
     verdict: Verdict
+
+
+class ControlResult(FrozenModel):
+    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves where that is as expected.
+
+    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
+    """
+
+    name: str
+    expected: Literal["pass", "fail"]
+    mean: float
+    draws: Count
+    passes: Count
+    bound: Count
+    behaves: bool
 
 
 class SingleGoldNullResult(FrozenModel):
