@@ -95,3 +95,8 @@ def test_every_form_of_a_citation_is_the_same_terms(forms, terms):
 )
 def test_a_query_finds_the_text_that_answers_it_first(query, wanted, others):
     assert best(query, *others, wanted) == wanted
+
+
+@pytest.mark.parametrize("unit", ["§", "(a)", "1,234", "s. ", "u.", "1.", "1-", "x'", "sec", "h 1", "§ 5(a)", "\u00ad"])
+def test_a_hostile_text_takes_time_and_terms_in_proportion_to_its_length(unit):
+    assert sum(map(len, stemmed_terms("5" + unit * 30_000))) < 30_000 * (8 * len(unit) + 40)
