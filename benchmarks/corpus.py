@@ -9,7 +9,7 @@ from sizes import SMALL
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared"))
 CORPORA = SHARED / "corpora"
-SCIFACT = SHARED / "bench" / "scifact"
+SCIFACT, NFCORPUS = SHARED / "bench" / "scifact", SHARED / "bench" / "nfcorpus"
 
 
 def bills_folder() -> Path:

@@ -63,6 +63,16 @@ def external_weaknesses(
         )
     if facts.missing_documents:
         said.append(f"{facts.missing_documents} judged documents are not in the corpus; nothing can find them.")
+    if facts.renormalised:
+        said.append(
+            f"{facts.renormalised:,} texts were not in Unicode's form NFC and were brought into it, so that an accent "
+            "is the same however it is written. A system that read the files as they are may score otherwise."
+        )
+    if facts.language:
+        said.append(
+            f"The documents look {facts.language.capitalize()}. `bm25` stems and drops stop words as English, so it is "
+            "a weaker baseline here than BM25 made for that language."
+        )
     return [
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",

@@ -43,12 +43,17 @@ def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
     write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, documents)))
     # This file comes last: its presence means that the others are there, and as it names them.
     made = {path.name: file_sha256(path) for path in _made(version)}
-    facts = CollectionFile(**_facts(collection).model_dump(), made=made)
-    write_atomic(version.collection_path, json_bytes(facts.model_dump()))
+    facts = _facts(collection)
+    write_atomic(version.collection_path, json_bytes(CollectionFile(**facts.model_dump(), made=made).model_dump()))
     say(
         f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
-        f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}"
+        f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
+        f"texts that were not in NFC: {facts.renormalised}"
     )
+    if facts.language:
+        say(
+            f"warning: the documents look {facts.language.capitalize()}, and bm25 stems and drops stop words as English"
+        )
 
 
 def _made(version: Version) -> tuple[Path, ...]:
@@ -109,6 +114,9 @@ def check_same_collection(version: Version, corpus_path: Path) -> None:
 
 
 def _facts(collection: "Collection") -> CollectionFacts:
+    from samplers.corpus.language import language_of
+
+    language = language_of(document.text for document in collection.documents)
     return CollectionFacts(
         schema_version=1,
         name=collection.name,
@@ -119,6 +127,8 @@ def _facts(collection: "Collection") -> CollectionFacts:
         queries_unjudged=collection.n_unjudged_queries,
         judged_pairs=sum(map(len, collection.qrels.values())),
         missing_documents=len(collection.missing_documents),
+        renormalised=collection.n_renormalised,
+        language="" if language == "english" else language,
         corpus_sha256=collection.sha256.corpus,
         queries_sha256=collection.sha256.queries,
         qrels_sha256=collection.sha256.qrels,

@@ -47,8 +47,8 @@ class Collection:
     """What a folder held; only queries of the judged split, in the order of queries.jsonl.
 
     `qrels` keep documents that the corpus does not have (`missing_documents`), as published figures do, and every
-    judged query, even one without a relevant document. `n_unjudged_queries` were left out. `split` is the file of
-    the qrels.
+    judged query, even one without a relevant document. `n_unjudged_queries` were left out. `n_renormalised` counts
+    documents and judged queries whose text was not in NFC. `split` is the file of the qrels.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Collection:
     """Rows that repeat an earlier one, left out."""
     queries: dict[str, str]
     n_unjudged_queries: int
+    n_renormalised: int
     qrels: dict[str, dict[str, int]]
     missing_documents: tuple[str, ...]
     split: str
@@ -75,8 +76,9 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
     """
     files = collection_files(folder)
     qrels = _qrels(files.qrels)
-    queries, n_unjudged = _queries(files.queries, qrels)
-    documents, empty, n_duplicates = _documents(files.corpus, title_fits)
+    other_form: set[str] = set()
+    queries, n_unjudged = _queries(files.queries, qrels, other_form)
+    documents, empty, n_duplicates = _documents(files.corpus, title_fits, other_form)
     known = {*documents, *empty}
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     if not judged & documents.keys():
@@ -88,6 +90,7 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
         n_duplicates=n_duplicates,
         queries=queries,
         n_unjudged_queries=n_unjudged,
+        n_renormalised=len(other_form),
         qrels={query_id: qrels[query_id] for query_id in queries},
         missing_documents=tuple(sorted(judged - known)),
         split=files.qrels.relative_to(folder).as_posix(),
@@ -114,15 +117,23 @@ def collection_digests(folder: Path) -> CollectionDigests:
     return CollectionDigests(*map(file_sha256, collection_files(folder)))
 
 
-def _documents(path: Path, title_fits: Callable[[str], bool]) -> tuple[dict[str, Document], dict[str, str], int]:
-    """Documents by id, the place of empty ones by id, and how many rows repeat an earlier one."""
+def _documents(
+    path: Path, title_fits: Callable[[str], bool], other_form: set[str]
+) -> tuple[dict[str, Document], dict[str, str], int]:
+    """Documents by id, the place of empty ones by id, and how many rows repeat an earlier one.
+
+    The place of each document that was not in NFC goes into `other_form`.
+    """
     documents: dict[str, Document] = {}
     empty: dict[str, str] = {}
     n_duplicates = 0
     for number, row in read_jsonl(path):
         where = f"{display(path)}:{number}"
         doc_id = _id(row, where)
-        title, text = (" ".join(_text(row, "title", where).split()), _text(row, "text", where).strip())
+        title, text = (
+            " ".join(_text(row, "title", where, other_form).split()),
+            _text(row, "text", where, other_form).strip(),
+        )
         if doc_id in empty if title or text else doc_id in documents:
             raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
         if not (title or text):
@@ -138,7 +149,7 @@ def _documents(path: Path, title_fits: Callable[[str], bool]) -> tuple[dict[str,
     return documents, empty, n_duplicates
 
 
-def _queries(path: Path, qrels: dict[str, dict[str, int]]) -> tuple[dict[str, str], int]:
+def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str]) -> tuple[dict[str, str], int]:
     """The texts of judged queries by id, and how many others there are."""
     queries: dict[str, str] = {}
     n_unjudged = 0
@@ -148,7 +159,7 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]]) -> tuple[dict[str, st
         if query_id not in qrels:
             n_unjudged += 1
             continue
-        text = _text(row, "text", where).strip()
+        text = _text(row, "text", where, other_form).strip()
         if not text:
             raise InputError(f"{where}: query {printable(query_id)} has no text, and qrels judge it.")
         if queries.setdefault(query_id, text) != text:
@@ -205,8 +216,11 @@ def _id(row: dict[str, JSON], where: str) -> str:
     return value
 
 
-def _text(row: dict[str, JSON], name: str, where: str) -> str:
+def _text(row: dict[str, JSON], name: str, where: str, other_form: set[str]) -> str:
+    """A field in NFC; `where` goes into `other_form` if it was in another form."""
     value = row.get(name, "")
     if not isinstance(value, str):
         raise InputError(f"{where}: {name} is {quoted(value)}, not a text. {_ROW_HINT}")
+    if not unicodedata.is_normalized("NFC", value):
+        other_form.add(where)
     return unicodedata.normalize("NFC", value)

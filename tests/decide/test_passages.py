@@ -3,14 +3,13 @@ import shutil
 from itertools import pairwise
 
 import pytest
-from bm25s.stopwords import STOPWORDS_EN
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.records import Document
-from runner.decide.passages import passages, query_words
+from runner.decide.passages import passages
 from runner.decide.passages.asked_words import words_with
 from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
 from runner.decide.passages.query_words import marked, query_terms, terms_of
@@ -19,6 +18,7 @@ from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairSho
 from runner.eval_set.shapes.results import Results
 from runner.report.rerender import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
+from runner.retrieve.words import words
 from tests.support.example_lists import listed_results
 from tests.support.full_results import full_receipt
 
@@ -58,8 +58,9 @@ def shown(text, listed, query=QUERY):
 # Words.
 
 
-def test_stop_words_are_those_of_the_sparse_cells():
-    assert frozenset(STOPWORDS_EN) == query_words._STOP_WORDS
+def one_word(text):
+    (word,) = words(text)
+    return word
 
 
 @given(st.text(alphabet="aAbsSéß17 .'-\u2013\u2212\u00ad_\n(§", max_size=40))
@@ -68,7 +69,7 @@ def test_the_terms_of_a_text_are_those_that_the_sparse_cells_look_for(text):
 
 
 @pytest.mark.parametrize(
-    ("word", "terms"),
+    ("text", "terms"),
     [
         ("Inspections", {"inspect"}),
         ("the", set()),
@@ -77,8 +78,14 @@ def test_the_terms_of_a_text_are_those_that_the_sparse_cells_look_for(text):
         ("co\u00adoperate", {"cooper"}),
     ],
 )
-def test_a_word_stands_for_its_stems(word, terms):
-    assert terms_of(word) == terms
+def test_a_word_stands_for_its_stems(text, terms):
+    assert terms_of(one_word(text)) == terms
+
+
+def test_a_citation_is_marked_where_it_is_printed():
+    text = "as in co\u00adop law (42 U.S.C. 1983)"
+    parts = marked(text, query_terms("42 USC § 1983"))
+    assert [part for part, is_marked in parts if is_marked] == ["42", "U.S.C.", "1983"]
 
 
 @given(st.text(alphabet="abc levee flood-\u00ad\n<&", max_size=60))
@@ -87,7 +94,7 @@ def test_the_parts_of_a_marked_text_make_it_up_again_and_no_two_neighbours_are_a
     assert "".join(part for part, _ in parts) == text
     assert all(part for part, _ in parts)
     assert not any(not one and not other for (_, one), (_, other) in pairwise(parts))
-    assert all(terms_of(part) & {"leve", "flood"} for part, is_marked in parts if is_marked)
+    assert all(query_terms(part) & {"leve", "flood"} for part, is_marked in parts if is_marked)
 
 
 def test_nothing_is_marked_for_a_query_without_a_term():
@@ -99,9 +106,9 @@ WORDS = st.lists(st.sampled_from(["levee", "floods", "a", "clerk", "inspect-floo
 
 
 @given(WORDS, st.integers(0, 200), st.integers(0, 200), st.integers(1, 60))
-def test_the_densest_window_is_the_one_that_trying_all_of_them_finds(words, low, length, width):
-    text, terms = " ".join(words), query_terms(QUERY)
-    found = [(match.start(), match.end(), terms & terms_of(match[0])) for match in query_words.WORD.finditer(text)]
+def test_the_densest_window_is_the_one_that_trying_all_of_them_finds(drawn, low, length, width):
+    text, terms = " ".join(drawn), query_terms(QUERY)
+    found = [(word.start, word.end, terms & terms_of(word)) for word in words(text)]
     inside = [word for word in found if word[2] and low <= word[0] < low + length]
     best = None
     for place, (start, end, _) in enumerate(inside):

@@ -8,7 +8,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from runner.base.records import RUN_DEPTH, Chunk, Span
-from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, bm25_description, bm25_run, lucene_tokens, okapi_tokens
+from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, _okapi, bm25_description, bm25_run, lucene_tokens, okapi_tokens
 
 WORDS = [
     *("appropriation", "water", "grant", "authority", "secretary", "veteran"),
@@ -117,15 +117,11 @@ def test_okapi_scores_below_zero_are_no_hits():
     assert len(bm25_run("cell", "bm25", {"q": "water"}, chunks, texts).run.hits["q"]) == 3
 
 
-def test_a_section_number_is_one_term_with_any_dash_and_also_its_parts():
-    hyphen, dash, unbreaking = lucene_tokens(["15 U.S.C. 78dd-1", "15 U.S.C. 78dd–1", "15 u.s.c. 78dd\u20111"])
-    assert hyphen == dash == unbreaking == ["15", "u", "s", "c", "78dd", "1", "78dd-1"]
-
-
-def test_hyphenated_words_count_in_parts_and_an_em_dash_separates():
-    assert lucene_tokens(["long-term care.—In general, co\u00adoperate"]) == [
-        ["long", "term", "care", "general", "cooper"]
-    ]
+def test_okapi_scores_are_those_of_rank_bm25_to_the_last_bit():
+    _, texts = corpus(n_documents=400)
+    ours, theirs = _okapi(texts), BM25Okapi([okapi_tokens(text) for text in texts], k1=K1, b=B)
+    for text in QUERIES.values():
+        assert ours.scores(text).tolist() == theirs.get_scores(okapi_tokens(text)).tolist()
 
 
 def test_a_citation_finds_its_section_whatever_its_dash():

@@ -44,7 +44,7 @@ from runner.tools.case_study.zoo_lists import (
 from runner.tools.symbols import ASCII
 from tests.support.small_set import fake_encoders, few_draws
 
-PAGE = CHECKOUT / "docs" / "case-study-scifact.md"
+PAGES = [CHECKOUT / "docs" / f"case-study-{name}.md" for name in ("scifact", "nfcorpus")]
 TOPICS = 20
 ENGINE = "bm25 x whole_doc"
 DENSE = "minilm-l6-v2 x whole_doc"
@@ -548,27 +548,36 @@ def test_a_version_that_is_not_the_newest_is_refused(folder, tmp_path):
         case_study([str(version)])
 
 
-def published():
-    return json.loads(PAGE.with_suffix(".json").read_bytes())
+@pytest.fixture(params=PAGES, ids=lambda path: path.stem)
+def published_page(request):
+    return request.param
 
 
-def test_the_published_page_shows_the_published_figures():
-    text = PAGE.read_text(encoding="utf-8")
-    assert with_blocks(text, published()) == text
+def published(path):
+    return json.loads(path.with_suffix(".json").read_bytes())
+
+
+def test_the_published_page_shows_the_published_figures(published_page):
+    text = published_page.read_text(encoding="utf-8")
+    assert with_blocks(text, published(published_page)) == text
     assert set(re.findall(r"<!-- generated: (.+?) -->", text)) == set(BLOCKS)
 
 
-def test_the_published_page_has_figures_in_its_blocks_alone():
+def test_the_published_page_has_figures_in_its_blocks_alone(published_page):
     prose = re.sub(
-        r"<!-- generated: .*?<!-- end of generated -->", "", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
+        r"<!-- generated: .*?<!-- end of generated -->", "", published_page.read_text(encoding="utf-8"), flags=re.DOTALL
     )
     assert re.findall(r"\d\.\d|\d %|\bof \d+\b", prose) == []
 
 
-def test_the_published_page_says_which_broken_predictors_pass_and_what_finds_them():
-    text = PAGE.read_text(encoding="utf-8")
+def test_the_published_page_says_which_broken_predictors_pass_and_what_finds_them(published_page):
+    text = published_page.read_text(encoding="utf-8")
     (block,) = re.findall(r"<!-- generated: passed -->(.*?)<!-- end of generated -->", text, re.DOTALL)
-    passed = [row for row in published()["systems"] if row["kind"] == "broken" and row["graded"]["verdict"] == "pass"]
+    passed = [
+        row
+        for row in published(published_page)["systems"]
+        if row["kind"] == "broken" and row["graded"]["verdict"] == "pass"
+    ]
     assert {"oracle", "leaky half", "lucky few", "hybrid with a dead arm"} <= {row["name"] for row in passed}
     for row in passed:
         assert row["expected"] != "fail", row["name"]
@@ -576,9 +585,9 @@ def test_the_published_page_says_which_broken_predictors_pass_and_what_finds_the
         assert row["caught_by"] in block
 
 
-def test_the_published_verdicts_are_those_that_the_zoo_claims():
+def test_the_published_verdicts_are_those_that_the_zoo_claims(published_page):
     claimed = {broken.name: broken.expected for broken in ZOO}
-    for row in published()["systems"]:
+    for row in published(published_page)["systems"]:
         if row["kind"] == "engine":
             assert row["graded"]["verdict"] == "pass"
         elif claimed[row["name"]] != "depends":

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.decide.passages.query_words import WORD, Terms, terms_of
+from runner.decide.passages.query_words import Terms, terms_of
+from runner.retrieve.words import words
 
 Ints = NDArray[np.int64]
 
@@ -63,17 +64,16 @@ class AskedWords:
 
 def words_with(terms: Terms, text: str) -> FoundWords:
     """The words of a text that stand for one of the terms; the text is read once, whatever the number of queries."""
-    known: dict[str, int] = {}
+    known: dict[tuple[str, ...], int] = {}
     forms: list[Terms] = []
     found: list[tuple[int, int, int]] = []
-    for match in WORD.finditer(text):
-        word = match[0]
-        form = known.get(word)
+    for word in words(text):
+        form = known.get(word.terms)
         if form is None:
             own = terms & terms_of(word)
-            form = known[word] = len(forms) if own else -1
+            form = known[word.terms] = len(forms) if own else -1
             forms += [own] if own else []
         if form >= 0:
-            found.append((*match.span(), form))
+            found.append((word.start, word.end, form))
     starts, ends, numbers = np.array(found, dtype=np.int64).reshape(-1, 3).T
     return FoundWords(starts, ends, numbers, forms)

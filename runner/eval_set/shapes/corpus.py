@@ -28,11 +28,12 @@ class CorpusHeader(FrozenModel):
     archive_sha256: Sha256
 
 
-class CollectionFacts(FrozenModel):
+class CollectionFacts(Sparse):
     """What an external collection held, and the digests of its files.
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
-    `queries_unjudged` belong to other splits and were left out.
+    `queries_unjudged` belong to other splits and were left out. `renormalised` counts documents and judged queries
+    whose text was not in NFC. `language` is that of most documents if it is not English.
     """
 
     schema_version: Literal[1]
@@ -44,6 +45,8 @@ class CollectionFacts(FrozenModel):
     queries_unjudged: Count
     judged_pairs: Count
     missing_documents: Count
+    renormalised: Count = 0
+    language: str = ""
     corpus_sha256: Sha256
     queries_sha256: Sha256
     qrels_sha256: Sha256

@@ -142,7 +142,8 @@ def _identity(run: MatrixRun) -> list[str]:
     if run.bm25 is not None:
         names = ("library", "version", "k1", "b", "stemmer", "stop words")
         library, version, k1, b, stemmer, stop = (str(run.bm25.get(name, "?")) for name in names)
-        parts.append(f"{library} {version}, k1 {k1}, b {b}, stemmer: {stemmer}, stop words: {stop}")
+        cut = f", tokenizer version {run.bm25['tokenizer version']}" if "tokenizer version" in run.bm25 else ""
+        parts.append(f"{library} {version}, k1 {k1}, b {b}, stemmer: {stemmer}, stop words: {stop}{cut}")
     if run.encoder is not None:
         hub_id, revision, method = (str(run.encoder.get(name, "?")) for name in ("hub_id", "revision", "method"))
         parts.append(f"{hub_id} at {revision[:12]}, {method}")

@@ -147,13 +147,20 @@ def run_files(folder: Path) -> list[tuple[Path, MatrixRun]]:
 
 
 def other_ground(run: MatrixRun, other: MatrixRun) -> str:
-    """What keeps two runs of a dataset from being compared, "" if nothing does; a folder's name does not."""
-    here = run.collection.model_dump(exclude={"name"}) | {"relevant_grade": run.relevant_grade}
-    there = other.collection.model_dump(exclude={"name"}) | {"relevant_grade": other.relevant_grade}
+    """What keeps two runs of a dataset from being compared, "" if nothing does; a folder's name does not.
+
+    What is read off the files, whose digests are compared, does not either: earlier runs lack some of it.
+    """
+    here, there = (_ground(each) for each in (run, other))
     found = [f"{field} {here[field]} here, {there[field]} there" for field in here if here[field] != there[field]]
     if not found and set(run.query_ids) != set(other.query_ids):
         found = ["other queries"]
     return printable("; ".join(found), longest=1000)
+
+
+def _ground(run: MatrixRun) -> dict[str, str | int]:
+    collection = run.collection.model_dump(exclude={"name", "renormalised", "language"})
+    return collection | {"relevant_grade": run.relevant_grade}
 
 
 def _verify(run: MatrixRun, where: str) -> None:
