@@ -1,6 +1,5 @@
 """The lock of a record: SHA-256 of every file of it, written last, verified by every command."""
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -57,14 +56,10 @@ def write_lock(record: Path) -> Lock:
     """The lock over the record's files as they are, created exclusively: an existing lock is an IntegrityError."""
     lock = lock_over(record, locked_files(record))
     path = record / LOCK_NAME
-    partial = path.with_name(f".{LOCK_NAME}.{os.getpid()}")
-    write_atomic(partial, json_bytes(lock.model_dump()))
     try:
-        os.link(partial, path)  # fails where the name is taken, and never shows half a file
+        write_atomic(path, json_bytes(lock.model_dump()), new=True)
     except FileExistsError as error:
         raise IntegrityError(f"{path} exists already; a record is locked once.") from error
-    finally:
-        partial.unlink()
     return lock
 
 

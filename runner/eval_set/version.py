@@ -7,15 +7,17 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, slug
+from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
 from runner.base.records import Query
 from runner.base.schema import checked
+from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import load_plan
@@ -151,6 +153,15 @@ class Version:
         """The plan in force, or the one that `rehearsal` names."""
         which = self.rehearsal if rehearsal is None else rehearsal
         return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
+
+
+@contextmanager
+def alone(version: Version) -> Iterator[None]:
+    """Hold the version's lock, and take away what killed runs left; a full or unwritable disk is a BackendError."""
+    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        remove_stale(version.folder)
+        remove_stale(version.work)
+        yield
 
 
 def version_numbers(eval_set: Path) -> list[int]:

@@ -11,6 +11,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import check_preregistration, preregister, registered_cells
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Kind, Results
+from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample
 from runner.evening.judging import need_labels
 from runner.evening.recorded import decide_and_lock, recorded_answer
@@ -26,7 +27,7 @@ class Evening(Session):
 
     def run(self) -> str:
         """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
-        with self.alone():
+        with alone(self.version):
             verify_version(self.version)
             return recorded_answer(self, self._results) or self._decided()
 
