@@ -1,18 +1,17 @@
-"""The lock of a record: SHA-256 of every file of it, written last, verified by every command."""
+"""The lock of a record: SHA-256 of every file of it, written last, verified by every command that reads one."""
 
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
-from runner.base.canonical import digest, file_sha256, json_bytes, read_json, sha256, slug, write_atomic
-from runner.base.errors import InputError, IntegrityError
-from runner.base.schema import checked
+from runner.base.canonical import digest, file_sha256, json_bytes, slug, write_atomic
+from runner.base.errors import IntegrityError
+from runner.eval_set.claims import contradictions
+from runner.eval_set.door import LOCK_NAME, fault_of, held, is_of_any_folder, read_lock, way_out
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Lock
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision, load_results
-
-LOCK_NAME = "lock.json"
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
 REPORTS = "post-bulk"
 """In a record, the folder of its reports on the production database, named by their day, each with its own lock."""
@@ -66,27 +65,17 @@ def write_lock(record: Path) -> Lock:
 def verify_lock(record: Path) -> Lock | None:
     """The lock of a record or of a report after checking every file against it, None if no record is locked yet.
 
-    An IntegrityError names each file that is missing or changed, both digests, and the way out. A report is made with
-    its lock, so one without it is an IntegrityError too, as is any file in its folder that the lock does not name, but
-    for hidden ones.
+    An IntegrityError names each file that is missing, changed or a link, both digests, and the way out; else every
+    digest that one file holds of another and that contradicts it. A report is made with its lock, so one without it is
+    an IntegrityError too, as is any file in its folder that the lock does not name, but for hidden ones.
     """
-    path = record / LOCK_NAME
-    if not path.exists():
+    if not os.path.lexists(record / LOCK_NAME):
         if _is_report(record):
             raise IntegrityError(f"{record} has lost its {LOCK_NAME}. {_way_out(record)}")
         return None
-    try:
-        lock = checked(Lock, read_json(path), path)
-    except InputError as error:
-        raise IntegrityError(f"{path} is damaged. {_way_out(record)}") from error
-    is_whole = digest(lock.files) == lock.root_sha256 and json_bytes(lock.model_dump()) == path.read_bytes()
-    problems = [] if is_whole else [f"{path}: its own table was edited"]
-    for name, expected in sorted(lock.files.items()):
-        file = record / name
-        if not file.is_file():
-            problems.append(f"{file}: missing")
-        elif (found := file_sha256(file)) != expected:
-            problems.append(f"{file}: changed (locked {expected[:16]}, found {found[:16]})")
+    lock = read_lock(record)
+    faults = (fault_of(record, name, expected) for name, expected in sorted(lock.files.items()))
+    problems = [fault for fault in faults if fault] or contradictions(record, lock.files)
     if _is_report(record):
         problems += [f"{file}: not in the report's lock; move it away" for file in _strangers(record, lock)]
     if problems:
@@ -94,6 +83,14 @@ def verify_lock(record: Path) -> Lock | None:
         listed = "\n  ".join(problems)
         raise IntegrityError(f"{what} changed:\n  {listed}\n{_way_out(record)}")
     return lock
+
+
+def verified(path: Path) -> Path:
+    """The path of a given file, once the record that it lies in is verified; a file of no record passes."""
+    record = path.resolve().parent
+    if not is_of_any_folder(record / LOCK_NAME):
+        verify_lock(record)
+    return held(path)
 
 
 def report_folders(record: Path) -> list[Path]:
@@ -116,10 +113,7 @@ def _strangers(folder: Path, lock: Lock) -> list[Path]:
 def _way_out(record: Path) -> str:
     if _is_report(record):
         return f"Restore it (git checkout -- {record}), or delete it and make a new report with --post-bulk."
-    return (
-        f"Restore it (git checkout -- {record}); a change of queries, labels or rule belongs in the next version, "
-        "with a new baseline run."
-    )
+    return way_out(record)
 
 
 def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
@@ -134,18 +128,6 @@ def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
             f"{version.folder} is decided and abandoned.json says that it was given up. What was decided cannot be: "
             "remove abandoned.json, or restore the folder from git."
         )
-    if rehearsal is not None and "results.json" in rehearsal.files:
-        _verify_labels(version)
     if (version.record / "decision.json").exists():
         load_decision(version)
     return record, rehearsal
-
-
-def _verify_labels(version: Version) -> None:
-    scored = load_results(replace(version, record=version.folder / "rehearsal")).labels
-    lines = version.labels_path.read_bytes().splitlines(keepends=True) if version.labels_path.exists() else []
-    if sha256(b"".join(lines[: scored.lines])) != scored.sha256:
-        raise IntegrityError(
-            f"{version.labels_path}: the first {scored.lines} lines changed since the rehearsal was locked over them. "
-            f"{_way_out(version.folder)}"
-        )

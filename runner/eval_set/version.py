@@ -20,6 +20,7 @@ from runner.base.schema import checked
 from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.door import held
 from runner.eval_set.plan import load_plan
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
@@ -253,7 +254,7 @@ def cache_folder(checkout: Path) -> Path:
 
 def load_queries(path: Path) -> tuple[Query, ...]:
     """The queries in file order; an InputError names duplicate ids and texts."""
-    rows = checked(Queries, read_yaml(path), path).queries
+    rows = checked(Queries, read_yaml(held(path)), path).queries
     for field in ("id", "text"):
         # A published set may ask the same twice; who writes queries should not.
         written = [row for row in rows if field == "id" or row.origin != "harvested"]
@@ -267,7 +268,7 @@ def load_queries(path: Path) -> tuple[Query, ...]:
 
 def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
     """The manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
-    lines = list(read_jsonl(path))
+    lines = list(read_jsonl(held(path)))
     if not lines:
         raise InputError(f"{path} is empty; delete it and run the driver with --corpus-path to sample again.")
     header = checked(CorpusHeader, lines[0][1], f"{path}:{lines[0][0]}")
@@ -288,7 +289,7 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
 def load_decision(version: Version) -> Decision:
     """decision.json of the version's record; an IntegrityError if it is another source's or version's."""
     path = version.record / "decision.json"
-    decision = checked(Decision, read_json(path), path)
+    decision = checked(Decision, read_json(held(path)), path)
     if (decision.source, decision.version) != (version.source.name, version.number):
         raise IntegrityError(
             f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
@@ -300,14 +301,14 @@ def load_decision(version: Version) -> Decision:
 def load_results(version: Version) -> Results:
     """results.json of the version's record."""
     path = version.results_path
-    return checked(Results, read_json(path), path)
+    return checked(Results, read_json(held(path)), path)
 
 
 def load_receipt(path: Path) -> Receipt:
     """A receipt.json: the record's own, or one that a command line names."""
-    return checked(Receipt, read_json(path), path)
+    return checked(Receipt, read_json(held(path)), path)
 
 
 def load_cell_file(path: Path) -> CellFile:
     """cells/<cell>.json."""
-    return checked(CellFile, read_json(path), path)
+    return checked(CellFile, read_json(held(path)), path)

@@ -15,8 +15,9 @@ from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.eval_set.corpus import archive_path
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import versions_of
-from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell, read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
