@@ -1,5 +1,6 @@
 """The one door to the files of a version: whoever reads one gets it as its record's lock holds it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from runner.base.schema import checked
 from runner.eval_set.shapes.decision import Lock
 
 LOCK_NAME = "lock.json"
+
+REPORTS = "post-bulk"
+"""In a record, the folder of its reports on the production database, named by their day, each with its own lock."""
+
+REPORT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
+"""The name of a report's folder."""
 
 
 def held(path: Path) -> Path:
@@ -66,8 +73,15 @@ def fault_of(record: Path, name: str, expected: str) -> str:
     return "" if found == expected else f"{path}: changed (locked {expected[:16]}, found {found[:16]})"
 
 
+def is_report(folder: Path) -> bool:
+    """Whether a folder is a report's, which is made with its lock."""
+    return folder.parent.name == REPORTS and REPORT.fullmatch(folder.name) is not None
+
+
 def way_out(record: Path) -> str:
-    """What to do about a record that changed."""
+    """What to do about a record or a report that changed."""
+    if is_report(record):
+        return f"Restore it (git checkout -- {record}), or delete it and make a new report with --post-bulk."
     return (
         f"Restore it (git checkout -- {record}); a change of queries, labels or rule belongs in the next version, "
         "with a new baseline run."

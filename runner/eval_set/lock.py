@@ -1,22 +1,27 @@
 """The lock of a record: SHA-256 of every file of it, written last, verified by every command that reads one."""
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_bytes, slug, write_atomic
 from runner.base.errors import IntegrityError
 from runner.eval_set.claims import contradictions
-from runner.eval_set.door import LOCK_NAME, fault_of, held, is_of_any_folder, read_lock, way_out
+from runner.eval_set.door import (
+    LOCK_NAME,
+    REPORT,
+    REPORTS,
+    fault_of,
+    held,
+    is_of_any_folder,
+    is_report,
+    read_lock,
+    way_out,
+)
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
-REPORTS = "post-bulk"
-"""In a record, the folder of its reports on the production database, named by their day, each with its own lock."""
-
-_REPORT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
 _CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("cells", ".json"))
 _FILES = (
     "corpus.jsonl",
@@ -52,8 +57,13 @@ def lock_over(folder: Path, names: Iterable[str]) -> Lock:
 
 
 def write_lock(record: Path) -> Lock:
-    """The lock over the record's files as they are, created exclusively: an existing lock is an IntegrityError."""
+    """The lock over the record's files as they are, created exclusively.
+
+    An existing lock is an IntegrityError, and so is a link among the files: what it leads to is not the record's.
+    """
     lock = lock_over(record, locked_files(record))
+    if fault := next(filter(None, (fault_of(record, *file) for file in lock.files.items())), ""):
+        raise IntegrityError(f"{fault}. Put the file itself there and run again.")
     path = record / LOCK_NAME
     try:
         write_atomic(path, json_bytes(lock.model_dump()), new=True)
@@ -70,18 +80,18 @@ def verify_lock(record: Path) -> Lock | None:
     an IntegrityError too, as is any file in its folder that the lock does not name, but for hidden ones.
     """
     if not os.path.lexists(record / LOCK_NAME):
-        if _is_report(record):
-            raise IntegrityError(f"{record} has lost its {LOCK_NAME}. {_way_out(record)}")
+        if is_report(record):
+            raise IntegrityError(f"{record} has lost its {LOCK_NAME}. {way_out(record)}")
         return None
     lock = read_lock(record)
     faults = (fault_of(record, name, expected) for name, expected in sorted(lock.files.items()))
     problems = [fault for fault in faults if fault] or contradictions(record, lock.files)
-    if _is_report(record):
+    if is_report(record):
         problems += [f"{file}: not in the report's lock; move it away" for file in _strangers(record, lock)]
     if problems:
-        what = "A report" if _is_report(record) else "A frozen eval set"
+        what = "A report" if is_report(record) else "A frozen eval set"
         listed = "\n  ".join(problems)
-        raise IntegrityError(f"{what} changed:\n  {listed}\n{_way_out(record)}")
+        raise IntegrityError(f"{what} changed:\n  {listed}\n{way_out(record)}")
     return lock
 
 
@@ -95,12 +105,8 @@ def verified(path: Path) -> Path:
 
 def report_folders(record: Path) -> list[Path]:
     """The record's reports on the production database, oldest first; `verify_lock` holds each to its lock."""
-    named = [(match, path) for path in (record / REPORTS).glob("*") if (match := _REPORT.fullmatch(path.name))]
+    named = [(match, path) for path in (record / REPORTS).glob("*") if (match := REPORT.fullmatch(path.name))]
     return [path for _, path in sorted(named, key=lambda pair: (pair[0][1], int(pair[0][2] or 1)))]
-
-
-def _is_report(folder: Path) -> bool:
-    return folder.parent.name == REPORTS and _REPORT.fullmatch(folder.name) is not None
 
 
 def _strangers(folder: Path, lock: Lock) -> list[Path]:
@@ -108,12 +114,6 @@ def _strangers(folder: Path, lock: Lock) -> list[Path]:
     own = {LOCK_NAME, *lock.files}
     files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(p for p in files if not p.name.startswith(".") and p.relative_to(folder).as_posix() not in own)
-
-
-def _way_out(record: Path) -> str:
-    if _is_report(record):
-        return f"Restore it (git checkout -- {record}), or delete it and make a new report with --post-bulk."
-    return way_out(record)
 
 
 def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:

@@ -11,8 +11,8 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked, problems
 from runner.decide.previous_version import EarlierCell, Lenient
 from runner.decide.roster import version_in_force
-from runner.eval_set.door import held
-from runner.eval_set.lock import REPORTS, report_folders, verified, verify_lock, verify_version
+from runner.eval_set.door import REPORTS, held
+from runner.eval_set.lock import report_folders, verified, verify_lock, verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
