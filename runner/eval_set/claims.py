@@ -17,17 +17,19 @@ _IN_PAGE = re.compile(r"<th scope=\"row\">(results\.json|post_bulk\.json)</th><t
 def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
     """What contradicts a digest that a locked file holds of another file; `files` are the locked ones by name.
 
-    Whichever release wrote them: what one did not write yet is not asked for. Files outside of the record that are not
-    there (an earlier version's) are left out.
+    Whichever release wrote them: what one did not write yet is not asked for. A file that is not there contradicts
+    nothing, but where runs are locked, all files of the record that another one names must be.
     """
-    problems = []
+    problems, is_whole = [], any(name.startswith("runs/") for name in files)
     for holder, target, said in _claims(record, files):
         name = target.relative_to(record).as_posix() if target.is_relative_to(record) else ""
         found = files.get(name) or (file_sha256(target) if target.is_file() else "")
-        if found != said and (found or name):
+        if found != said and (found or (is_whole and name)):
             now = f"it is {found[:16]}" if found else "it is not there"
             problems.append(f"{target}: {holder} says {said[:16]}, and {now}")
-    return list(dict.fromkeys(problems)) + _of_labels(record, files) + _of_plan(record, files)
+    if (_home(record) / "labels.jsonl").is_file() or is_whole or record != _home(record):
+        problems += _of_labels(record, files)
+    return list(dict.fromkeys(problems)) + _of_plan(record, files)
 
 
 def _claims(record: Path, files: Mapping[str, str]) -> Iterator[Claim]:

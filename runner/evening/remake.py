@@ -54,6 +54,9 @@ def remake(version: Version) -> str:
     """
     if read_json(version.record / "decision.json").get("kind") == "policy":
         return "decided by policy, which rests on nothing that could be made anew"
+    needed = (version.results_path, version.record / "receipt.json", version.labels_path)
+    if gone := [path for path in needed if not path.is_file()]:
+        raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git.")
     other = _another_release(version)
     try:
         with _as_scored(version) as scored:
