@@ -1,8 +1,8 @@
 import json
 import math
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -197,18 +197,13 @@ def test_a_write_that_fails_keeps_the_earlier_file(tmp_path, monkeypatch):
 
 def test_a_rename_is_on_the_disk_when_the_write_returns(tmp_path, monkeypatch):
     """The file before the rename, then every folder that got a new name."""
-    synced = []
-
-    def seen(descriptor):
-        path = Path(f"/proc/self/fd/{descriptor}").readlink()
-        synced.append("the file" if path.name.startswith(".tmp-") else (path, (tmp_path / "a" / "b" / "file").exists()))
-
-    monkeypatch.setattr(canonical.os, "fsync", seen)
-    write_atomic(tmp_path / "a" / "b" / "file", b"one")
-    assert synced[0] == "the file"
-    assert set(synced[1:]) == {(tmp_path / "a" / "b", True), (tmp_path / "a", True), (tmp_path, True)}
+    path, synced = tmp_path / "a" / "b" / "file", []
+    monkeypatch.setattr(canonical.os, "fsync", lambda file: synced.append((os.fstat(file).st_ino, path.exists())))
+    write_atomic(path, b"one")
+    assert synced[0] == (path.stat().st_ino, False)
+    assert set(synced[1:]) == {(folder.stat().st_ino, True) for folder in (path.parent, tmp_path / "a", tmp_path)}
     rename_synced(tmp_path / "a" / "b", tmp_path / "c")
-    assert synced[-1][0] == tmp_path
+    assert synced[-1][0] == tmp_path.stat().st_ino
 
 
 def test_a_new_file_replaces_none(tmp_path):

@@ -372,7 +372,10 @@ def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, comman
 @pytest.mark.parametrize(
     ("name", "old", "new", "anew"),
     [
-        ("receipt.json", f'"tool_version": "{__version__}"'.encode(), b'"tool_version": "0.0.9"', False),
+        pytest.param(
+            *("receipt.json", f'"tool_version": "{__version__}"'.encode(), b'"tool_version": "0.0.9"', False),
+            marks=pytest.mark.slow,
+        ),
         ("results.html", f"page template {TEMPLATE_VERSION}".encode(), b"page template 1", True),
         ("results.json", b'"schema_version": 7', b'"schema_version": 6', False),
     ],
