@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from runner.base.canonical import json_bytes, read_json, rounded, sha256, write_atomic
+from runner.base.canonical import file_sha256, json_bytes, read_json, rounded, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import fitting, fitting_signed, said, signed
 from runner.commands.playground import playground
@@ -92,6 +92,7 @@ def command(version, *arguments):
 
 def put_report(record, found, day="2026-03-02"):
     folder = record / "post-bulk" / day
+    found = found.model_copy(update={"lock_sha256": file_sha256(record / "lock.json")})
     write_atomic(folder / "post_bulk.json", json_bytes(found.model_dump()))
     lock: Lock = lock_over(folder, ["post_bulk.json"])
     write_atomic(folder / "lock.json", json_bytes(lock.model_dump()))
@@ -334,7 +335,7 @@ def test_a_report_on_the_substrate_is_found_by_its_day_and_the_newest_without(v2
 
 def test_a_report_over_other_results_is_an_integrity_error(v2):
     put_report(v2.record, report(made(number=7)))
-    with pytest.raises(IntegrityError, match="was made over results"):
+    with pytest.raises(IntegrityError, match=r"post_bulk\.json says"):
         pair_of(v2, "post-bulk")
 
 

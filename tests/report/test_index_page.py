@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.canonical import json_bytes, write_atomic
+from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
 from runner.base.records import parse_cell
@@ -16,10 +16,11 @@ from runner.decide.roster import roster
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import CHECKOUT, newest_version
 from runner.report.index_page import index_page, sources_outside
 from tests.conftest import called
-from tests.support.example_results import BASELINE, BETTER, decision, results, row
+from tests.support.example_results import BASELINE, BETTER, SHA, decision, results, row
 from tests.support.full_results import full_receipt
 from tests.support.outline import Outline
 
@@ -55,6 +56,7 @@ def decide(version, cell=BETTER, *, gain=0.043, finished="2026-03-01", **named):
     found = results(row(BASELINE), row(BETTER, gain, p=0.01)).model_copy(
         update={"source": version.source.name, "version": version.number}
     )
+    found = Results.model_validate_json(found.model_dump_json().replace(SHA, file_sha256(version.corpus_path)))
     receipt = full_receipt(found, finished_on=f"{finished}T20:00:00+00:00")
     for name, value in (("results", found), ("decision", decision(found, cell, **named)), ("receipt", receipt)):
         write_atomic(version.folder / f"{name}.json", json_bytes(value.model_dump()))
