@@ -13,7 +13,6 @@ from runner.base.records import Document
 from runner.embed.backends import Backend
 from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.version import DRIVER, Version
-from runner.judge.models.api import open_model
 from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.queries.additions import add_queries
 from runner.queries.check_schemas import QueryReport
@@ -128,7 +127,7 @@ class Desk:
     def _ask(self, rows: Sequence[DraftRow], how: JudgeOptions) -> str:
         version = self.version
         judge = named_judges(version, version.plan(rehearsal=False)).first
-        with open_model(judge, how.how, how.url, version.work, how.max_usd, how.price) as model:
+        with how.opened(judge, version.work) as model:
             asked = ask_model(rows, model, self.folder, datetime.now(UTC).date().isoformat())
         if not asked.answers and asked.failed:
             raise BackendError(f"No query was drafted. {asked.failed[0]}. Run the command again; replies are kept.")

@@ -153,8 +153,9 @@ def test_nobody_at_the_address_ends_the_session_with_the_address(opened, server)
     with served(AnthropicServer(grade=lambda user: RIGHT)) as gone:
         url = gone.url
     model = opened()
-    model._client.sdk.base_url = url
-    model._client.url = url
+    model.http.sdk.base_url = url
+    model.url = url
+    model.http.url = url
     with pytest.raises(BackendError, match=f"{url}.*5 requests in a row"):
         list(model.replies(asks(10)))
 
@@ -287,7 +288,7 @@ def test_the_key_is_sent_and_shows_nowhere_else(opened, server, caplog, tmp_path
     assert len(seen) == 3
     files = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     shown = "".join(traceback.format_exception(caught.value))
-    everything = f"{seen}{shown}{caplog.text}{files}{capsys.readouterr()}{model._client.secret!r}"
+    everything = f"{seen}{shown}{caplog.text}{files}{capsys.readouterr()}{model.http.secret!r}"
     assert KEY.lower() not in everything.lower()
     assert "[key]" in seen[0].raw["id"]
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
@@ -305,7 +306,7 @@ def test_an_address_of_the_environment_does_not_lead_the_key_elsewhere(server, m
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
     with AnthropicMessages(MODEL, meter) as model:
-        assert str(model._client.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
+        assert str(model.http.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
 
 
 @pytest.mark.parametrize(

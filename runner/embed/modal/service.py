@@ -129,6 +129,10 @@ class ModalService:
         (found,) = self.results(alone)
         return found
 
+    def check(self) -> None:
+        """Raise BackendError if Modal does not take the token; nothing is started."""
+        self.result(lambda: _modal_app().greet())
+
     def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
         """Dollars that Modal's report has for a run between two full hours; None if it does not answer."""
         try:

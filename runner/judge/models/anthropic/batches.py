@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +13,8 @@ from runner.base.progress import say
 from runner.embed.cost.ledger import BudgetError
 from runner.judge.models.anthropic.batch_record import KeptRecord, intended, records
 from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
-from runner.judge.models.anthropic.client import AnthropicClient, tell_of_end
-from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params, with_room
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params
 from runner.judge.models.meter import Hold, JudgeMeter
 from runner.judge.models.requests import Ask, Reply, unique
 
@@ -51,7 +50,7 @@ class _Request(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class AnthropicBatches(ExitStack):
+class AnthropicBatches(AnthropicMessages):
     """The model; `folder` keeps a record of every batch, and `meter` has the price of batches.
 
     Batches that an interrupted run handed in are polled first; the other asks make new ones, as large as the ceiling
@@ -65,21 +64,16 @@ class AnthropicBatches(ExitStack):
         folder: Path,
         *,
         base_url: str | None = None,
+        in_clear: bool = False,
         poll_seconds: float = POLL_SECONDS,
         timeout: float = TIMEOUT,
         patience: Patience | None = None,
     ) -> None:
-        super().__init__()
-        self.model = model
-        self.meter = meter
-        self.callback(meter.close)
+        super().__init__(model, meter, base_url=base_url, in_clear=in_clear, timeout=timeout, patience=patience)
         self._folder = folder
         self._poll_seconds = poll_seconds
-        self._client = AnthropicClient(base_url, timeout, patience or Patience())
-        self.callback(self._client.close)
-        tell_of_end(model)
-        self._client.longest = MAX_RESULT_BYTES
-        self._service = BatchService(self._client)
+        self.http.longest = MAX_RESULT_BYTES
+        self._service = BatchService(self.http)
         self._never = threading.Event()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
@@ -106,7 +100,7 @@ class AnthropicBatches(ExitStack):
         """Requests by custom id."""
         made = {}
         for ask in asks:
-            sent = with_room(self.model, ask)
+            sent = self.sent(ask)
             fields = {**params(self.model, sent), **beyond_sdk(self.model)}
             made[custom_id(ask, fields)] = _Request(sent, fields)
         return made
