@@ -1,9 +1,9 @@
 """The measures of a run against ir_measures (pytrec_eval-terrier beneath) over the same run and qrels.
 
 Each side reads the lists as it holds them: a Run, which knows every document's place since it was checked for
-repeats, and a dict of scores. The seconds in which a Run is made and checked are printed beside. Ours also computes judged@10, which takes
-ir_measures as long as all the others and is not asked of it; of a deeper list ours reads the first RUN_DEPTH, as of
-every run, so that `mrr` is compared down to there alone.
+repeats, and a dict of scores; a second ratio counts the seconds in which the Run is made and checked. Ours also
+computes judged@10, which takes ir_measures as long as all the others and is not asked of it; of a deeper list ours
+reads the first RUN_DEPTH, as of every run, so that `mrr` is compared down to there alone.
 
 python benchmarks/score.py
 """
