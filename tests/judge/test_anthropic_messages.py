@@ -246,6 +246,20 @@ def test_the_ceiling_is_asked_before_anything_is_sent(opened, server, tmp_path):
     assert not list((tmp_path / "spend").glob("*.json"))
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_no_bill_goes_beyond_the_ceiling_even_if_it_is_more_than_can_be(opened, server, times):
+    text = "0 1 2 3 4 5 6 7 8 9 " * 40  # a token a character or so, as a table has them
+    worst = price_of(MODEL).worst_usd(ask(text=text))
+    n_bytes = len("Grade the document.") + len(text) + 5
+    billed = {"input_tokens": times * n_bytes, "output_tokens": times * 300}
+    server.always = {"0 1": wire.changed(usage={**billed, "cache_creation_input_tokens": times * 500})}
+    model, given = opened(max_usd=30 * worst), []
+    with pytest.raises(BudgetError):
+        given += model.replies(asks(1000, text))
+    assert len(given) >= 5
+    assert (25 - 5 * times) * worst < model.meter.spent() <= 30 * worst
+
+
 def test_judging_stops_where_the_ceiling_is_and_keeps_what_was_answered(opened, server, tmp_path):
     given, ceiling = [], 0.02
     model = opened(max_usd=ceiling, parallel=1)

@@ -49,13 +49,12 @@ def named_judges(version: Version, plan: Plan) -> Judges:
     raise InputError(f"--judge: the plan of {version.name} names no judges; {way}.")
 
 
-def check_judges(version: Version, plan: Plan, options: JudgeOptions) -> None:
-    """Check that each judge of the plan could be asked: address, price, key, and what the service says of the key.
+def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> None:
+    """Check that each of the judges could be asked: address, price, key, and what the service says of the key.
 
     Called before anything long. Nothing is charged. An InputError or a BackendError says what to mend.
     """
-    judges = named_judges(version, plan)
-    for judge in filter(None, (judges.first, judges.second)):
+    for judge in judges:
         with options.opened(judge, version.work) as model:
             model.check()
 
