@@ -21,6 +21,7 @@ from runner.judge.models.anthropic.batch_service import read_results
 from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE
 from runner.judge.models.anthropic.messages import AnthropicMessages
 from runner.judge.models.anthropic.wire import reply_of, usage_of
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
@@ -34,7 +35,7 @@ def _opened(server, tmp_path, closed):
     def opened(model=MODEL, max_usd=100.0, slept=None, **more):
         meter = JudgeMeter(tmp_path / "spend", max_usd, model, price_of(model))
         patience = Patience(sleep=(slept if slept is not None else []).append)
-        return closed(AnthropicMessages(model, meter, base_url=server.url, patience=patience, **more))
+        return closed(AnthropicMessages(model, meter, Way(url=server.url, patience=patience, **more)))
 
     return opened
 
@@ -101,7 +102,7 @@ def test_a_rate_limit_is_waited_out_as_long_as_it_says(server, tmp_path, seconds
     slept = []
     patience = Patience(sleep=slept.append, now=lambda: datetime(2026, 11, 22, 12, 0, 23, tzinfo=UTC))
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
-    with AnthropicMessages(MODEL, meter, base_url=server.url, patience=patience) as model:
+    with AnthropicMessages(MODEL, meter, Way(url=server.url, patience=patience)) as model:
         assert only(model).problem == ""
     assert slept == [7.0]
 
@@ -319,7 +320,7 @@ def test_without_a_key_nothing_is_opened(opened, monkeypatch, key):
 def test_an_address_of_the_environment_does_not_lead_the_key_elsewhere(server, monkeypatch, tmp_path):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
-    with AnthropicMessages(MODEL, meter) as model:
+    with AnthropicMessages(MODEL, meter, Way()) as model:
         assert str(model.http.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
 
 
@@ -331,7 +332,7 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
     with pytest.raises(InputError, match="--judge-url") as caught:
-        AnthropicMessages(MODEL, meter, base_url=url)
+        AnthropicMessages(MODEL, meter, Way(url=url))
     assert not any(secret in str(caught.value) for secret in ("secret", KEY))
 
 
@@ -386,11 +387,12 @@ CHILD = """
 import sys
 from pathlib import Path
 from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.client import Way
 from runner.judge.models.prices import (price_of)
 from runner.judge.models.meter import JudgeMeter
 from tests.support.anthropic_server import MODEL, asks
 meter = JudgeMeter(Path(sys.argv[2]), 1.0, MODEL, price_of(MODEL))
-with AnthropicMessages(MODEL, meter, base_url=sys.argv[1]) as model:
+with AnthropicMessages(MODEL, meter, Way(url=sys.argv[1])) as model:
     print(len(list(model.replies(asks(50)))))
 """
 

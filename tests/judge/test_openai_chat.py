@@ -9,6 +9,7 @@ from runner.base.http_client import Patience, is_own
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import model_price, open_model
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import JUDGE, OpenAIChat, endpoint
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price
@@ -38,7 +39,8 @@ def _server():
 def _opened(server, tmp_path, closed):
     def opened(price=FREE, max_usd=100.0, **more):
         meter = JudgeMeter(tmp_path / "spend", max_usd, MODEL, price)
-        return closed(OpenAIChat(MODEL, server.url, meter, patience=Patience(sleep=lambda seconds: None), **more))
+        way = Way(url=server.url, patience=Patience(sleep=lambda seconds: None), **more)
+        return closed(OpenAIChat(MODEL, meter, way))
 
     return opened
 

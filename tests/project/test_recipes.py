@@ -280,9 +280,8 @@ def test_a_judges_service_is_a_client_its_name_and_where_it_is_opened(checkout):
         '''"""A model that says what it is told."""
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Client, Patience, Service
-from runner.judge.models.client import TIMEOUT, JudgeClient
-from runner.judge.models.meter import JudgeMeter
+from runner.base.http_client import Client, Service
+from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Reply
 from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address
 
@@ -293,8 +292,9 @@ PARROT = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
 class Parrot(JudgeClient):
     """The model."""
 
-    def __init__(self, model: str, meter: JudgeMeter) -> None:
-        super().__init__(model, meter, Client(TIMEOUT, Patience(), PARROT, judge_address(URL)), URL)
+    def connected(self) -> tuple[Client, str]:
+        """Its perch."""
+        return Client(self.way.timeout, self.way.patience, PARROT, judge_address(URL)), URL
 
     def send(self, ask: Ask) -> JSON:
         """The ask's own words."""
@@ -308,8 +308,8 @@ class Parrot(JudgeClient):
     checkout.replace("runner/eval_set/shapes/labels.py", '"anthropic", "openai"]', '"anthropic", "openai", "parrot"]')
     path = "runner/judge/models/api.py"
     checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
-    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter)\n'
-    checkout.insert(path, "    if is_chat and url:\n        return OpenAIChat", opened)
+    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter, way)\n'
+    checkout.insert(path, "    if is_chat:\n        return OpenAIChat", opened)
     said = checkout.run(
         "-c",
         """

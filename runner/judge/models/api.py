@@ -1,23 +1,27 @@
 """The language model that a plan names, opened."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from runner.base.errors import InputError
-from runner.base.http_client import Patience, is_own
+from runner.base.http_client import is_own
 from runner.base.progress import say
 from runner.embed.cost.ledger import SPEND
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.messages import AnthropicMessages
-from runner.judge.models.client import JudgeClient
+from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price, price_of
 from runner.judge.models.service import judge_address
 
 How = Literal["messages", "batches"]
+BATCH_TIMEOUT = 300.0
+"""Seconds that handing in a message batch, or fetching its results, may take."""
+
 RECORDS = Path("judging", "message-batches")
 """Where a version's work keeps the records of its message batches."""
 
@@ -31,7 +35,6 @@ def open_model(
     price: Price | None = None,
     *,
     in_clear: bool = False,
-    patience: Patience | None = None,
 ) -> JudgeClient:
     """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
@@ -47,12 +50,12 @@ def open_model(
     if is_chat and url and price is None:
         _say_uncounted(judge_address(url).url)
     meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
-    if is_chat and url:
-        return OpenAIChat(spec.model, url, meter, in_clear=in_clear, patience=patience)
+    way = Way(url=url or "", in_clear=in_clear)
+    if is_chat:
+        return OpenAIChat(spec.model, meter, way)
     if how == "batches":
-        records = folder / RECORDS
-        return AnthropicBatches(spec.model, meter, records, base_url=url, in_clear=in_clear, patience=patience)
-    return AnthropicMessages(spec.model, meter, base_url=url, in_clear=in_clear, patience=patience)
+        return AnthropicBatches(spec.model, meter, replace(way, timeout=BATCH_TIMEOUT), folder / RECORDS)
+    return AnthropicMessages(spec.model, meter, way)
 
 
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:

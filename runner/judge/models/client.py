@@ -3,18 +3,14 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Fate, Unusable
+from runner.base.http_client import Fate, Patience, Unusable
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply, replies_in_flight
-
-PARALLEL = 4
-TIMEOUT = 180.0
-"""Seconds that one answer may take."""
 
 _FREE = (Fate.REFUSED, Fate.TURNED_AWAY)
 _Result = TypeVar("_Result")
@@ -32,20 +28,41 @@ class Connection(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How a service is reached: its address ("" for its own), how many requests at once, seconds of a try, waits.
+
+    `in_clear` lets the key go unencrypted to a public address.
+    """
+
+    url: str = ""
+    in_clear: bool = False
+    parallel: int = 4
+    timeout: float = 180.0
+    patience: Patience = field(default_factory=Patience)
+
+
 @dataclass(eq=False)
 class JudgeClient(ABC):
     """A language model behind an API, as `LanguageModel` describes it.
 
-    A new client writes `send` and `read`, and `check` if the service can be asked about its key; the threads, the
-    tries and the costs are here. What one try may cost at most is held in `meter` before it is sent.
+    A new client writes `connected`, `send` and `read`, and `check` if the service can be asked about its key; the
+    threads, the tries and the costs are here. What one try may cost at most is held in `meter` before it is sent.
     """
 
     model: str
     meter: JudgeMeter
-    http: Connection
-    url: str
-    """Where it is asked, as messages name it."""
-    parallel: int = PARALLEL
+    way: Way
+
+    def __post_init__(self) -> None:
+        self.http, self.url = self.connected()
+
+    @abstractmethod
+    def connected(self) -> tuple[Any, str]:
+        """A Connection by `way`, nothing sent yet, and where the model is asked, as messages name it.
+
+        An InputError for a bad address, for a missing key, and for one that would go in clear to a public address.
+        """
 
     @abstractmethod
     def send(self, ask: Ask) -> JSON:
@@ -71,7 +88,7 @@ class JudgeClient(ABC):
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
-        return replies_in_flight(asks, self._reply, self.parallel, self.url)
+        return replies_in_flight(asks, self._reply, self.way.parallel, self.url)
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
         sent = self.sent(ask)

@@ -5,10 +5,9 @@ import threading
 from dataclasses import replace
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Client, Patience, Service
+from runner.base.http_client import Client, Service
 from runner.judge.models.anthropic.wire import token_count
-from runner.judge.models.client import PARALLEL, TIMEOUT, JudgeClient
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Reply, Usage
 from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address, received
 
@@ -29,28 +28,19 @@ _STOPS = {
 
 
 class OpenAIChat(JudgeClient):
-    """The model of a server; `url` may end in /v1 or in /chat/completions. Raises as LanguageModel says.
+    """The model of a server, whose address may end in /v1 or in /chat/completions. Raises as LanguageModel says.
 
     The first answer's model is the session's: a reply of another one has a problem.
     """
 
     http: Client
 
-    def __init__(
-        self,
-        model: str,
-        url: str,
-        meter: JudgeMeter,
-        *,
-        in_clear: bool = False,
-        parallel: int = PARALLEL,
-        timeout: float = TIMEOUT,
-        patience: Patience | None = None,
-    ) -> None:
-        http = Client(timeout, patience or Patience(), JUDGE, judge_address(url), in_clear=in_clear)
-        super().__init__(model, meter, http, endpoint(url), parallel)
-        self._lock = threading.Lock()
-        self._answering = ""
+    def connected(self) -> tuple[Client, str]:
+        """The server at its address; its key is sent if there is one."""
+        self._lock, self._answering = threading.Lock(), ""
+        way = self.way
+        http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url), in_clear=way.in_clear)
+        return http, endpoint(way.url)
 
     def check(self) -> None:
         """As JudgeClient has it: the list of models is asked for, which costs nothing."""

@@ -16,13 +16,13 @@ from runner.base.http_client import (
     CONNECT_SECONDS,
     Busy,
     Fate,
-    Patience,
     Secret,
     Unusable,
     patiently,
     refuse_clear_key,
 )
 from runner.base.progress import say
+from runner.judge.models.client import Way
 from runner.judge.models.service import ANTHROPIC_KEY, URL_FLAG, judge_address, received
 
 if TYPE_CHECKING:
@@ -56,17 +56,17 @@ class AnthropicClient:
     """One pool of connections, for any number of threads; it follows no redirect.
 
     Of the environment, the key and the proxies count; headers in it are refused. An InputError for a missing key, and
-    for one that would go unencrypted to a public address, unless `in_clear` allows it.
+    for one that would go unencrypted to a public address, unless `way` allows it.
     """
 
-    def __init__(self, url: str | None, timeout: float, patience: Patience, *, in_clear: bool = False) -> None:
+    def __init__(self, way: Way) -> None:
         import anthropic
         import httpx2
 
-        place = judge_address(url or URL)
+        place = judge_address(way.url or URL)
         self.url = place.url
         self.secret = Secret(KEY_VARIABLE)
-        is_direct = refuse_clear_key(place, self.secret, URL_FLAG, in_clear=in_clear)
+        is_direct = refuse_clear_key(place, self.secret, URL_FLAG, in_clear=way.in_clear)
         if not self.secret.value:
             raise InputError(
                 f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
@@ -76,9 +76,9 @@ class AnthropicClient:
                 f"The environment has {HEADERS_VARIABLE}, which may hold a key or change what is asked. Unset it for "
                 f"this command: env -u {HEADERS_VARIABLE} ..."
             )
-        self._timeout = timeout
-        self._patience = patience
-        limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        self._timeout = way.timeout
+        self._patience = way.patience
+        limits = httpx2.Timeout(way.timeout, connect=min(way.timeout, CONNECT_SECONDS))
         http = anthropic.DefaultHttpxClient(
             timeout=limits,
             follow_redirects=False,

@@ -1,12 +1,10 @@
 """A Claude model asked through Anthropic's Messages API, a few requests at a time."""
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Patience
 from runner.eval_set.plan import is_same_model
 from runner.judge.models.anthropic.client import AnthropicClient, tell_of_end
 from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, with_room
-from runner.judge.models.client import PARALLEL, TIMEOUT, JudgeClient
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Astray, Reply
 
 
@@ -15,20 +13,11 @@ class AnthropicMessages(JudgeClient):
 
     http: AnthropicClient
 
-    def __init__(
-        self,
-        model: str,
-        meter: JudgeMeter,
-        *,
-        base_url: str | None = None,
-        in_clear: bool = False,
-        parallel: int = PARALLEL,
-        timeout: float = TIMEOUT,
-        patience: Patience | None = None,
-    ) -> None:
-        http = AnthropicClient(base_url, timeout, patience or Patience(), in_clear=in_clear)
-        super().__init__(model, meter, http, http.url, parallel)
-        tell_of_end(model)
+    def connected(self) -> tuple[AnthropicClient, str]:
+        """The service at its own address or another one."""
+        http = AnthropicClient(self.way)
+        tell_of_end(self.model)
+        return http, http.url
 
     def check(self) -> None:
         """As JudgeClient has it: the model is looked up, which costs nothing."""
