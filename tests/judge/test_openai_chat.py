@@ -231,15 +231,25 @@ def test_a_key_goes_unencrypted_to_no_public_address_unless_the_operator_says_so
     open_model(spec, "messages", url, tmp_path, 1.0, PAID, in_clear=True).close()
 
 
-def test_a_server_that_wants_a_key_says_so_before_anything_is_asked(server, opened):
+def test_a_server_that_refuses_the_key_says_so_before_anything_is_asked(server, opened, monkeypatch):
+    monkeypatch.setenv(JUDGE_KEY, KEY)
     model = opened()
-    model.check()
+    for status in (200, 403, 404, 500):  # a gateway may let nothing pass but what it is for
+        server.models = status
+        model.check()
     server.models = 401
     with pytest.raises(BackendError, match=JUDGE_KEY):
         model.check()
-    server.models = 403
-    model.check()
     assert {request.path for request in server.requests} == {"/v1/models"}
+
+
+def test_a_server_that_wants_a_key_says_so_though_its_models_are_for_all_to_see(server, opened):
+    server.models = 200
+    opened().check()
+    server.always = {"word": chat.error(401, "no key")}
+    with pytest.raises(BackendError, match=JUDGE_KEY):
+        opened().check()
+    assert {request.body["max_tokens"] for request in server.requests} == {1}
 
 
 def test_a_request_that_broke_off_counts_once_more_when_it_is_tried_again(opened, server):

@@ -43,8 +43,14 @@ class OpenAIChat(JudgeClient):
         return http, endpoint(way.url)
 
     def check(self) -> None:
-        """As JudgeClient has it: the list of models is asked for, which costs nothing."""
-        self.http.check_key(self.url.removesuffix("/chat/completions") + "/models")
+        """As JudgeClient has it: by the list of models, or without a key by a word, which nobody can be charged for.
+
+        Some services show their models to anybody.
+        """
+        if self.http.secret.value:
+            self.http.check_key(self.url.removesuffix("/chat/completions") + "/models")
+        else:
+            self.http.check_key(self.url, request_body(self.model, Ask("", "", "word", {"type": "object"}, 1)))
 
     def send(self, ask: Ask) -> JSON:
         """One completion, as received."""
