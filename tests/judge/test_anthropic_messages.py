@@ -336,6 +336,15 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_
     assert not any(secret in str(caught.value) for secret in ("secret", KEY))
 
 
+def test_a_key_that_goes_unencrypted_to_a_private_address_passes_no_proxy(opened, server, monkeypatch):
+    with served(AnthropicServer(grade=lambda user: RIGHT)) as proxy:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(variable, proxy.url)
+        assert only(opened()).problem == ""
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    assert not proxy.requests
+
+
 def test_headers_of_the_environment_go_nowhere(opened, server, monkeypatch):
     monkeypatch.setenv(HEADERS_VARIABLE, f"x-planted: {KEY}")
     with pytest.raises(InputError, match=f"env -u {HEADERS_VARIABLE}") as caught:

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
@@ -79,11 +79,13 @@ class AnthropicClient:
         self._timeout = way.timeout
         self._patience = way.patience
         limits = httpx2.Timeout(way.timeout, connect=min(way.timeout, CONNECT_SECONDS))
+        # The SDK's own transport takes the proxies of the environment, whatever trust_env says.
+        past_proxies: dict[str, Any] = {"transport": httpx2.HTTPTransport()} if is_direct else {}
         http = anthropic.DefaultHttpxClient(
             timeout=limits,
             follow_redirects=False,
-            trust_env=not is_direct,
             event_hooks={"response": [self._bound]},
+            **past_proxies,
         )
         self.sdk = anthropic.Anthropic(
             api_key=self.secret.value,
