@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 CONNECT_SECONDS = 10.0
+CHECKED = 10.0
+"""Seconds that a server gets to say what it thinks of a key, before anything long begins."""
+
+_LONGEST_CHECK = 1_000_000
+
 SHORTEST_KEY = 8
 """Characters of the shortest key that is looked for in texts: a shorter one stands in words that say nothing of it."""
 
@@ -194,6 +200,11 @@ class Place(NamedTuple):
     path: str
     host: str
 
+    @property
+    def url(self) -> str:
+        """The whole address."""
+        return self.origin + self.path
+
 
 def plain_address(url: str, flag: str, variable: str) -> Place:
     """The parts of an address given as `flag`, whose key comes as `variable`.
@@ -214,6 +225,53 @@ def plain_address(url: str, flag: str, variable: str) -> Place:
         )
     place = f"[{host}]" if ":" in host else host
     return Place(f"{parts.scheme}://{place}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
+
+
+_OWN_NETWORKS = tuple(
+    map(
+        ip_network,
+        (
+            *("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+            *("::/128", "::1/128", "fc00::/7", "fe80::/10"),
+        ),
+    )
+)
+
+
+def is_own(host: str) -> bool:
+    """Whether a host is this machine or an address of a private network.
+
+    No name is looked up: "localhost" alone counts, since any other may lead elsewhere, now or a moment later.
+    """
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return any(address in network for network in _OWN_NETWORKS)
+
+
+def refuse_clear_key(place: Place, secret: Secret, flag: str, *, in_clear: bool) -> bool:
+    """Whether a key goes there unencrypted, so that no proxy may see it; an InputError if others could read it.
+
+    `in_clear` says that the operator allows it, by the flag that is named after `flag`.
+    """
+    is_clear = bool(secret.value) and place.origin.startswith("http:")
+    if is_clear and not (in_clear or is_own(place.host)):
+        raise InputError(
+            f"{flag}: {secret.variable} would go unencrypted to {printable(place.host, 100)}, where others on the way "
+            "can read it. Give an https address, or the number of a private address such as http://10.0.0.5:8000, or "
+            f"unset {secret.variable} if the server needs no key. {in_clear_flag(flag)} sends it all the same."
+        )
+    return is_clear and not in_clear
+
+
+def in_clear_flag(flag: str) -> str:
+    """The flag by which an operator lets the key of an address's flag go unencrypted."""
+    return f"{flag.removesuffix('-url')}-key-in-clear"
 
 
 class Response(NamedTuple):
@@ -299,20 +357,28 @@ def _refuse_constant(constant: str) -> JSON:
 
 
 class Service(NamedTuple):
-    """What messages say of a server: where its key comes from, and what to look at if nothing answers."""
+    """What messages say of a server: what names it, where its key comes from, what to look at if nothing answers."""
 
+    url_flag: str
     key_variable: str
     nothing_there: str
 
 
 class Client:
-    """One pool of connections to one server, for any number of threads. Redirects are not followed."""
+    """One pool of connections to one server, for any number of threads. Redirects are not followed.
 
-    def __init__(self, timeout: float, patience: Patience, service: Service) -> None:
+    The proxies of the environment are used unless the key goes unencrypted to `place`, a private address. An
+    InputError if it would go so anywhere else and `in_clear` does not allow it.
+    """
+
+    def __init__(
+        self, timeout: float, patience: Patience, service: Service, place: Place, *, in_clear: bool = False
+    ) -> None:
         import httpx
 
         self._service = service
         self.secret = Secret(service.key_variable)
+        is_direct = refuse_clear_key(place, self.secret, service.url_flag, in_clear=in_clear)
         self._timeout = timeout
         self._patience = patience
         self._http = httpx.Client(
@@ -320,6 +386,7 @@ class Client:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             headers=_headers(self.secret.value),
             follow_redirects=False,
+            trust_env=not is_direct,
         )
 
     def close(self) -> None:
@@ -332,28 +399,55 @@ class Client:
         Unusable for what concerns this request alone. A BackendError if the key is refused, nothing is at the address,
         or the server cannot be reached or stays overloaded.
         """
-        return self._ask("POST", url, body, longest, stopped)
+        return self.patiently(lambda: self.once("POST", url, body, longest), stopped, url)
 
     def get(self, url: str, longest: int, stopped: threading.Event) -> Response | None:
         """The answer with status 200, or None if the server does not have the page or does not give it."""
         try:
-            return self._ask("GET", url, b"", longest, stopped)
+            return self.patiently(lambda: self.once("GET", url, b"", longest), stopped, url)
         except Busy:
             raise
         except Unusable:
             return None
 
-    def _ask(self, method: str, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
-        def once(_: int) -> Response:
-            response = exchange(
-                self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
-            )
-            if response.status != HTTPStatus.OK:
-                raise self._failure(method, url, response)
-            return response
+    def check_key(self, url: str, body: bytes = b"") -> None:
+        """Raise BackendError if the server says at once that it refuses the environment's key, or wants one.
 
+        Asked with a body, it may refuse whatever else every further request would meet.
+        """
+        soon = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), CHECKED)}
         try:
-            return patiently(once, self._patience, stopped)
+            response = exchange(
+                self._http,
+                "POST" if body else "GET",
+                url,
+                longest=_LONGEST_CHECK,
+                shown=self.secret.shown,
+                seconds=CHECKED,
+                content=body,
+                extensions=soon,
+            )
+        except Unusable:
+            return  # it may be up when it is needed
+        # A gateway may forbid what is only looked at, and let pass what counts.
+        if (body or response.status == HTTPStatus.UNAUTHORIZED) and response.status != HTTPStatus.OK:
+            failure = self._failure("POST", url, response)
+            if isinstance(failure, BackendError):
+                raise failure
+
+    def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
+        """The answer with status 200 to one try; raises as `post` does, Busy for what may be tried again."""
+        response = exchange(
+            self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
+        )
+        if response.status != HTTPStatus.OK:
+            raise self._failure(method, url, response)
+        return response
+
+    def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str) -> _Result:
+        """What `once` returns of what is at `url`, tried again while it is Busy; raises as `post` does."""
+        try:
+            return patiently(lambda _: once(), self._patience, stopped)
         except Busy as error:
             if error.fate is not Fate.TURNED_AWAY:
                 raise

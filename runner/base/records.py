@@ -252,11 +252,18 @@ class Run:
 
     cell: str
     hits: Mapping[str, tuple[Hit, ...]]
+    ranks: Mapping[str, Mapping[str, int]] = field(init=False, repr=False, compare=False)
+    """Every query's documents in ranked order, each with its place, from 0."""
 
     def __post_init__(self) -> None:
+        ranks = {
+            query_id: dict(zip([hit.doc_id for hit in hits], range(len(hits)), strict=True))
+            for query_id, hits in self.hits.items()
+        }
         for query_id, hits in self.hits.items():
-            if len({hit.doc_id for hit in hits}) != len(hits):
+            if len(ranks[query_id]) != len(hits):
                 raise ValueError(f"{self.cell}: query {query_id} retrieves a document twice")
+        object.__setattr__(self, "ranks", ranks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ class Backend(Protocol):
         """The encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
         ...
 
+    def check(self, encoders: Sequence[str]) -> None:
+        """Raise BackendError if the account or the key is refused; called before the first long step."""
+        ...
+
     def prepare(self, work: Sequence[Work]) -> None:
         """Called before the first text is sent; a BackendError if the work may not begin."""
         ...
@@ -54,6 +58,9 @@ class Backend(Protocol):
 
 class Unmetered:
     """The part of a backend that rents nothing."""
+
+    def check(self, encoders: Sequence[str]) -> None:
+        """Nobody to ask."""
 
     def prepare(self, work: Sequence[Work]) -> None:
         """Ask for nothing."""

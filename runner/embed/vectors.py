@@ -175,12 +175,13 @@ def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[t
             yield start, block
 
 
-def gathered(matrix: Matrix, rows: NDArray[np.int64]) -> Matrix:
-    """The rows named, in that order, as a new matrix in C order."""
+def gathered(matrix: Matrix, rows: NDArray[np.int64], into: Matrix | None = None) -> Matrix:
+    """The rows named, in that order, in C order: as a new matrix, or in `into`, which has a row for each."""
     path = _file_of(matrix)
     if path is None:
-        return np.asarray(matrix).take(rows, axis=0)
-    found = np.empty((len(rows), matrix.shape[1]), np.float32)
+        # With a target numpy checks every row in a copy, unless it is told what to do with a wrong one.
+        return np.asarray(matrix).take(rows, axis=0, out=into, mode="raise" if into is None else "clip")
+    found = np.empty((len(rows), matrix.shape[1]), np.float32) if into is None else into
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1  # what lies together, as a document's chunks do, is read at once
     with closing(_Reader(path, matrix)) as reader:
         for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):

@@ -12,7 +12,7 @@ from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample
-from runner.evening.judging import need_labels
+from runner.evening.judging import check_keys, need_labels
 from runner.evening.recorded import decide_and_lock, recorded_answer
 from runner.evening.remake import results_of
 from runner.evening.session import Session
@@ -32,6 +32,8 @@ class Evening(Session):
 
     def _decided(self) -> str:
         check_frozen(self)
+        if not self.version.corpus_path.exists():
+            check_keys(self)
         with self.timed("corpus"):
             sample(self)
         need_queries(self)
@@ -39,6 +41,9 @@ class Evening(Session):
 
         with self.timed("runs"):
             missing = self.runs.missing(self.wanted(noise_floor=True))
+            if missing:
+                check_keys(self)
+                self.runs.check(missing)
             self.runs.chunk(missing)
             self.runs.embed(missing)
             self.runs.retrieve(missing)

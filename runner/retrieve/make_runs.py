@@ -82,6 +82,11 @@ class CellRuns:
         """The runs that the record does not hold for the present inputs."""
         return [each for each in wanted if not self.is_current(each)]
 
+    def check(self, wanted: Iterable[Wanted]) -> None:
+        """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
+        embeddings = [each.embedding for each in self._unmade(wanted)]
+        self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
+
     def chunk(self, wanted: Iterable[Wanted]) -> None:
         """Chunk the documents by every chunker that a run still needs."""
         for each in self._unmade(wanted):
@@ -104,6 +109,7 @@ class CellRuns:
     def make(self, wanted: Iterable[Wanted]) -> None:
         """Take the runs that the record lacks through all three stages."""
         missing = self.missing(wanted)
+        self.check(missing)
         self.chunk(missing)
         self.embed(missing)
         self.retrieve(missing)

@@ -49,8 +49,11 @@ class ChunkTable:
 
     def rows_of(self, documents: Ints) -> Ints:
         """All rows of the documents numbered, document by document, each in chunk order."""
-        parts = [self.order[self.starts[d] : self.starts[d + 1]] for d in documents]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        firsts = self.starts[documents]
+        lengths = self.starts[documents + 1] - firsts
+        before = np.cumsum(lengths) - lengths
+        rows: Ints = self.order[np.arange(lengths.sum()) + np.repeat(firsts - before, lengths)]
+        return rows
 
 
 def chunk_table(chunks: Sequence[Chunk]) -> ChunkTable:
@@ -124,17 +127,17 @@ def retrieval(
     for query_id, rows, scores in scored:
         order = rank(scores, table.documents[rows], table.indices[rows])
         rows, scores = rows[order], scores[order]
-        best = best_chunks(table.documents[rows])[:RUN_DEPTH]
-        hits[query_id] = tuple(
-            Hit(chunks[row].doc_id, score / SCORE_STEPS, chunks[row].span)
-            for row, score in zip(rows[best].tolist(), scores[best].tolist(), strict=True)
-        )
-        kept = np.isin(table.documents[rows], table.documents[rows[best]])
-        reading[query_id] = read_down(chunks, table, rows[kept])
+        _, firsts, numbers = np.unique(table.documents[rows], return_index=True, return_inverse=True)
+        best = np.sort(firsts)[:RUN_DEPTH]
+        found = zip(map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True)
+        hits[query_id] = tuple([Hit(chunk.doc_id, score, chunk.span) for chunk, score in found])
+        # Every row of a ranked document: its first one stands no deeper than the last document's.
+        reading[query_id] = read_down(chunks, table, rows[firsts[numbers] <= best.max(initial=-1)])
     return Retrieval(Run(cell, hits), reading, index_bytes)
 
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:
     """The first rows, up to the one that brings their tokens to READ_TOKENS; all of them if none does."""
     depth = int(np.searchsorted(np.cumsum(table.n_tokens[rows]), READ_TOKENS)) + 1
-    return tuple(ChunkHit(chunks[row].doc_id, chunks[row].span, chunks[row].n_tokens) for row in rows[:depth].tolist())
+    read = map(chunks.__getitem__, rows[:depth].tolist())
+    return tuple([ChunkHit(chunk.doc_id, chunk.span, chunk.n_tokens) for chunk in read])

@@ -52,13 +52,13 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     ValueError for rows that do not fit or are not finite.
     """
     _check(arm)
-    table = arm.table
+    table, exact = arm.table, ExactScores(arm.chunk_vectors)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         found = shortlists(arm.query_vectors, table, arm.chunk_vectors)
         for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, found, strict=True):
             rows = table.rows_of(documents)
-            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
+            yield query_id, rows, exact.of(query, rows)
 
     return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
 
@@ -66,12 +66,12 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """The sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
     _check(arm)
-    table = arm.table
+    table, exact = arm.table, ExactScores(arm.chunk_vectors)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
             rows = table.rows_of(_documents(table, sparse, query_id))
-            yield query_id, rows, exact_scores(query, arm.chunk_vectors, rows)
+            yield query_id, rows, exact.of(query, rows)
 
     return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
 
@@ -82,14 +82,14 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best dense chunk, even below
     RUN_DEPTH. The reading list has every document's best chunk in fused order, then the second best ones, and so on.
     """
-    table, chunks = arm.table, arm.chunks
+    table, chunks, exact = arm.table, arm.chunks, ExactScores(arm.chunk_vectors)
     dense = dense_run(cell, arm._replace(known_table=table)).run
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
         arms = [_documents(table, run, query_id) for run in (sparse, dense)]
         documents, scores = fused_ranking(arms)
-        rows = _in_rounds(query, table, arm.chunk_vectors, documents)
+        rows = _in_rounds(query, table, exact, documents)
         hits[query_id] = tuple(
             Hit(chunks[row].doc_id, score / SCORE_UNIT, chunks[row].span)
             for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
@@ -133,17 +133,28 @@ def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
     return np.array(documents, np.int64), np.array(steps, np.int64)
 
 
-def exact_scores(query: Matrix, chunk_vectors: Matrix, rows: Ints) -> Ints:
-    """Inner products of one query (dim,) with the named rows, in whole steps of 1e-5.
+class ExactScores:
+    """Inner products of queries with rows of `chunk_vectors`, in whole steps of 1e-5.
 
-    float32 products are exact in float64, and each row is summed alone: its score depends only on row and query.
+    float32 products are exact in float64, and each row is summed alone: its score depends only on row and query. All
+    queries share two buffers, since filling fresh pages takes five times as long as the sums.
     """
-    scores = np.empty(len(rows), np.int64)
-    exact_query = query.astype(np.float64)
-    for start in range(0, len(rows), EXACT_ROWS):
-        products = gathered(chunk_vectors, rows[start : start + EXACT_ROWS]) * exact_query
-        scores[start : start + EXACT_ROWS] = quantised(products.sum(axis=1))
-    return scores
+
+    def __init__(self, chunk_vectors: Matrix) -> None:
+        shape = min(EXACT_ROWS, len(chunk_vectors)), chunk_vectors.shape[1]
+        self._vectors = chunk_vectors
+        self._gathered, self._products = np.empty(shape, chunk_vectors.dtype), np.empty(shape)
+
+    def of(self, query: Matrix, rows: Ints) -> Ints:
+        """The scores of one query (dim,) with the named rows."""
+        scores = np.empty(len(rows))
+        exact_query = query.astype(np.float64)
+        for start in range(0, len(rows), EXACT_ROWS):
+            part = rows[start : start + EXACT_ROWS]
+            found, products = self._gathered[: len(part)], self._products[: len(part)]
+            np.multiply(gathered(self._vectors, part, found), exact_query, out=products)
+            products.sum(axis=1, out=scores[start : start + EXACT_ROWS])
+        return quantised(scores)
 
 
 def _check(arm: DenseArm) -> None:
@@ -165,11 +176,11 @@ def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
         raise ValueError(f"{run.cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
 
 
-def _in_rounds(query: Matrix, table: ChunkTable, chunk_vectors: Matrix, documents: Ints) -> Ints:
+def _in_rounds(query: Matrix, table: ChunkTable, exact: ExactScores, documents: Ints) -> Ints:
     """Rows of the documents: the best chunk of each in the order given, then the second best of each, and so on."""
     rows = table.rows_of(documents)
     places = np.repeat(np.arange(len(documents)), table.starts[documents + 1] - table.starts[documents])
-    scores = exact_scores(query, chunk_vectors, rows)
+    scores = exact.of(query, rows)
     order = np.lexsort((table.indices[rows], -scores, places))
     firsts = np.searchsorted(places, places[order])  # places ascend, and so does places[order]
     return rows[order][np.lexsort((places[order], np.arange(len(rows)) - firsts))]

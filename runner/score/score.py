@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,11 +63,9 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
 
 def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
     """The discounted gain (queries,) of the best ranking that the judged documents allow; 0 if none is relevant."""
-    best = np.zeros((len(query_ids), len(DISCOUNTS)))
-    for row, query_id in enumerate(query_ids):
-        grades = sorted(qrels.get(query_id, {}).values(), reverse=True)[: len(DISCOUNTS)]
-        best[row, : len(grades)] = np.maximum(grades, 0)
-    gains: NDArray[np.float64] = (best * DISCOUNTS).sum(axis=1)
+    none = [0] * len(DISCOUNTS)
+    best = [sorted([*qrels.get(query_id, {}).values(), *none], reverse=True)[: len(none)] for query_id in query_ids]
+    gains: NDArray[np.float64] = (np.reshape(best, (-1, len(none))) * DISCOUNTS).sum(axis=1)
     return gains
 
 
@@ -90,13 +86,18 @@ def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Grades down each ranking (queries, RUN_DEPTH), _UNJUDGED if there is none, and the rankings' lengths."""
-    flat: list[int] = []
-    for query_id in query_ids:
-        judged = qrels.get(query_id, {})
-        flat += map(judged.get, map(attrgetter("doc_id"), run.hits[query_id][:RUN_DEPTH]), repeat(_UNJUDGED))
-    lengths = _column(min(len(run.hits[query_id]), RUN_DEPTH) for query_id in query_ids)
+    places: list[int] = []
+    found: list[int] = []
+    for row, query_id in enumerate(query_ids):
+        ranks = run.ranks[query_id]
+        # Few documents are judged, and looking them up touches none of the others.
+        for doc_id, grade in qrels.get(query_id, {}).items():
+            if (rank := ranks.get(doc_id, RUN_DEPTH)) < RUN_DEPTH:
+                places.append(row * RUN_DEPTH + rank)
+                found.append(grade)
+    lengths = _column(min(len(run.ranks[query_id]), RUN_DEPTH) for query_id in query_ids)
     grades = np.full((len(query_ids), RUN_DEPTH), _UNJUDGED, np.int64)
-    grades[np.arange(RUN_DEPTH) < lengths[:, None]] = flat
+    grades.ravel()[places] = found
     return grades, lengths
 
 

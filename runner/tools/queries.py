@@ -12,9 +12,9 @@ from runner.base.progress import say
 from runner.base.records import Document
 from runner.embed.backends import Backend
 from runner.eval_set.corpus import corpus_documents, need_corpus
+from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.version import DRIVER, Version
-from runner.judge.models.api import open_model
-from runner.judge.models.run_judges import JudgeOptions, named_judges
+from runner.judge.models.run_judges import JudgeOptions, check_judges, named_judges
 from runner.queries.additions import add_queries
 from runner.queries.check_schemas import QueryReport
 from runner.queries.checks import check, read_files
@@ -87,6 +87,8 @@ class Desk:
 
     def draft(self, per_document: int | None, judge: JudgeOptions | None) -> str:
         """What became of drafts by the plan's first judge; without `judge`, the file of what is still to be drafted."""
+        if judge is not None:
+            check_judges(self.version, [self._judge], judge)
         pack = pack_documents(self.version, self.documents, self.seed)
         rows = draft_rows(self.version, self.documents, pack, per_document)
         usable = self.taken.usable()
@@ -125,10 +127,13 @@ class Desk:
             yield add_queries(self.version, path)
         yield f"Next: {self.again('check')}"
 
+    @property
+    def _judge(self) -> JudgeSpec:
+        """The plan's first judge, which drafts."""
+        return named_judges(self.version, self.version.plan(rehearsal=False)).first
+
     def _ask(self, rows: Sequence[DraftRow], how: JudgeOptions) -> str:
-        version = self.version
-        judge = named_judges(version, version.plan(rehearsal=False)).first
-        with open_model(judge, how.how, how.url, version.work, how.max_usd, how.price) as model:
+        with how.opened(self._judge, self.version.work) as model:
             asked = ask_model(rows, model, self.folder, datetime.now(UTC).date().isoformat())
         if not asked.answers and asked.failed:
             raise BackendError(f"No query was drafted. {asked.failed[0]}. Run the command again; replies are kept.")

@@ -3,12 +3,13 @@ import json
 import logging
 import threading
 import traceback
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Client, Patience
+from runner.base.http_client import Client, Patience, plain_address
 from runner.embed.over_http.dialects import ENCODER, KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from tests.support.embedding_server import Server, tei_info, toy_rows
@@ -183,6 +184,42 @@ def test_a_key_that_is_none_is_refused_and_not_shown(server, monkeypatch):
     assert "planted" not in str(caught.value)
 
 
+@pytest.mark.parametrize("host", ["gpu-box", "localhost.example.org", "127.1", "[::ffff:8.8.8.8]", "a@[::1]"])
+def test_a_key_goes_unencrypted_to_no_public_address_unless_the_operator_says_so(monkeypatch, host):
+    with suppress(InputError):
+        HttpBackend(f"http://{host}")  # without a key there is nothing to read
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with pytest.raises(InputError) as caught:
+        HttpBackend(f"http://{host}/v1")
+    assert KEY not in str(caught.value)
+    with pytest.raises(InputError, match=KEY_VARIABLE):
+        HttpBackend("http://{encoder}.example.org")
+    if "@" not in host:
+        assert "--encoder-key-in-clear" in str(caught.value)
+        HttpBackend(f"https://{host}/v1")
+        HttpBackend(f"http://{host}/v1", in_clear=True)
+
+
+def test_a_key_that_goes_unencrypted_to_ones_own_server_passes_no_proxy(server, monkeypatch):
+    with served(Server()) as proxy:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(variable, proxy.url)
+        monkeypatch.setenv(KEY_VARIABLE, KEY)
+        with opened(server) as encoder:
+            one_answer(encoder)
+    assert {request.headers["authorization"] for request in server.log} == {f"Bearer {KEY}"}
+    assert not proxy.log
+
+
+@pytest.mark.parametrize(("status", "is_refused"), [(401, True), (403, True), (404, True), (503, False), (400, False)])
+def test_what_every_request_would_meet_is_noticed_by_one_word_before_anything_long(server, status, is_refused):
+    server.faults = [Wire(b"no", status)]
+    with HttpBackend(server.url) as backend, pytest.raises(BackendError) if is_refused else nullcontext():
+        backend.check(["minilm-l6-v2"])
+    (request,) = server.log
+    assert len(request.texts) == 1
+
+
 def test_a_wrong_path_or_model_ends_the_session_and_names_both_apis(server):
     server.paths = ("/elsewhere",)
     with opened(server) as encoder, pytest.raises(BackendError, match=r"(?s)404.*/v1/embeddings.*/embed") as caught:
@@ -208,7 +245,8 @@ def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else(server, mo
 def test_a_key_in_the_path_of_an_address_is_not_shown(server, monkeypatch, status):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     server.faults = [Wire(b"no", status)] * 5
-    client = Client(5.0, Patience(lambda seconds: None), ENCODER)
+    place = plain_address(server.url, "--encoder-url", KEY_VARIABLE)
+    client = Client(5.0, Patience(lambda seconds: None), ENCODER, place)
     try:
         with pytest.raises(BackendError, match=r"/\[key\]/v1: HTTP") as caught:
             client.post(f"{server.url}/{KEY}/v1", b'{"input": []}', 1000, threading.Event())

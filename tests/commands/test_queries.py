@@ -256,10 +256,10 @@ def test_from_nothing_to_queries_by_a_language_model(unwritten, queries, monkeyp
         code, out, err = queries("draft", "--per-document", "1", "--judge", "--judge-url", server.url)
         assert code == 0, err
         assert out.startswith("16 drafts are new")
-        n_asked = len(server.requests)
+        n_asked = len(server.asked)
         code, out, _ = queries("draft", "--per-document", "1", "--judge", "--judge-url", server.url)
     assert (code, out.startswith("Nothing is left to draft. 16 of 16 rows have a usable draft")) == (0, True)
-    assert len(server.requests) == n_asked == 16
+    assert len(server.asked) == n_asked == 16
     drafts = read_queries(reading_folder(unwritten) / "drafted.yaml")
     assert {one.origin for one in drafts} == {"generated"}
     assert "sk-ant" not in out + err
@@ -273,7 +273,7 @@ def test_a_ceiling_stops_a_draft_before_anything_is_sent(unwritten, queries, mon
         code, _, err = queries("draft", "--judge", "--judge-url", server.url, "--max-usd", "0.0001")
     assert code == 5
     assert "--max-usd" in err
-    assert server.requests == []
+    assert server.asked == []
 
 
 @pytest.mark.parametrize("how", [("--judge",), (), ("--answers", "answers.jsonl")])

@@ -3,7 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -129,6 +129,31 @@ def test_containers_that_never_start_end_the_run_with_their_reason(bench):
     with pytest.raises(BackendError, match=r"words: no container on Modal could be made ready.*CUDA driver is too old"):
         made.embed()
     assert not made.sent()
+
+
+class Spy(RuntimeError):
+    """An error that, where its pickle is opened, leaves a file."""
+
+    def __reduce__(self):
+        return (open, (self.args[0], "w"))
+
+
+def test_the_error_of_a_container_that_cannot_start_is_read_and_not_executed(bench, tmp_path):
+    made = bench(fetched=True)
+    made.server.faults.fail_entry(times=None, text=Spy(str(tmp_path / "executed")))
+    with pytest.raises(BackendError, match="no container on Modal could be made ready"):
+        made.embed()
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_a_token_that_modal_refuses_is_noticed_before_anything_starts(bench, is_refused):
+    made = bench()
+    if is_refused:
+        made.server.faults.bad_token()
+    with pytest.raises(BackendError, match="modal token new") if is_refused else nullcontext():
+        made.backend.check([made.encoder.spec.name])
+    assert not made.server.functions
 
 
 def test_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_alone_the_next_time(bench):

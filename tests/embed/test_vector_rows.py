@@ -47,6 +47,11 @@ def test_rows_are_gathered_in_the_order_asked_for(mapped):
     assert (gathered(mapped, PICKED) == ROWS[PICKED]).all()
     assert (gathered(mapped[3:], np.array([0])) == ROWS[3:4]).all()
     assert gathered(mapped, np.empty(0, np.int64)).shape == (0, 24)
+    for matrix in (ROWS, mapped):
+        into = np.full((len(PICKED) + 1, 24), np.nan, np.float32)
+        gathered(matrix, PICKED, into[:-1])
+        assert (into[:-1] == ROWS[PICKED]).all()
+        assert np.isnan(into[-1]).all()
 
 
 def test_a_whole_map_is_read_from_its_file_and_never_touched(mapped):

@@ -12,9 +12,12 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.evening.evening import Evening
+from runner.evening.inputs import sample
 from runner.judge.answers import import_answers
 from runner.judge.models.prompt import asks_of, instructions
 from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY
+from runner.retrieve.make_runs import CellRuns
 from tests.support import anthropic_server as api
 from tests.support.small_set import _answer, fake_encoders, make_version, write_corpus, write_plans, write_queries
 
@@ -126,8 +129,39 @@ def test_a_ceiling_that_is_too_low_stops_before_anything_is_sent(opened, corpus)
     version, server = opened
     with pytest.raises(BackendError, match="--max-usd"):
         hired(version, corpus, server, max_usd=0.0001).run()
-    assert not server.requests
+    assert not server.asked
     assert not version.labels_path.exists()
+
+
+@pytest.mark.parametrize("is_sampled", [False, True])
+@pytest.mark.parametrize("trouble", ["first missing", "refused", "second missing", "in clear", "encoder"])
+def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
+    opened, corpus, monkeypatch, trouble, is_sampled
+):
+    version, server = opened
+    evening = hired(version, corpus, server)
+    if trouble == "first missing":
+        monkeypatch.delenv(ANTHROPIC_KEY)
+    elif trouble == "refused":
+        server.key = "another"
+    elif trouble == "second missing":
+        server.key = api.KEY
+        judges = evening.plan.judges
+        second = judges.second.model_copy(update={"api": "openai"})
+        evening.plan = evening.plan.model_copy(update={"judges": judges.model_copy(update={"second": second})})
+    elif trouble == "in clear":
+        evening.judge = JudgeOptions(url="http://localhost.example.org")
+    else:
+        evening.backend.check = lambda encoders: (_ for _ in ()).throw(BackendError(f"refused for {encoders}"))
+    if is_sampled:
+        sample(evening)
+    monkeypatch.setattr(CellRuns, "chunk", lambda *_: pytest.fail("chunking began"))
+    with pytest.raises((InputError, BackendError)) as caught:
+        evening.run()
+    wanted = {"second missing": JUDGE_KEY, "encoder": "refused for"}.get(trouble, ANTHROPIC_KEY)
+    assert wanted in str(caught.value)
+    assert version.corpus_path.exists() == (is_sampled or trouble == "encoder")
+    assert not server.asked
 
 
 def test_a_plan_without_judges_says_how_to_name_them(opened, corpus):

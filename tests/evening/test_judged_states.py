@@ -115,7 +115,7 @@ def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(ope
     read_twice(version)
     shutil.rmtree(version.judging)
     assert "chosen is" in hired(version, corpus, server).run()
-    assert not server.requests
+    assert not server.asked
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(o
     by_file(version, corpus, CHOICE).run()
     open_next(version, today="2026-02-01")
     assert "chosen is" in hired(numbered(version, 2), corpus, server).run()
-    assert not server.requests
+    assert not server.asked
 
 
 @pytest.mark.slow
@@ -142,9 +142,9 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     answers = version.judging / "double-0001.answers.jsonl"
     answers.write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in left))
     import_answers(version, answers, judge="a person", model="", judged_on="2026-01-31")
-    asked = len(server.requests)
+    asked = len(server.asked)
     assert "chosen is" in hired(version, corpus, server).run()
-    assert len(server.requests) == asked
+    assert len(server.asked) == asked
 
 
 def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus, judged):

@@ -14,6 +14,7 @@ from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
 from runner.judge.models.anthropic.batch_record import records
 from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
@@ -30,7 +31,7 @@ def _opened(server, tmp_path, closed):
         meter = JudgeMeter(tmp_path / "spend", max_usd, model, price)
         patience = Patience(sleep=lambda seconds: None)
         folder = tmp_path / "batches"
-        return closed(AnthropicBatches(model, meter, folder, base_url=server.url, poll_seconds=0.01, patience=patience))
+        return closed(AnthropicBatches(model, meter, Way(url=server.url, patience=patience), folder, poll_seconds=0.01))
 
     return opened
 
@@ -167,7 +168,7 @@ def test_a_batch_that_never_arrived_is_handed_in_again(opened, server):
 
 def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(opened, server, tmp_path):
     other = AnthropicBatches(
-        MODEL, JudgeMeter(tmp_path / "elsewhere", 9.0, MODEL, PRICE), tmp_path / "elsewhere", base_url=server.url
+        MODEL, JudgeMeter(tmp_path / "elsewhere", 9.0, MODEL, PRICE), Way(url=server.url), tmp_path / "elsewhere"
     )
     with other:
         answered(other, asks(3, "other words"))
@@ -229,12 +230,13 @@ CHILD = """
 import sys
 from pathlib import Path
 from runner.judge.models.anthropic.batches import AnthropicBatches
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import (price_of)
 from tests.support.anthropic_server import MODEL, asks
 folder = Path(sys.argv[2])
 meter = JudgeMeter(folder / "spend", 100.0, MODEL, price_of(MODEL).in_batches())
-with AnthropicBatches(MODEL, meter, folder / "batches", base_url=sys.argv[1], poll_seconds=0.05) as model:
+with AnthropicBatches(MODEL, meter, Way(url=sys.argv[1]), folder / "batches", poll_seconds=0.05) as model:
     list(model.replies(asks(5)))
 """
 

@@ -21,6 +21,7 @@ from runner.judge.models.anthropic.batch_service import read_results
 from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE
 from runner.judge.models.anthropic.messages import AnthropicMessages
 from runner.judge.models.anthropic.wire import reply_of, usage_of
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
@@ -34,7 +35,7 @@ def _opened(server, tmp_path, closed):
     def opened(model=MODEL, max_usd=100.0, slept=None, **more):
         meter = JudgeMeter(tmp_path / "spend", max_usd, model, price_of(model))
         patience = Patience(sleep=(slept if slept is not None else []).append)
-        return closed(AnthropicMessages(model, meter, base_url=server.url, patience=patience, **more))
+        return closed(AnthropicMessages(model, meter, Way(url=server.url, patience=patience, **more)))
 
     return opened
 
@@ -101,7 +102,7 @@ def test_a_rate_limit_is_waited_out_as_long_as_it_says(server, tmp_path, seconds
     slept = []
     patience = Patience(sleep=slept.append, now=lambda: datetime(2026, 11, 22, 12, 0, 23, tzinfo=UTC))
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
-    with AnthropicMessages(MODEL, meter, base_url=server.url, patience=patience) as model:
+    with AnthropicMessages(MODEL, meter, Way(url=server.url, patience=patience)) as model:
         assert only(model).problem == ""
     assert slept == [7.0]
 
@@ -153,8 +154,9 @@ def test_nobody_at_the_address_ends_the_session_with_the_address(opened, server)
     with served(AnthropicServer(grade=lambda user: RIGHT)) as gone:
         url = gone.url
     model = opened()
-    model._client.sdk.base_url = url
-    model._client.url = url
+    model.http.sdk.base_url = url
+    model.url = url
+    model.http.url = url
     with pytest.raises(BackendError, match=f"{url}.*5 requests in a row"):
         list(model.replies(asks(10)))
 
@@ -245,6 +247,20 @@ def test_the_ceiling_is_asked_before_anything_is_sent(opened, server, tmp_path):
     assert not list((tmp_path / "spend").glob("*.json"))
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_no_bill_goes_beyond_the_ceiling_even_if_it_is_more_than_can_be(opened, server, times):
+    text = "0 1 2 3 4 5 6 7 8 9 " * 40  # a token a character or so, as a table has them
+    worst = price_of(MODEL).worst_usd(ask(text=text))
+    n_bytes = len("Grade the document.") + len(text) + 5
+    billed = {"input_tokens": times * n_bytes, "output_tokens": times * 300}
+    server.always = {"0 1": wire.changed(usage={**billed, "cache_creation_input_tokens": times * 500})}
+    model, given = opened(max_usd=30 * worst), []
+    with pytest.raises(BudgetError):
+        given += model.replies(asks(1000, text))
+    assert len(given) >= 5
+    assert (25 - 5 * times) * worst < model.meter.spent() <= 30 * worst
+
+
 def test_judging_stops_where_the_ceiling_is_and_keeps_what_was_answered(opened, server, tmp_path):
     given, ceiling = [], 0.02
     model = opened(max_usd=ceiling, parallel=1)
@@ -287,7 +303,7 @@ def test_the_key_is_sent_and_shows_nowhere_else(opened, server, caplog, tmp_path
     assert len(seen) == 3
     files = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     shown = "".join(traceback.format_exception(caught.value))
-    everything = f"{seen}{shown}{caplog.text}{files}{capsys.readouterr()}{model._client.secret!r}"
+    everything = f"{seen}{shown}{caplog.text}{files}{capsys.readouterr()}{model.http.secret!r}"
     assert KEY.lower() not in everything.lower()
     assert "[key]" in seen[0].raw["id"]
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
@@ -304,8 +320,8 @@ def test_without_a_key_nothing_is_opened(opened, monkeypatch, key):
 def test_an_address_of_the_environment_does_not_lead_the_key_elsewhere(server, monkeypatch, tmp_path):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
-    with AnthropicMessages(MODEL, meter) as model:
-        assert str(model._client.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
+    with AnthropicMessages(MODEL, meter, Way()) as model:
+        assert str(model.http.sdk.base_url).rstrip("/") == "https://api.anthropic.com"
 
 
 @pytest.mark.parametrize(
@@ -316,8 +332,17 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))
     with pytest.raises(InputError, match="--judge-url") as caught:
-        AnthropicMessages(MODEL, meter, base_url=url)
+        AnthropicMessages(MODEL, meter, Way(url=url))
     assert not any(secret in str(caught.value) for secret in ("secret", KEY))
+
+
+def test_a_key_that_goes_unencrypted_to_a_private_address_passes_no_proxy(opened, server, monkeypatch):
+    with served(AnthropicServer(grade=lambda user: RIGHT)) as proxy:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(variable, proxy.url)
+        assert only(opened()).problem == ""
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    assert not proxy.requests
 
 
 def test_headers_of_the_environment_go_nowhere(opened, server, monkeypatch):
@@ -371,11 +396,12 @@ CHILD = """
 import sys
 from pathlib import Path
 from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.client import Way
 from runner.judge.models.prices import (price_of)
 from runner.judge.models.meter import JudgeMeter
 from tests.support.anthropic_server import MODEL, asks
 meter = JudgeMeter(Path(sys.argv[2]), 1.0, MODEL, price_of(MODEL))
-with AnthropicMessages(MODEL, meter, base_url=sys.argv[1]) as model:
+with AnthropicMessages(MODEL, meter, Way(url=sys.argv[1])) as model:
     print(len(list(model.replies(asks(50)))))
 """
 

@@ -59,6 +59,25 @@ def test_a_request_of_unknown_cost_keeps_its_share_of_what_was_held(tmp_path):
     assert judge.usd() == pytest.approx(WORST)
 
 
+def test_what_a_service_bills_beyond_the_worst_is_counted_and_held_from_then_on(tmp_path):
+    judge = meter(tmp_path, max_usd=10 * WORST)
+    judge.settle(judge.reserve([ask()]), [Usage(written=round(3 * WORST * 1e5))])
+    assert judge.spent() == pytest.approx(3 * WORST, rel=0.01)
+    held = judge.reserve([ask(), ask()])
+    assert held.usd == pytest.approx(6 * WORST, rel=0.01)
+    with pytest.raises(BudgetError):
+        judge.reserve([ask()])
+    judge.settle(held, [Usage(written=round(3 * WORST * 1e5))] * 2)
+    assert judge.spent() <= 10 * WORST
+
+
+@pytest.mark.parametrize("text", ["0123456789" * 80, "§¶†" * 200, "字" * 300, "plain words of a bill " * 30])
+def test_no_text_has_more_tokens_than_are_held(text):
+    asked = Ask("key", "", text, {}, 0)
+    most = Usage(cache_written=len(text.encode()))
+    assert PRICE.usd(most) <= PRICE.worst_usd(asked)
+
+
 def test_what_is_still_held_at_the_end_stays_counted(tmp_path):
     with meter(tmp_path) as judge:
         judge.reserve([ask()])

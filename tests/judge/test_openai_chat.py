@@ -5,14 +5,15 @@ import threading
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Patience
+from runner.base.http_client import Patience, is_own
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import model_price, open_model
+from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import JUDGE, OpenAIChat, endpoint
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price
-from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY, base_url, is_own
+from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY, judge_address
 from tests.support import anthropic_server as wire
 from tests.support import openai_chat_server as chat
 from tests.support.anthropic_server import RIGHT, SCHEMA, answered, asks, only, served
@@ -38,7 +39,8 @@ def _server():
 def _opened(server, tmp_path, closed):
     def opened(price=FREE, max_usd=100.0, **more):
         meter = JudgeMeter(tmp_path / "spend", max_usd, MODEL, price)
-        return closed(OpenAIChat(MODEL, server.url, meter, patience=Patience(sleep=lambda seconds: None), **more))
+        way = Way(url=server.url, patience=Patience(sleep=lambda seconds: None), **more)
+        return closed(OpenAIChat(MODEL, meter, way))
 
     return opened
 
@@ -159,7 +161,7 @@ def test_a_price_that_is_given_is_counted_and_held_to_the_ceiling(opened, server
     server.faults = [chat.no_usage]
     model = opened(price=PAID)
     (first, second) = answered(model, asks(2)).values()
-    assert first.usage.written == 0
+    assert first.usage is None
     assert model.meter.usd() == pytest.approx(PAID.worst_usd(asks(1)[0]) + PAID.usd(second.usage))
     sent = len(server.requests)
     with pytest.raises(BudgetError):
@@ -185,12 +187,13 @@ def test_the_key_is_sent_as_a_bearer_and_shows_nowhere(opened, server, monkeypat
 
 SPEC = JudgeSpec(api="openai", model=MODEL)
 OWN = [
-    *("http://localhost:8000/v1", "http://LOCALHOST.", "http://gpu.localhost", "http://127.0.0.1:1", "http://[::1]:1"),
+    *("http://localhost:8000/v1", "http://LOCALHOST.", "http://0.0.0.0:8000", "http://127.0.0.1:1", "http://[::1]:1"),
     *("http://10.1.2.3", "http://172.31.0.1/v1", "http://192.168.0.9:8000", "http://169.254.1.1", "http://[fd00::1]"),
     *("http://[fe80::1]", "http://[::ffff:192.168.0.9]"),
 ]
 ELSEWHERE = [
     *("https://openrouter.ai/api", "https://api.openai.com/v1", "http://localhost.example.org", "http://gpu-box:8000"),
+    *("http://gpu.localhost", "http://127.0.0.1.", "http://64:ff9b::8.8.8.8".replace("64:", "[64:") + "]"),
     *("http://8.8.8.8", "http://172.32.0.1", "http://100.64.0.1", "http://2130706433", "http://127.1"),
     *("http://[2606:4700::1]", "http://[::ffff:8.8.8.8]", "http://127.0.0.1.example.org", "http://10.0.0.1.nip.io"),
 ]
@@ -198,19 +201,62 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("url", OWN)
 def test_an_address_of_this_machine_or_a_private_network_is_ones_own(url):
-    assert is_own(base_url(url))
+    assert is_own(judge_address(url).host)
     assert model_price(SPEC, url).is_free
 
 
 @pytest.mark.parametrize("url", ELSEWHERE)
 def test_a_server_elsewhere_is_not_asked_without_a_price(url, tmp_path):
-    assert not is_own(base_url(url))
+    assert not is_own(judge_address(url).host)
     with pytest.raises(InputError, match=f"{PRICE_FLAG} 0,0"):
         open_model(SPEC, "messages", url, tmp_path, 1.0)
     with open_model(SPEC, "messages", url, tmp_path, 1.0, PAID) as model:
         assert model.meter.price == PAID
     with open_model(SPEC, "messages", url, tmp_path, 1.0, Price(0.0, 0.0)) as model:
         assert model.meter.price.is_free
+
+
+@pytest.mark.parametrize("url", [url for url in ELSEWHERE if url.startswith("http:")])
+@pytest.mark.parametrize(
+    ("variable", "spec"), [(JUDGE_KEY, SPEC), (ANTHROPIC_KEY, JudgeSpec(api="anthropic", model="claude-sonnet-4-6"))]
+)
+def test_a_key_goes_unencrypted_to_no_public_address_unless_the_operator_says_so(
+    url, variable, spec, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(variable, KEY)
+    with pytest.raises(InputError, match=f"(?s){variable}.*--judge-key-in-clear") as caught:
+        open_model(spec, "messages", url, tmp_path, 1.0, PAID)
+    assert KEY not in str(caught.value)
+    open_model(spec, "messages", url.replace("http:", "https:"), tmp_path, 1.0, PAID).close()
+    open_model(spec, "messages", url, tmp_path, 1.0, PAID, in_clear=True).close()
+
+
+def test_a_server_that_refuses_the_key_says_so_before_anything_is_asked(server, opened, monkeypatch):
+    monkeypatch.setenv(JUDGE_KEY, KEY)
+    model = opened()
+    for status in (200, 403, 404, 500):  # a gateway may let nothing pass but what it is for
+        server.models = status
+        model.check()
+    server.models = 401
+    with pytest.raises(BackendError, match=JUDGE_KEY):
+        model.check()
+    assert {request.path for request in server.requests} == {"/v1/models"}
+
+
+def test_a_server_that_wants_a_key_says_so_though_its_models_are_for_all_to_see(server, opened):
+    server.models = 200
+    opened().check()
+    server.always = {"word": chat.error(401, "no key")}
+    with pytest.raises(BackendError, match=JUDGE_KEY):
+        opened().check()
+    assert {request.body["max_tokens"] for request in server.requests} == {1}
+
+
+def test_a_request_that_broke_off_counts_once_more_when_it_is_tried_again(opened, server):
+    server.faults = [wire.reset(5), chat.error(503, "loading"), wire.reset(5)]
+    model = opened(price=PAID)
+    reply = only(model)
+    assert model.meter.usd() == pytest.approx(2 * PAID.worst_usd(asks(1)[0]) + PAID.usd(reply.usage))
 
 
 def test_that_nothing_is_counted_at_ones_own_server_is_said_once(server, tmp_path, capsys):

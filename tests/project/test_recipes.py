@@ -285,40 +285,37 @@ def test_a_judges_service_is_a_client_its_name_and_where_it_is_opened(checkout):
         "runner/judge/models/parrot.py",
         '''"""A model that says what it is told."""
 
-from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Self
-
-from runner.judge.models.meter import JudgeMeter
+from runner.base.canonical import JSON
+from runner.base.http_client import Client, Service
+from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Reply
+from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address
+
+URL = "https://parrot.example.org/v1"
+PARROT = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
 
 
-class Parrot:
+class Parrot(JudgeClient):
     """The model."""
 
-    def __init__(self, model: str, meter: JudgeMeter) -> None:
-        self.model, self.meter = model, meter
+    def connected(self) -> tuple[Client, str]:
+        """Its perch."""
+        return Client(self.way.timeout, self.way.patience, PARROT, judge_address(URL)), URL
 
-    def __enter__(self) -> Self:
-        return self
+    def send(self, ask: Ask) -> JSON:
+        """The ask's own words."""
+        return {"text": ask.user}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return
-
-    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """Each ask's own words."""
-        for ask in asks:
-            yield Reply(ask.key, ask.user, self.model)
+    def read(self, ask: Ask, answer: JSON) -> Reply:
+        """The reply in them."""
+        return Reply(ask.key, answer["text"], self.model)
 ''',
     )
     checkout.replace("runner/eval_set/shapes/labels.py", '"anthropic", "openai"]', '"anthropic", "openai", "parrot"]')
     path = "runner/judge/models/api.py"
     checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
-    checkout.replace(path, "| OpenAIChat\n", "| OpenAIChat | Parrot\n")
-    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter)\n'
-    checkout.insert(path, "    if is_chat and url:\n        return OpenAIChat", opened)
+    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter, way)\n'
+    checkout.insert(path, "    if is_chat:\n        return OpenAIChat", opened)
     said = checkout.run(
         "-c",
         """

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import retrieve, shortlist
 from runner.retrieve.ranking import best_chunks, chunk_table, leading, rank
-from runner.retrieve.retrieve import DenseArm, dense_run, exact_scores, reciprocal_ranks, rerank_run, rrf_run
+from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, reciprocal_ranks, rerank_run, rrf_run
 
 DIM = 24
 
@@ -207,8 +207,8 @@ def test_a_row_scores_alike_alone_and_among_others():
     rng = np.random.default_rng(4)
     for dim in (1, 7, 8, 129, 384, 1024):
         vectors, query = unit(rng.normal(size=(300, dim))), unit(rng.normal(size=(1, dim)))[0]
-        together = exact_scores(query, vectors, np.arange(300))
-        alone = [exact_scores(query, vectors, np.array([i]))[0] for i in range(300)]
+        together = ExactScores(vectors).of(query, np.arange(300))
+        alone = [ExactScores(vectors).of(query, np.array([i]))[0] for i in range(300)]
         assert together.tolist() == alone
 
 
@@ -218,7 +218,7 @@ def test_the_layout_of_the_vectors_in_memory_changes_nothing():
     turned = (np.asfortranarray(queries), chunks, np.asfortranarray(vectors))
     assert dense_run("cell", DenseArm(query_ids, *turned)) == expected
     every_row = np.arange(len(chunks))
-    assert (exact_scores(turned[0][0], turned[2], every_row) == exact_scores(queries[0], vectors, every_row)).all()
+    assert (ExactScores(turned[2]).of(turned[0][0], every_row) == ExactScores(vectors).of(queries[0], every_row)).all()
 
 
 def test_a_memory_mapped_file_gives_the_same_run(tmp_path: Path):
@@ -293,7 +293,7 @@ def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reach
     retrieved = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
     for query, query_id in zip(queries, query_ids, strict=True):
         kept = {hit.doc_id for hit in retrieved.run.hits[query_id]}
-        scores = exact_scores(query, vectors, np.arange(len(chunks)))
+        scores = ExactScores(vectors).of(query, np.arange(len(chunks)))
         keyed = [(score, chunk.doc_id, -chunk.index, chunk) for score, chunk in zip(scores, chunks, strict=True)]
         ordered = [entry[3] for entry in sorted(keyed, key=lambda e: e[:3], reverse=True) if entry[1] in kept]
         reading = retrieved.reading[query_id]
@@ -369,7 +369,7 @@ def test_a_fused_reading_list_goes_round_the_documents_best_chunks_first():
     for i, query_id in enumerate(query_ids):
         order = [hit.doc_id for hit in fused.run.hits[query_id]]
         rows = sorted(
-            range(len(chunks)), key=lambda j: (-exact_scores(queries[i], vectors, np.array([j]))[0], chunks[j].index)
+            range(len(chunks)), key=lambda j: (-ExactScores(vectors).of(queries[i], np.array([j]))[0], chunks[j].index)
         )
         rounds = {doc_id: [chunks[j].span for j in rows if chunks[j].doc_id == doc_id] for doc_id in order}
         expected = [(d, rounds[d][turn]) for turn in range(18) for d in order if turn < len(rounds[d])]

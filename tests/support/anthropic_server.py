@@ -186,6 +186,8 @@ class Scripted(Loopback):
 class AnthropicServer(Scripted):
     """POST /v1/messages and /v1/messages/batches. `polls` is how often a batch says that it is at work."""
 
+    key: str = ""
+    """The one key that is known, "" for any."""
     polls: int = 1
     mangle: Callable[[list[dict]], list[dict]] = list
     created: list[Wire | None] = field(default_factory=list)
@@ -201,6 +203,8 @@ class AnthropicServer(Scripted):
     def right(self, request: Request) -> Wire:
         if not re.fullmatch(r"Bearer \S+", request.headers.get("authorization", "")):
             return api_error(401, "authentication_error", "x-api-key header is required")
+        if self.key not in ("", request.headers["authorization"].removeprefix("Bearer ")):
+            return api_error(401, "authentication_error", "invalid x-api-key")
         path, version = urlsplit(request.path).path, request.headers.get("anthropic-version")
         if version not in ("2023-06-01", "2026-10-21"):
             return api_error(400, "invalid_request_error", "anthropic-version: header is required")

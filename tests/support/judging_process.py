@@ -13,6 +13,7 @@ from runner.judge.answers import import_rows
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.messages import AnthropicMessages
 from runner.judge.models.api import RECORDS
+from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.judging import Judged, judge_batches
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
@@ -26,17 +27,15 @@ DOLLARS = 5.0
 HURRIED = Patience(sleep=lambda _: None)
 
 
-def model_of(
-    version: Version, how: str, url: str, *, timeout: float = 20.0
-) -> AnthropicMessages | AnthropicBatches | OpenAIChat:
+def model_of(version: Version, how: str, url: str, *, timeout: float = 20.0) -> JudgeClient:
     """The model, asked through `how`: messages, batches, chat."""
-    price, hurried = price_of(MODEL), {"timeout": timeout, "patience": HURRIED}
+    price, way = price_of(MODEL), Way(url=url, timeout=timeout, patience=HURRIED)
     meter = JudgeMeter(version.work / SPEND, DOLLARS, MODEL, price.in_batches() if how == "batches" else price)
     if how == "chat":
-        return OpenAIChat(MODEL, url, meter, **hurried)
+        return OpenAIChat(MODEL, meter, way)
     if how == "messages":
-        return AnthropicMessages(MODEL, meter, base_url=url, **hurried)
-    return AnthropicBatches(MODEL, meter, version.work / RECORDS, base_url=url, poll_seconds=0.001, **hurried)
+        return AnthropicMessages(MODEL, meter, way)
+    return AnthropicBatches(MODEL, meter, way, version.work / RECORDS, poll_seconds=0.001)
 
 
 def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> Judged:

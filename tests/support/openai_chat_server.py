@@ -58,9 +58,13 @@ def error(status: int, message: str, **more: object) -> Wire:
 class ChatServer(Scripted):
     """POST /v1/chat/completions; faults as of the other stand-in, those of an answer from this module."""
 
+    models: int = 404
+    """The status in answer to a look at the list of models."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def right(self, request: Request) -> Wire:
+        if request.path == "/v1/models":
+            return error(self.models, "no")
         if (request.method, request.path) != ("POST", "/v1/chat/completions"):
             return NOTHING_HERE
         body = request.body

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from runner.tools.grade.sample_bench import sample_bench
 from runner.tools.mcp import server as mcp_server
 from runner.tools.mcp import tools as mcp_tools
 from runner.tools.mcp.server import make_server
-from runner.tools.mcp.tools import TOOLS, Answer, Tool, checked_arguments, work
+from runner.tools.mcp.tools import TOOLS, Answer, Tool, checked_arguments, reading_below, root_of, work
 
 COMMAND = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "mcp"]
 BENCH, POOL = sample_bench()
@@ -48,8 +49,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="pr
 
 
 async def at_once(tool: str, arguments: Mapping[str, Any]) -> Answer:
-    """A call's answer in this process."""
-    return TOOLS[tool].answer(checked_arguments(tool, arguments))
+    """A call's answer in this process, which may read the working directory."""
+    with reading_below(root_of(Path.cwd())):
+        return TOOLS[tool].answer(checked_arguments(tool, arguments))
 
 
 def in_memory(check: Callable[[Client], Awaitable[None]], mode: str = "auto") -> None:
@@ -202,7 +204,7 @@ def test_a_changed_record_is_not_explained(decided_evening, tmp_path, monkeypatc
 
 # Wrong arguments.
 
-OUTSIDE = "outside of the server's working directory"
+OUTSIDE = "leads out of it, and nothing else is read"
 WRONG = {
     "metric is a number": ("grade_retrieval", {**GRADE, "metric": 5}, "metric: input should be a valid string"),
     "metric is unknown": ("grade_retrieval", {**GRADE, "metric": "map@5"}, "map"),
@@ -241,7 +243,7 @@ WRONG = {
     "no source": ("dry_run", {}, "source is missing"),
     "a source is unknown": ("dry_run", {"source": "bils"}, "bils"),
     "a source is a number": ("explain_decision", {"source": 5}, "source"),
-    "a folder is elsewhere": ("explain_decision", {"source": "demo", "eval_set_path": "/"}, "outside"),
+    "a folder is elsewhere": ("explain_decision", {"source": "demo", "eval_set_path": "/"}, OUTSIDE),
     "a folder is missing": ("explain_decision", {"source": "demo", "eval_set_path": "eval-sets"}, "does not exist"),
 }
 
@@ -270,6 +272,38 @@ def test_links_out_of_the_working_directory_are_not_followed(tmp_path, monkeypat
     assert not call("compare_runs", {"run_file": "own.json"}).is_error
 
 
+@pytest.mark.parametrize("name", ["v1/decision.json", "v1", ".work"])
+@pytest.mark.parametrize("tool", ["explain_decision", "dry_run"])
+def test_a_version_whose_files_are_links_out_of_the_folder_is_not_read(
+    decided_evening, tmp_path, monkeypatch, tool, name
+):
+    inside, elsewhere = tmp_path / "inside", tmp_path / "elsewhere"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    subprocess.run(["cp", "-r", str(decided_evening / "eval-sets"), str(inside)], check=True)
+    (inside / "eval-sets/demo/.work").mkdir(exist_ok=True)
+    where = {"source": "demo", "eval_set_path": "eval-sets/demo"}
+    assert not call(tool, where).is_error
+    path = inside / "eval-sets/demo" / name
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    assert OUTSIDE in said(call(tool, where))
+
+
+def test_a_server_that_is_started_in_the_root_of_the_file_system_reads_no_file_of_it(tmp_path, monkeypatch):
+    scores = tmp_path / "scores.json"
+    scores.write_text(json.dumps({"perQuery": [{"qid": "q1", "ndcg10": 0.5}]}))
+    monkeypatch.chdir("/")
+    with reading_below(root_of(None)), pytest.raises(InputError, match="--root"):
+        TOOLS["compare_runs"].answer(checked_arguments("compare_runs", {"run_file": str(scores)}))
+    with reading_below(root_of(tmp_path)):
+        for path in (scores, "scores.json"):
+            TOOLS["compare_runs"].answer(checked_arguments("compare_runs", {"run_file": str(path)}))
+    for root in (Path("/"), tmp_path / "missing", scores):
+        with pytest.raises(InputError, match="--root"):
+            root_of(root)
+
+
 # The process that works on a call.
 
 
@@ -279,7 +313,7 @@ def test_the_answer_of_a_call_is_all_that_its_process_writes(monkeypatch, capsys
         return Answer({"lines": [], "recorded": False}, "done")
 
     monkeypatch.setitem(mcp_tools.TOOLS, "dry_run", Tool("", "", TOOLS["dry_run"].arguments, {}, chatty))
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"tool": "dry_run", "arguments": {"source": "demo"}}'))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"tool": "dry_run", "arguments": {"source": "demo"}, "root": "/x"}'))
     work()
     out, err = capsys.readouterr()
     assert json.loads(out) == {"data": {"lines": [], "recorded": False}, "text": "done"}
@@ -290,7 +324,7 @@ def test_a_process_that_dies_is_an_error_of_the_tool(monkeypatch):
     monkeypatch.setattr(mcp_server, "_WORK", "import os; os.read(0, 1 << 20); os._exit(9)")
 
     async def main() -> None:
-        async with Client(make_server()) as client:
+        async with Client(make_server(partial(mcp_server.in_own_process, Path.cwd()))) as client:
             result = await client.call_tool("dry_run", {"source": "demo"})
             assert result.is_error
             assert said(result).startswith("dry_run: the process that worked on it ended with 9.")

@@ -22,6 +22,7 @@ def add_backend_flags(parser: argparse.ArgumentParser) -> None:
     add("--modal", action="store_true", help="on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET")
     _add_modal_flags(group, CONTAINERS, MAX_USD, "on a version")
     add("--encoder-url", metavar="URL", help="on an embedding server; its key comes from PSE_ENCODER_API_KEY")
+    add("--encoder-key-in-clear", action="store_true", help="send the key to a public http:// address too")
     add("--encoder-api", choices=("openai", "tei"), help="what the server speaks; default openai (/v1/embeddings)")
 
 
@@ -54,6 +55,8 @@ def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Names
         parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
     if options.encoder_api and not options.encoder_url:
         parser.error("--encoder-api belongs to --encoder-url")
+    if options.encoder_key_in_clear and not options.encoder_url:
+        parser.error("--encoder-key-in-clear belongs to --encoder-url")
 
 
 def remote_options(options: argparse.Namespace) -> RemoteOptions | None:
@@ -70,7 +73,8 @@ def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
     if options.encoder_url:
         from runner.embed.over_http.encoder import HttpBackend
 
-        return HttpBackend(options.encoder_url, options.encoder_api or "openai")
+        in_clear = options.encoder_key_in_clear
+        return HttpBackend(options.encoder_url, options.encoder_api or "openai", in_clear=in_clear)
     remote = remote_options(options)
     return LocalBackend() if remote is None else modal_backend(remote, folder)
 

@@ -147,6 +147,16 @@ def recover_or_retire(error: Exception) -> None:
         modal.experimental.stop_fetching_inputs()
 
 
+async def greet() -> None:
+    """Raise Modal's error if it does not take the token of this machine; whatever else is wrong is found later."""
+    try:
+        client = await modal.Client.from_env.aio()
+        await client.hello.aio()  # type: ignore[no-untyped-call]  # as Modal's types have it
+    except modal.exception.Error as error:
+        if isinstance(error, modal.exception.AuthError | modal.exception.PermissionDeniedError):
+            raise
+
+
 async def stored() -> set[str]:
     """Names at the root of the Volume as it is now, seen from outside a container."""
     entries = await modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True).listdir.aio("/")

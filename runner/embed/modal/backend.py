@@ -54,6 +54,11 @@ class ModalBackend:
         """The encoder of a catalogued name, nothing started yet; an InputError for an unknown or excluded name."""
         return ModalEncoder(self, catalog.encoder(name))
 
+    def check(self, encoders: "Sequence[str]") -> None:
+        """Raise BackendError if Modal does not take the token; nothing is started."""
+        if encoders:
+            self.service.check()
+
     def prepare(self, work: "Sequence[Work]") -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
         from runner.embed.cost.estimate import TokenCount, check_affordable, estimate

@@ -4,15 +4,17 @@ All waiting for Modal happens in threads, so that Ctrl-C and an exhausted budget
 """
 
 import asyncio
+import builtins
 import contextlib
 import importlib.util
 import logging
 import os
+import pickle
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
 
 from runner.base.errors import BackendError
 from runner.embed.modal.errors import explained
@@ -129,6 +131,10 @@ class ModalService:
         (found,) = self.results(alone)
         return found
 
+    def check(self) -> None:
+        """Raise BackendError if Modal does not take the token; nothing is started."""
+        self.result(lambda: _modal_app().greet())
+
     def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
         """Dollars that Modal's report has for a run between two full hours; None if it does not answer."""
         try:
@@ -188,8 +194,26 @@ def check_installed() -> None:
 
 def _modal_app() -> "ModuleType":
     check_installed()
-    # Plain data in place of pickles: no answer is executed here, and no version of Python or numpy must match.
+    # Plain data in place of pickles, so that no version of Python or numpy must match.
     os.environ["MODAL_PAYLOAD_FORMAT"] = "cbor"
+    from modal import _serialization
+
     from runner.embed.modal import app as modal_app
 
+    # What comes as a pickle all the same, as the error of a container that cannot start, must not run here either.
+    _serialization.Unpickler = InertUnpickler  # type: ignore[assignment, misc]  # it is a class, and has no interface
     return modal_app
+
+
+class InertUnpickler(pickle.Unpickler):
+    """Makes plain data and Python's own exceptions, and runs nothing else: an UnpicklingError for any other."""
+
+    def __init__(self, client: object, stream: BinaryIO) -> None:
+        super().__init__(stream)
+
+    def find_class(self, module: str, name: str) -> type[Exception]:
+        """An exception of Python's own."""
+        found = getattr(builtins, name, None) if module == "builtins" else None
+        if isinstance(found, type) and issubclass(found, Exception):
+            return found
+        raise pickle.UnpicklingError(f"{module}.{name} is not made from what Modal sends")

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Response, Service, Unusable, parsed, plain_address
+from runner.base.http_client import Place, Response, Service, Unusable, parsed, plain_address
 
 Api = Literal["openai", "tei"]
 
 KEY_VARIABLE = "PSE_ENCODER_API_KEY"
 
+URL_FLAG = "--encoder-url"
+
 ENCODER = Service(
+    URL_FLAG,
     KEY_VARIABLE,
     "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
     "(vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check --encoder-url, --encoder-api and the server's "
@@ -35,7 +38,7 @@ class Address(NamedTuple):
     endpoint: str
     info: str
     """Where TEI describes itself."""
-    host: str
+    place: Place
 
 
 class Embeddings(NamedTuple):
@@ -54,10 +57,10 @@ def address(url: str, api: Api, name: str) -> Address:
     if api not in get_args(Api):
         raise InputError(f"--encoder-api {api!r} is none of {', '.join(get_args(Api))}.")
     if re.search(r"[{}]", url.replace(PLACE, "")):
-        raise InputError(f"--encoder-url has a place in braces that is not {PLACE}, the only one that is filled in.")
-    parts = plain_address(url.replace(PLACE, name), "--encoder-url", KEY_VARIABLE)
+        raise InputError(f"{URL_FLAG} has a place in braces that is not {PLACE}, the only one that is filled in.")
+    parts = plain_address(url.replace(PLACE, name), URL_FLAG, KEY_VARIABLE)
     endpoint, base = _paths(parts.path, api)
-    return Address(api, parts.origin + endpoint, f"{parts.origin}{base}/info", parts.host)
+    return Address(api, parts.origin + endpoint, f"{parts.origin}{base}/info", parts)
 
 
 def _paths(path: str, api: Api) -> tuple[str, str]:

@@ -36,8 +36,9 @@ MAX_INFO = 1_000_000
 class HttpBackend(Unmetered):
     """All encoders of one address; its owner knows what it costs. "{encoder}" in `url` is the encoder's name.
 
-    The key comes only from the environment variable PSE_ENCODER_API_KEY. Each encoder has `connections` requests at
-    once; a try may take `timeout` seconds.
+    The key comes only from the environment variable PSE_ENCODER_API_KEY; an InputError if it would go unencrypted to a
+    public address and `in_clear` does not allow it. Each encoder has `connections` requests at once; a try may take
+    `timeout` seconds.
     """
 
     name: Literal["http"] = "http"
@@ -50,16 +51,22 @@ class HttpBackend(Unmetered):
         *,
         timeout: float = 300.0,
         connections: int = 4,
+        in_clear: bool = False,
         patience: Patience | None = None,
         find_tokenizer: Callable[[EncoderSpec], Path] = tokenizer_folder,
     ) -> None:
-        address(url, api, "encoder")  # refused before anything is embedded
         self._url, self._api, self._connections = url, api, connections
         self._find = find_tokenizer
-        self._client = Client(timeout, patience or Patience(), ENCODER)
+        place = address(url, api, "encoder").place  # refused before anything is embedded
+        self._client = Client(timeout, patience or Patience(), ENCODER, place, in_clear=in_clear)
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
+
+    def check(self, encoders: Sequence[str]) -> None:
+        """Have each encoder embed one word: a refused key, or no model at the address, is a BackendError."""
+        for name in encoders:
+            self.encoder(name).check()
 
     def encoder(self, name: str) -> "HttpEncoder":
         """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
@@ -95,6 +102,10 @@ class HttpEncoder:
         self._lock = threading.Lock()
         self._info: ServerInfo | None = None
         self._is_unit: bool | None = None
+
+    def check(self) -> None:
+        """Raise BackendError for what every request would meet, a refused key first of all."""
+        self._client.check_key(self._where.endpoint, request_body(self._where.api, self.spec.hub_id, ["word"]))
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method, address and grouping; nothing is sent."""
@@ -165,7 +176,7 @@ class HttpEncoder:
             raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
         is_unit = self._agreed(lengths)
         facts = {
-            "device": self._where.host,
+            "device": self._where.place.host,
             "model": models.pop() or self.spec.hub_id,
             "revision": "unverified",
             "rows": "unit" if is_unit else "normalised here",

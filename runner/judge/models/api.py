@@ -1,23 +1,26 @@
 """The language model that a plan names, opened."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from runner.base.errors import InputError
-from runner.base.http_client import Patience
+from runner.base.http_client import is_own
 from runner.base.progress import say
 from runner.embed.cost.ledger import SPEND
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price, price_of
-from runner.judge.models.service import base_url, is_own
+from runner.judge.models.service import judge_address
 
 How = Literal["messages", "batches"]
-Model = AnthropicMessages | AnthropicBatches | OpenAIChat
+BATCH_TIMEOUT = 300.0
+"""Seconds that handing in a message batch, or fetching its results, may take."""
 
 RECORDS = Path("judging", "message-batches")
 """Where a version's work keeps the records of its message batches."""
@@ -31,12 +34,12 @@ def open_model(
     max_usd: float,
     price: Price | None = None,
     *,
-    patience: Patience | None = None,
-) -> Model:
+    in_clear: bool = False,
+) -> JudgeClient:
     """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
-    Nothing is sent yet. An InputError for a missing or bad key or address and for an unknown price; a BudgetError for
-    a ledger that cannot be read.
+    Nothing is sent yet. An InputError for a missing or bad key or address, for a key that would go unencrypted to a
+    public one without `in_clear`, and for an unknown price; a BudgetError for a ledger that cannot be read.
     """
     is_chat = spec.api == "openai"
     if is_chat and how == "batches":
@@ -45,13 +48,14 @@ def open_model(
         raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
     charged = model_price(spec, url) if price is None else price
     if is_chat and url and price is None:
-        _say_uncounted(base_url(url))
+        _say_uncounted(judge_address(url).url)
     meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
-    if is_chat and url:
-        return OpenAIChat(spec.model, url, meter, patience=patience)
+    way = Way(url=url or "", in_clear=in_clear)
+    if is_chat:
+        return OpenAIChat(spec.model, meter, way)
     if how == "batches":
-        return AnthropicBatches(spec.model, meter, folder / RECORDS, base_url=url, patience=patience)
-    return AnthropicMessages(spec.model, meter, base_url=url, patience=patience)
+        return AnthropicBatches(spec.model, meter, replace(way, timeout=BATCH_TIMEOUT), folder / RECORDS)
+    return AnthropicMessages(spec.model, meter, way)
 
 
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
@@ -61,9 +65,9 @@ def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
     """
     if spec.api == "anthropic":
         return price_of(spec.model)
-    if url and not is_own(base_url(url)):
+    if url and not is_own(judge_address(url).host):
         raise InputError(
-            f"What {spec.model} costs at {base_url(url)} is not known, and --max-usd could not hold it. Give "
+            f"What {spec.model} costs at {judge_address(url).url} is not known, and --max-usd could not hold it. Give "
             f"{PRICE_FLAG} IN,OUT, in dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server "
             "that charges nothing."
         )

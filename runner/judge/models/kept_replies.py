@@ -39,7 +39,8 @@ class KeptReply(FrozenModel):
     @classmethod
     def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> "KeptReply":
         """A reply about a pair, as it is kept."""
-        usage = {name: getattr(reply.usage, name) for name in KeptUsage.model_fields}
+        said = reply.usage or Usage()
+        usage = {name: getattr(said, name) for name in KeptUsage.model_fields}
         return cls(
             key=reply.key,
             query_id=query_id,

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.base.canonical import slug
+from runner.base.progress import say
 from runner.base.store import exclusive
 from runner.embed.cost.ledger import BudgetError, Ledger, LedgerRow, read_session, write_session
 from runner.embed.cost.prices import positive, shown
@@ -24,16 +25,18 @@ LOCK = ".judge.lock"
 
 @dataclass(frozen=True, eq=False)
 class Hold:
-    """Money set aside for requests that may be sent."""
+    """Money set aside for requests that may be sent; `worst_usd` is what they can cost by their texts and limits."""
 
     usd: float
     n_asks: int
+    worst_usd: float
 
 
 class JudgeMeter:
     """One session's spending on one model, for several threads; other processes share the folder's ceiling.
 
-    What is held counts as spent, on disk too, until it is settled. Nothing is written for a free model.
+    What is held counts as spent, on disk too, until it is settled. If a service bills more than a request can cost,
+    that is counted, and as much more is held for every request after it. Nothing is written for a free model.
     """
 
     def __init__(self, folder: Path, max_usd: float, model: str, price: Price) -> None:
@@ -48,6 +51,8 @@ class JudgeMeter:
         self._state = threading.RLock()
         self._held: dict[Hold, None] = {}
         self._settled = 0.0
+        self._excess = 1.0
+        """How many times its worst cost a hold was billed, at most."""
         self._tokens = self._n_requests = 0
         self._is_written = False
         self.spent()
@@ -70,8 +75,9 @@ class JudgeMeter:
 
     def reserve(self, asks: Sequence[Ask]) -> Hold:
         """What the requests cost at most, set aside; a BudgetError, and nothing set aside, beyond the ceiling."""
-        hold = Hold(math.fsum(self.price.worst_usd(ask) for ask in asks), len(asks))
+        worst = math.fsum(self.price.worst_usd(ask) for ask in asks)
         with self._alone():
+            hold = Hold(self._excess * worst, len(asks), worst)
             if self.price.is_free:
                 return self._hold(hold)
             if (spent := self.spent()) + hold.usd > self.max_usd:
@@ -85,7 +91,9 @@ class JudgeMeter:
         with self._state:
             del self._held[hold]
             unknown = hold.usd / hold.n_asks
-            self._settled += math.fsum(unknown if usage is None else self.price.usd(usage) for usage in usages)
+            billed = [self.price.usd(usage) for usage in usages if usage is not None]
+            self._settled += math.fsum([*billed, unknown * (len(usages) - len(billed))])
+            self._learn(math.fsum(billed), hold.worst_usd * len(billed) / hold.n_asks)
             self._n_requests += len(usages)
             self._tokens += sum(
                 usage.read + usage.cache_written + usage.cache_read + usage.written for usage in usages if usage
@@ -97,7 +105,7 @@ class JudgeMeter:
 
     def take_over(self, file_name: str, usd: float, n_asks: int) -> Hold:
         """Hold what an ended session of the folder held for requests that are still under way; no ceiling is asked."""
-        hold, theirs = Hold(usd, n_asks), self.folder / file_name
+        hold, theirs = Hold(usd, n_asks, usd), self.folder / file_name
         with self._alone():
             self._hold(hold)
             if not self.price.is_free:
@@ -112,6 +120,15 @@ class JudgeMeter:
         with self._state:
             if self._is_written:
                 self._write(ended=True)
+
+    def _learn(self, billed: float, worst: float) -> None:
+        """Hold more from here on if more was billed than requests can cost."""
+        if worst and billed / worst > self._excess * 1.001:
+            self._excess = billed / worst
+            say(
+                f"{self.model} was billed {self._excess:.1f} times what its texts and limits allow ({shown(billed)}). "
+                "It is counted, and as much is held for each further request."
+            )
 
     def _own(self) -> float:
         return math.fsum([self._settled, *(hold.usd for hold in self._held)])

@@ -2,23 +2,19 @@
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from runner.base.canonical import JSON
-from runner.base.errors import BackendError
-from runner.base.http_client import Client, Fate, Patience, Service, Unusable
+from runner.base.http_client import Client, Service
 from runner.judge.models.anthropic.wire import token_count
-from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
-from runner.judge.models.service import JUDGE_KEY, base_url, received
+from runner.judge.models.client import JudgeClient
+from runner.judge.models.requests import Ask, Reply, Usage
+from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address, received
 
-PARALLEL = 4
-TIMEOUT = 180.0
 MAX_BYTES = 4_000_000
 
 JUDGE = Service(
+    URL_FLAG,
     JUDGE_KEY,
     "Either the model is not served under this name, or the path is wrong: POST /v1/chat/completions is asked (vLLM, "
     "llama.cpp, Ollama, OpenRouter). Check --judge-url and the judge's model id in plan.yaml.",
@@ -31,51 +27,42 @@ _STOPS = {
 }
 
 
-class OpenAIChat(ExitStack):
-    """The model of a server; `url` may end in /v1 or in /chat/completions. Raises as LanguageModel says.
+class OpenAIChat(JudgeClient):
+    """The model of a server, whose address may end in /v1 or in /chat/completions. Raises as LanguageModel says.
 
-    The most that a request may cost is set aside in `meter` once for all its tries. The first answer's model is the
-    session's: a reply of another one has a problem.
+    The first answer's model is the session's: a reply of another one has a problem.
     """
 
-    def __init__(
-        self,
-        model: str,
-        url: str,
-        meter: JudgeMeter,
-        *,
-        parallel: int = PARALLEL,
-        timeout: float = TIMEOUT,
-        patience: Patience | None = None,
-    ) -> None:
-        super().__init__()
-        self.model = model
-        self.meter = meter
-        self.callback(meter.close)
-        self._endpoint = endpoint(url)
-        self._parallel = parallel
-        self._client = Client(timeout, patience or Patience(), JUDGE)
-        self.callback(self._client.close)
-        self._lock = threading.Lock()
-        self._answering = ""
+    http: Client
 
-    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
-        return replies_in_flight(asks, self._reply, self._parallel, self._endpoint)
+    def connected(self) -> tuple[Client, str]:
+        """The server at its address; its key is sent if there is one."""
+        self._lock, self._answering = threading.Lock(), ""
+        way = self.way
+        http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url), in_clear=way.in_clear)
+        return http, endpoint(way.url)
 
-    def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
-        hold = self.meter.reserve([ask])
-        try:
-            got = self._client.post(self._endpoint, request_body(self.model, ask), MAX_BYTES, stopped)
-            answer = received(self._client.secret.without(got.body.decode("utf-8", "replace")))
-        except Unusable as error:
-            self.meter.settle(hold, [] if error.fate is Fate.REFUSED else [None])
-            raise
-        except BackendError:
-            self.meter.release(hold)
-            raise
-        self.meter.settle(hold, [usage_of(answer)])
-        reply = reply_of(ask.key, answer)
+    def check(self) -> None:
+        """As JudgeClient has it: by the list of models, or without a key by a word, which nobody can be charged for.
+
+        Some services show their models to anybody.
+        """
+        if self.http.secret.value:
+            self.http.check_key(self.url.removesuffix("/chat/completions") + "/models")
+        else:
+            self.http.check_key(self.url, request_body(self.model, Ask("", "", "word", {"type": "object"}, 1)))
+
+    def send(self, ask: Ask) -> JSON:
+        """One completion, as received."""
+        got = self.http.once("POST", self.url, request_body(self.model, ask), MAX_BYTES)
+        return received(self.http.secret.without(got.body.decode("utf-8", "replace")))
+
+    def read(self, ask: Ask, answer: JSON) -> Reply:
+        """The reply in a completion."""
+        return reply_of(ask.key, answer)
+
+    def accepted(self, reply: Reply) -> Reply:
+        """The reply, with a problem if another model answered before."""
         with self._lock:
             self._answering = self._answering or reply.model
         if reply.model == self._answering:
@@ -86,7 +73,7 @@ class OpenAIChat(ExitStack):
 
 def endpoint(url: str) -> str:
     """Where the chat is asked; an InputError for a bad address."""
-    base = base_url(url)
+    base = judge_address(url).url
     if base.endswith("/chat/completions"):
         return base
     return f"{base if base.endswith('/v1') else base + '/v1'}/chat/completions"
@@ -114,7 +101,7 @@ def reply_of(key: str, answer: JSON) -> Reply:
     message = _object(choice.get("message"))
     problem = _problem(choice, message)
     text = "" if problem else str(message["content"])
-    return Reply(key, text, named if isinstance(named, str) else "", usage_of(answer) or Usage(), answer, problem)
+    return Reply(key, text, named if isinstance(named, str) else "", usage_of(answer), answer, problem)
 
 
 def usage_of(answer: JSON) -> Usage | None:

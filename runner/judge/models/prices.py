@@ -1,5 +1,6 @@
 """What language models cost per token: a dated table."""
 
+import json
 import math
 from collections.abc import Iterable
 from typing import NamedTuple, Self
@@ -21,12 +22,11 @@ BATCH_SHARE = 0.5
 """What a request costs in a message batch, of its price alone."""
 
 FORM_TOKENS = 600
-"""What a request may hold beside its texts: the schema, and the service's own words about it."""
+"""What a request may hold beside its texts and schema: the service's own words about them."""
 
-WORST_BYTES = 3.0
 LIKELY_BYTES = 3.5
 LIKELY_WRITTEN = 150
-"""Bytes of English a token, at worst and as a rule (tokenizers of 2026 cut it 30 % finer); tokens of a judgment."""
+"""Bytes of English a token as a rule (tokenizers of 2026 cut it 30 % finer), and tokens of a judgment."""
 
 
 class Price(NamedTuple):
@@ -58,8 +58,11 @@ class Price(NamedTuple):
         return factor * (read + self.written * usage.written) / 1e6
 
     def worst_usd(self, ask: Ask) -> float:
-        """Dollars that one request costs at most: its whole prompt written to the cache, the longest answer."""
-        tokens = math.ceil(_n_bytes(ask) / WORST_BYTES) + FORM_TOKENS
+        """Dollars that one request costs at most: its whole prompt written to the cache, the longest answer.
+
+        Every byte counts as a token, the most that any tokenizer makes of a text: tables of digits come near it.
+        """
+        tokens = _n_bytes(ask) + len(json.dumps(dict(ask.schema))) + FORM_TOKENS
         return self.usd(Usage(cache_written=tokens, written=ask.max_tokens))
 
 

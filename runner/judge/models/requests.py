@@ -40,14 +40,14 @@ class Usage:
 class Reply:
     """What came back for one ask: `text` is what the model wrote, `raw` the whole answer as received, without secrets.
 
-    `problem` says why there is no text to use (refused, cut off, the request failed again and again), "" for none;
-    `final` that asking again would not help.
+    `usage` is None if nobody says. `problem` says why there is no text to use (refused, cut off, the request failed
+    again and again), "" for none; `final` that asking again would not help.
     """
 
     key: str
     text: str
     model: str
-    usage: Usage = Usage()
+    usage: Usage | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
     final: bool = False

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.base.progress import bars, say
@@ -14,6 +15,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
 from runner.judge.answers import import_rows
 from runner.judge.models.api import How, open_model
+from runner.judge.models.client import JudgeClient
 from runner.judge.models.judging import judge_batches
 from runner.judge.models.prices import Price
 from runner.judge.second_reading import export_doubles, judges_of
@@ -21,12 +23,20 @@ from runner.judge.second_reading import export_doubles, judges_of
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What the operator says of judging through an API; `price` is None for the table's."""
+    """What the operator says of judging through an API; `price` is None for the table's.
+
+    `in_clear` lets the key go unencrypted to a public address.
+    """
 
     how: How = "messages"
     url: str | None = None
     max_usd: float = MAX_USD
     price: Price | None = None
+    in_clear: bool = False
+
+    def opened(self, judge: JudgeSpec, work: Path) -> JudgeClient:
+        """The judge's model, to be closed; `work` is the version's. Raises as `open_model` does."""
+        return open_model(judge, self.how, self.url, work, self.max_usd, self.price, in_clear=self.in_clear)
 
 
 def named_judges(version: Version, plan: Plan) -> Judges:
@@ -37,6 +47,16 @@ def named_judges(version: Version, plan: Plan) -> Judges:
     if not version.preregistration_path.exists():
         way = f"add to {version.plan_path(rehearsal=False)} and to the rehearsal's: {EXAMPLE}"
     raise InputError(f"--judge: the plan of {version.name} names no judges; {way}.")
+
+
+def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> None:
+    """Check that each of the judges could be asked: address, price, key, and what the service says of the key.
+
+    Called before anything long. Nothing is charged. An InputError or a BackendError says what to mend.
+    """
+    for judge in judges:
+        with options.opened(judge, version.work) as model:
+            model.check()
 
 
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
@@ -87,6 +107,5 @@ def _judge(
     n_pairs = sum(map(len, batches.values()))
     say(f"{judge.model} judges {n_pairs} pairs of {len(batches)} batches")
 
-    hired = open_model(judge, options.how, options.url, version.work, options.max_usd, options.price)
-    with hired as model, bars("pairs") as bar:
+    with options.opened(judge, version.work) as model, bars("pairs") as bar:
         judge_batches(version, batches, model, partial(import_rows, version), report=bar(judge.model, model.meter.usd))

@@ -2,12 +2,11 @@
 
 import json
 import os
-from ipaddress import IPv6Address, ip_address
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Unusable, parsed, plain_address, without_keys
+from runner.base.http_client import Place, Unusable, parsed, plain_address, without_keys
 
 DEEPEST = 50
 """Lists and objects within one another; no answer needs a tenth of it."""
@@ -37,28 +36,16 @@ ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 JUDGE_KEY = "PSE_JUDGE_API_KEY"
 """Variables of the environment that hold judges' keys."""
 
+URL_FLAG = "--judge-url"
 
-def base_url(url: str) -> str:
-    """The address without a slash at its end; an InputError, which repeats nothing of it, for a bad one."""
-    place = plain_address(url, "--judge-url", f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
+
+def judge_address(url: str) -> Place:
+    """The parts of an address; an InputError, which repeats nothing of it, for a bad one."""
+    place = plain_address(url, URL_FLAG, f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
     for variable in (ANTHROPIC_KEY, JUDGE_KEY):
         key = os.environ.get(variable, "").strip()
         if any(without_keys(text, key) != text for text in (url, unquote(url))):
             raise InputError(
-                f"--judge-url holds the key of {variable}. Give the address without it: the key is sent in a header."
+                f"{URL_FLAG} holds the key of {variable}. Give the address without it: the key is sent in a header."
             )
-    return place.origin + place.path
-
-
-def is_own(url: str) -> bool:
-    """Whether a checked address is on this machine or in a private network, by its host alone: no name is looked up."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback or address.is_private or address.is_link_local
+    return place

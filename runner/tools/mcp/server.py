@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -51,22 +53,21 @@ Work = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
 _WORK = "from runner.tools.mcp.tools import work; work()"
 
 
-def serve() -> None:
-    """Serves one client until it closes standard input; an interrupt ends the process at once."""
+def serve(root: Path) -> None:
+    """Serve one client until it closes standard input; files are read below `root`. An interrupt ends it at once."""
     # The SDK reads lines in a thread, which an exception in the main one does not wake.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(_serve)
+    anyio.run(_serve, root)
 
 
-async def _serve() -> None:
-    server = make_server()
+async def _serve(root: Path) -> None:
+    server = make_server(partial(in_own_process, root))
     async with stdio_server() as (messages, replies):
         await server.run(cast(Any, _Messages(messages, replies)), replies, server.create_initialization_options())
 
 
-def make_server(work: Work | None = None) -> Server[Any]:
-    """The server of TOOLS; `work` answers a call whose arguments were checked, by default in a process of its own."""
-    answer_by = work or in_own_process
+def make_server(work: Work) -> Server[Any]:
+    """The server of TOOLS; `work` answers a call whose arguments were checked."""
     limit = anyio.CapacityLimiter(CALLS_AT_ONCE)
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -79,7 +80,7 @@ def make_server(work: Work | None = None) -> Server[Any]:
         try:
             checked_arguments(params.name, arguments)
             async with limit:
-                answer = await answer_by(params.name, arguments)
+                answer = await work(params.name, arguments)
         except EvalError as error:
             return CallToolResult(content=[_text(str(error))], is_error=True)
         return CallToolResult(content=[_text(answer.text)], structured_content=answer.data)
@@ -89,14 +90,14 @@ def make_server(work: Work | None = None) -> Server[Any]:
     )
 
 
-async def in_own_process(tool: str, arguments: Mapping[str, Any]) -> Answer:
-    """A call's answer by a new process, which is killed if the call is cancelled.
+async def in_own_process(root: Path, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    """A call's answer by a new process, which reads below `root` and is killed if the call is cancelled.
 
     Raises InputError with what is wrong with the call, BackendError if the process dies.
     """
     done = await anyio.run_process(
         [sys.executable, "-P", "-c", _WORK],
-        input=json.dumps({"tool": tool, "arguments": arguments}).encode(),
+        input=json.dumps({"tool": tool, "arguments": arguments, "root": str(root)}).encode(),
         stderr=None,
         check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))},

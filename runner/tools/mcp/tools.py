@@ -4,9 +4,11 @@ Nothing here knows the protocol. A call's process can be stopped at once; whatev
 """
 
 import json
+import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -86,7 +88,7 @@ class CompareArguments(FrozenModel):
 
     run: Annotated[Scores | None, Field(description="Scores from 0 to 1 by query id")] = None
     run_file: Annotated[
-        FilePath | None, Field(description="results.json or per-query run below the server's working directory")
+        FilePath | None, Field(description="results.json or per-query run below the server's folder")
     ] = None
     cell: Annotated[Name | None, Field(description="Cell of run_file, where that is a results.json")] = None
     other: Annotated[Scores | None, Field(description="The run to compare with, query by query")] = None
@@ -105,7 +107,7 @@ class VersionArguments(FrozenModel):
     source: Annotated[Name, Field(description="bills, us_code, demo, ...")]
     eval_set_path: Annotated[
         FilePath | None,
-        Field(description="Folder that holds v1/, v2/, below the server's working directory; default eval-sets/SOURCE"),
+        Field(description="Folder that holds v1/, v2/, below the server's; default eval-sets/SOURCE of the checkout"),
     ] = None
 
 
@@ -252,16 +254,43 @@ def checked_arguments(tool: str, arguments: Mapping[str, Any]) -> FrozenModel:
     return found
 
 
+def root_of(given: Path | None) -> Path:
+    """The folder below which a server reads: the one given, else eval-sets of the working directory.
+
+    An InputError for what is no folder, and for the root of the file system.
+    """
+    root = (given or Path("eval-sets")).resolve()
+    if given is not None and not root.is_dir():
+        raise InputError(f"--root: {printable(str(given))} is no folder.")
+    if root == Path(root.anchor):
+        raise InputError("--root: every file of this machine lies below that. Give the folder that models may read.")
+    return root
+
+
 def work() -> None:
     """Reads one call from standard input and writes its answer, or what is wrong with it, to standard output."""
     call = json.load(sys.stdin)
-    with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr), reading_below(Path(call["root"])):
         try:
             answer = TOOLS[call["tool"]].answer(checked_arguments(call["tool"], call["arguments"]))
             reply = asdict(answer)
         except EvalError as error:
             reply = {"error": str(error)}
     json.dump(reply, sys.stdout, allow_nan=False)
+
+
+_readable: ContextVar[tuple[Path, ...]] = ContextVar("readable")
+
+
+@contextmanager
+def reading_below(root: Path) -> Iterator[None]:
+    """Let calls read below `root` and in the checkout's own eval sets and work, and nowhere else."""
+    own = (CHECKOUT / "eval-sets", CHECKOUT / ".work")
+    token = _readable.set((root, *(folder.resolve() for folder in own)))
+    try:
+        yield
+    finally:
+        _readable.reset(token)
 
 
 def _scores(
@@ -277,17 +306,36 @@ def _scores(
 
 
 def _version(given: VersionArguments) -> Version:
-    return newest_version(given.source, None if given.eval_set_path is None else _inside(given.eval_set_path))
+    """The newest version; an InputError if any of its files is a link that leads out of what may be read."""
+    version = newest_version(given.source, None if given.eval_set_path is None else _inside(given.eval_set_path))
+    for folder in (version.folder, version.work):
+        links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+        for path in (folder, *links):
+            if not _is_readable(path):
+                raise _outside(str(path))
+    return version
 
 
 def _inside(path: str) -> Path:
-    """A path below the working directory or the checkout's eval sets, links followed; InputError for any other."""
-    here = Path.cwd().resolve()
-    try:
-        found = (here / path).resolve()
-        if any(found.is_relative_to(folder) for folder in (here, (CHECKOUT / "eval-sets").resolve())):
-            found.stat()
-            return found
-    except (OSError, ValueError) as error:
-        raise InputError(f"{printable(path)} does not exist below the server's working directory.") from error
-    raise InputError(f"{printable(path)} is outside of the server's working directory, where nothing is read.")
+    """What a path below the server's folder, or below its working directory, leads to; an InputError from elsewhere."""
+    for base in (_readable.get()[0], Path.cwd()):
+        try:
+            if _is_readable(base / path):
+                found = (base / path).resolve()
+                found.stat()
+                return found
+        except (OSError, RuntimeError, ValueError):  # nothing there, links in a circle, no path
+            continue
+    raise _outside(path)
+
+
+def _is_readable(path: Path) -> bool:
+    found = Path(os.path.realpath(path))
+    return any(found.is_relative_to(folder) for folder in _readable.get())
+
+
+def _outside(path: str) -> InputError:
+    return InputError(
+        f"{printable(path)} does not exist below {_readable.get()[0]}, or leads out of it, and nothing else is read. "
+        "Whoever starts this server chooses the folder with --root."
+    )

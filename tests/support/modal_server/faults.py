@@ -72,8 +72,8 @@ class Faults:
         """The container that is handed the input dies by SIGKILL with it."""
         self._planted.append(_Planted("kill_container", times=times, when=when))
 
-    def fail_entry(self, times: int | None = 1, text: str = "injected: entry failed") -> None:
-        """A container ends with RuntimeError(text) in place of becoming ready."""
+    def fail_entry(self, times: int | None = 1, text: str | Exception = "injected: entry failed") -> None:
+        """A container ends with RuntimeError(text), or with the error given, in place of becoming ready."""
         self._planted.append(_Planted("fail_entry", times=times, value=text))
 
     def strike(self, kind: str, subject: Input | None = None, rpc: str = "") -> Any:

@@ -69,7 +69,8 @@ class InProcess:
             method = self._entered(container)
         except Exception as error:  # noqa: BLE001  # whatever entry raises fails the call
             text = f"{type(error).__name__}: {error}"
-            on_loop(lambda: self.scheduler.entry_failed(container, self.scheduler.failure(text)))
+            said = error.args[0] if error.args and isinstance(error.args[0], Exception) else text
+            on_loop(lambda: self.scheduler.entry_failed(container, self.scheduler.failure(said)))
             return
         while (taken := on_loop(lambda: self.scheduler.take(container))) is not None:
             output = self._executed(taken, method)

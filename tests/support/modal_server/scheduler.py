@@ -130,11 +130,11 @@ class Scheduler:
                         container.stop()
                 pool.wake()
 
-    def failure(self, text: str) -> Result:
+    def failure(self, text: str | Exception) -> Result:
         """A result as an exception outside any input leaves it: pickled, its format unsaid."""
-        error = RuntimeError(text)
+        error = text if isinstance(text, Exception) else RuntimeError(text)
         status = Result.GENERIC_STATUS_FAILURE
-        return Result(status=status, exception=repr(error), traceback=text, data=pickle.dumps(error))
+        return Result(status=status, exception=repr(error), traceback=str(text), data=pickle.dumps(error))
 
     def _queue(self, waiting: Input) -> None:
         pool = self._pool(waiting.call.function)

@@ -3,20 +3,19 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.base.errors import BackendError
-from runner.base.http_client import Patience
 from runner.base.progress import say
 from runner.embed.cost.ledger import BudgetError
 from runner.judge.models.anthropic.batch_record import KeptRecord, intended, records
 from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
-from runner.judge.models.anthropic.client import AnthropicClient, tell_of_end
-from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params, with_room
-from runner.judge.models.meter import Hold, JudgeMeter
+from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params
+from runner.judge.models.meter import Hold
 from runner.judge.models.requests import Ask, Reply, unique
 
 POLL_SECONDS = 20.0
@@ -27,7 +26,6 @@ LONGEST_SECONDS = 26 * 3600.0
 """A batch expires after 24 hours; one that has not ended by then is waited for no longer."""
 
 SECONDS_BETWEEN_LINES = 600.0
-TIMEOUT = 300.0
 MOST_REQUESTS = 10_000
 MOST_BYTES = 100_000_000
 """Of one batch; the API takes ten times the requests, and 256 MB."""
@@ -51,35 +49,21 @@ class _Request(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class AnthropicBatches(ExitStack):
+@dataclass(eq=False)
+class AnthropicBatches(AnthropicMessages):
     """The model; `folder` keeps a record of every batch, and `meter` has the price of batches.
 
     Batches that an interrupted run handed in are polled first; the other asks make new ones, as large as the ceiling
     allows.
     """
 
-    def __init__(
-        self,
-        model: str,
-        meter: JudgeMeter,
-        folder: Path,
-        *,
-        base_url: str | None = None,
-        poll_seconds: float = POLL_SECONDS,
-        timeout: float = TIMEOUT,
-        patience: Patience | None = None,
-    ) -> None:
-        super().__init__()
-        self.model = model
-        self.meter = meter
-        self.callback(meter.close)
-        self._folder = folder
-        self._poll_seconds = poll_seconds
-        self._client = AnthropicClient(base_url, timeout, patience or Patience())
-        self.callback(self._client.close)
-        tell_of_end(model)
-        self._client.longest = MAX_RESULT_BYTES
-        self._service = BatchService(self._client)
+    folder: Path
+    poll_seconds: float = POLL_SECONDS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.http.longest = MAX_RESULT_BYTES
+        self._service = BatchService(self.http)
         self._never = threading.Event()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
@@ -89,7 +73,7 @@ class AnthropicBatches(ExitStack):
         """
         unique(asks)
         wanted = self._requests(asks)
-        for kept in [kept for kept in records(self._folder) if not kept.record.delivered]:
+        for kept in [kept for kept in records(self.folder) if not kept.record.delivered]:
             part = {name: wanted[name] for name in kept.record.custom_ids if name in wanted}
             if part and self._is_there(kept):
                 for name in part:
@@ -98,7 +82,7 @@ class AnthropicBatches(ExitStack):
         while wanted:
             names, hold = self._affordable(wanted)
             part = {name: wanted.pop(name) for name in names}
-            kept = intended(self._folder, self.model, names, self.meter.path.name, hold.usd)
+            kept = intended(self.folder, self.model, names, self.meter.path.name, hold.usd)
             self._create(kept, part, hold)
             yield from self._delivered(kept, part, hold)
 
@@ -106,7 +90,7 @@ class AnthropicBatches(ExitStack):
         """Requests by custom id."""
         made = {}
         for ask in asks:
-            sent = with_room(self.model, ask)
+            sent = self.sent(ask)
             fields = {**params(self.model, sent), **beyond_sdk(self.model)}
             made[custom_id(ask, fields)] = _Request(sent, fields)
         return made
@@ -135,7 +119,7 @@ class AnthropicBatches(ExitStack):
             try:
                 batch_id = self._service.create(requests, headers(self.model))
             except Unknown:
-                self._never.wait(min(self._poll_seconds, LISTED_AFTER))
+                self._never.wait(min(self.poll_seconds, LISTED_AFTER))
                 batch_id = self._found(kept)
             except BackendError:
                 self.meter.release(hold)
@@ -167,7 +151,7 @@ class AnthropicBatches(ExitStack):
 
     def _found(self, kept: KeptRecord) -> str:
         """The id of the batch that a record without one means, "" for none: its results name the same requests."""
-        others = {other.record.id for other in records(self._folder)}
+        others = {other.record.id for other in records(self.folder)}
         for batch in self._service.since(kept.record.intended - CLOCKS):
             counts, batch_id = batch.get("request_counts"), str(batch.get("id") or "")
             n_asks = sum(counts.values()) if isinstance(counts, dict) else -1
@@ -229,7 +213,7 @@ class AnthropicBatches(ExitStack):
                 if now - last_line > SECONDS_BETWEEN_LINES:
                     say(f"Message batch {batch_id} is still at work, after {(now - began) / 60:,.0f} minutes.")
                     last_line = now
-                self._never.wait(min(self._poll_seconds, wait))
+                self._never.wait(min(self.poll_seconds, wait))
                 wait *= 2
         except KeyboardInterrupt:
             say(f"Message batch {batch_id} goes on at {self._service.url}; the next run takes its results.")

@@ -7,14 +7,23 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import CONNECT_SECONDS, Busy, Fate, Patience, Secret, Unusable, patiently
+from runner.base.http_client import (
+    CHECKED,
+    CONNECT_SECONDS,
+    Busy,
+    Fate,
+    Secret,
+    Unusable,
+    patiently,
+    refuse_clear_key,
+)
 from runner.base.progress import say
-from runner.judge.models.service import ANTHROPIC_KEY, received
-from runner.judge.models.service import base_url as checked_url
+from runner.judge.models.client import Way
+from runner.judge.models.service import ANTHROPIC_KEY, URL_FLAG, judge_address, received
 
 if TYPE_CHECKING:
     import anthropic
@@ -46,15 +55,18 @@ class _TooMuch(Exception):
 class AnthropicClient:
     """One pool of connections, for any number of threads; it follows no redirect.
 
-    Of the environment, the key and the proxies count; headers in it are refused.
+    Of the environment, the key and the proxies count; headers in it are refused. An InputError for a missing key, and
+    for one that would go unencrypted to a public address, unless `way` allows it.
     """
 
-    def __init__(self, url: str | None, timeout: float, patience: Patience) -> None:
+    def __init__(self, way: Way) -> None:
         import anthropic
         import httpx2
 
-        self.url = checked_url(url) if url else URL
+        place = judge_address(way.url or URL)
+        self.url = place.url
         self.secret = Secret(KEY_VARIABLE)
+        is_direct = refuse_clear_key(place, self.secret, URL_FLAG, in_clear=way.in_clear)
         if not self.secret.value:
             raise InputError(
                 f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
@@ -64,11 +76,16 @@ class AnthropicClient:
                 f"The environment has {HEADERS_VARIABLE}, which may hold a key or change what is asked. Unset it for "
                 f"this command: env -u {HEADERS_VARIABLE} ..."
             )
-        self._timeout = timeout
-        self._patience = patience
-        limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        self._timeout = way.timeout
+        self._patience = way.patience
+        limits = httpx2.Timeout(way.timeout, connect=min(way.timeout, CONNECT_SECONDS))
+        # The SDK's own transport takes the proxies of the environment, whatever trust_env says.
+        past_proxies: dict[str, Any] = {"transport": httpx2.HTTPTransport()} if is_direct else {}
         http = anthropic.DefaultHttpxClient(
-            timeout=limits, follow_redirects=False, event_hooks={"response": [self._bound]}
+            timeout=limits,
+            follow_redirects=False,
+            event_hooks={"response": [self._bound]},
+            **past_proxies,
         )
         self.sdk = anthropic.Anthropic(
             api_key=self.secret.value,
@@ -85,9 +102,20 @@ class AnthropicClient:
         """Let go of the connections."""
         self.sdk.close()
 
-    def patiently(self, once: Callable[[], _Result], stopped: threading.Event) -> _Result:
+    def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str = "") -> _Result:
         """What `once` returns, tried again for a Busy, which is raised in the end."""
         return patiently(lambda _: once(), self._patience, stopped)
+
+    def check_key(self, model: str) -> None:
+        """Raise BackendError if the service says at once that it does not know the key."""
+        import anthropic
+
+        try:
+            self.sdk.models.retrieve(model, timeout=CHECKED)
+        except anthropic.AuthenticationError as error:
+            raise self._failure(error) from None
+        except (anthropic.APIError, _TooMuch):
+            return  # a proxy may have no list of models, and the service may be up when it is needed
 
     def body(self, call: Callable[[], "httpx2.Response"]) -> str:
         """A successful answer's text without the key; Unusable, or a BackendError if no other request fares better."""
@@ -134,7 +162,7 @@ class AnthropicClient:
         if error.error_code and "limit_reached" in error.error_code:
             return BackendError(f"{self.url}: {words}. {_advice(HTTPStatus.PAYMENT_REQUIRED, words)}")
         acted = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in _TURNED_AWAY
-        fate = Fate.ACTED if acted else Fate.FAILED
+        fate = Fate.ACTED if acted else Fate.TURNED_AWAY
         return Busy(words, fate, wait=self._patience.asked(error.response.headers))
 
     def _bound(self, response: "httpx2.Response") -> None:

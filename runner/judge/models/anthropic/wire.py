@@ -121,7 +121,7 @@ def reply_of(key: str, asked: str, message: JSON) -> Reply:
         key,
         "" if problem else text,
         model,
-        usage_of(message) or Usage(),
+        usage_of(message),
         message,
         problem,
         final=str(message.get("stop_reason")) in _FINAL,
