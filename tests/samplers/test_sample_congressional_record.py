@@ -285,5 +285,5 @@ def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Pat
 def test_real_chunks_hold_every_character(shared: Path) -> None:
     for path in real_files(shared, "congressional_record")[::8]:
         read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v1")(read))
+        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v2")(read))
         assert "".join(covered.split()) == "".join(read.text.split())
