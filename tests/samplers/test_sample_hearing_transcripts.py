@@ -9,7 +9,9 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
+from samplers.formats.printed.paragraphs import Paragraph
 from samplers.source_format import FileContent
+from samplers.sources.hearings.affiliations import affiliated
 from samplers.sources.hearings.facts import recased
 from samplers.sources.hearings.reader import FORMAT
 from samplers.sources.hearings.speakers import speakers
@@ -79,6 +81,7 @@ def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
         == "The Keeper's Lamps and a NOAA Plan: U.S. Navy"
     )
     assert recased("Of Lamps", text) == "Of Lamps"
+    assert recased("LAMPS and HARBORS IN THE 21ST CENTURY", text) == "Lamps and Harbors in the 21st Century"
 
 
 def name_in(label: str) -> str:
@@ -365,3 +368,20 @@ def test_real_turns_end_in_no_heading_and_real_sections_are_no_mere_mark(real: l
         assert not [end for end in ends if len(end) > 20 and end.isupper()]
         assert not re.search(r"\bdeg\.|^[-_]$|^A P P", document.text, re.M)
         assert all(words(document, one).strip("-_ \n") for one in document.sections)
+
+
+@pytest.mark.parametrize(
+    ("headings", "named"),
+    [
+        (["STATEMENT OF ANN HEATH, PH.D., KEEPER OF LAMPS;", "ACCOMPANIED BY B. FENN"], "Ms. Heath, Keeper of Lamps"),
+        (["STATEMENTS OF B. FENN, MILLER, VILLAGE OF KENT; AND ANN HEATH, ACTING KEEPER"], "Ms. Heath, Acting Keeper"),
+        (["TESTIMONY OF ANN HEATH,", "KEEPER OF LAMPS"], "Ms. Heath, Keeper of Lamps"),
+        (["STATEMENT OF ANN HEATH"], "Ms. Heath"),
+        (["STATEMENT OF ANN HEATH, KEEPER OF LAMPS", "STATEMENT OF JOHN HEATH, MILLER OF KENT"], "Ms. Heath"),
+    ],
+)
+def test_a_speaker_has_the_affiliation_that_a_heading_states(headings: list[str], named: str) -> None:
+    found = [Paragraph(10, True, heading) for heading in headings]
+    text = "the keeper of lamps, acting miller of kent"
+    assert affiliated(found, {"Ms. Heath"}, text).get("Ms. Heath", "Ms. Heath") == named
+    assert not affiliated(found, {"Ms. Heath of Maine", "Mr. Fenn and Ms. Heath"}, text)

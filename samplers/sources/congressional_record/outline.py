@@ -25,6 +25,9 @@ _DIVISION = re.compile(
 _SECTION = re.compile(
     r"(?P<mark>“?)(?P<number>(?:SEC\.|SECTION|Sec\.|Section) ?\d{1,5}[A-Z]{0,2})\. (?:(?P<heading>[^a-z]{3,180})\.?$)?"
 )
+_AMENDMENT = re.compile(
+    r"SA\.? (?P<number>\d{1,5})\. (?P<member>M[a-z]{1,3}\. [A-Z][\w' -]{1,40}?)(?= \(| submitted| proposed)"
+)
 _QUOTE_ENDS = re.compile(r"”(?:[.;,]| and| or){0,3}$")
 
 
@@ -42,8 +45,9 @@ class Outline:
     """The text of a page and its sections.
 
     A heading opens a topic if a turn follows or nobody is speaking; inside a turn it belongs to the speech, or names
-    what was printed there. A bill that was printed keeps its titles, subtitles and sections. The page's own title
-    opens nothing; it is in the section after it unless that is a turn.
+    what was printed there. A bill that was printed keeps its titles, subtitles and sections, and of printed
+    amendments each is a section. The page's own title opens nothing, nor do the lines below it that say who speaks; it
+    is in the section after it unless that is a turn.
     """
 
     n_bullets: int = 0
@@ -72,7 +76,8 @@ class Outline:
 
     def heading(self, line: Line, follows: str, is_title: bool) -> None:
         """Add a heading; `follows` is the kind of the first line after it and the headings next to it."""
-        level = _level_of(line.text) if self._speaks and follows != "turn" else 0
+        is_inside = (self._speaks or self._amends) and follows != "turn"
+        level = _level_of(line.text) if is_inside else 0
         if is_title:
             self.close(_TOPIC)
             self._write(line, line.text)
@@ -85,7 +90,7 @@ class Outline:
             elif len(label) < _LABEL_LENGTH:
                 self._open[-1].label += f" – {line.text}"
             self._write(line, line.text)
-        elif self._speaks and follows != "turn":
+        elif is_inside:
             kind = "heading" if follows == "spoken" else "inserted text"
             self._begin(kind, level or _INSERT, line.text, line, line.text)
         else:
@@ -125,8 +130,17 @@ class Outline:
     def _speaks(self) -> bool:
         return any(part.level == _TURN and part.label for part in self._open)
 
+    @property
+    def _amends(self) -> bool:
+        return any(part.kind == "amendment" for part in self._open)
+
     def _paragraph(self, line: Line, text: str) -> None:
-        if not self._open:
+        if not self._speaks and (amendment := _AMENDMENT.match(text)):
+            label = f"SA {amendment['number']} ({amendment['member']})"
+            self._begin("amendment", _TOPIC, label, line, "")
+        elif not self._open and line.kind == "member":
+            pass
+        elif not self._open:
             self._begin("procedure", _TURN, "", line, "")
         elif line.kind == "spoken" and self._open[-1].kind in ("inserted text", "section"):
             self.close(_INSERT)
