@@ -385,3 +385,23 @@ def test_a_speaker_has_the_affiliation_that_a_heading_states(headings: list[str]
     text = "the keeper of lamps, acting miller of kent"
     assert affiliated(found, {"Ms. Heath"}, text).get("Ms. Heath", "Ms. Heath") == named
     assert not affiliated(found, {"Ms. Heath of Maine", "Mr. Fenn and Ms. Heath"}, text)
+
+
+def test_what_a_bracket_announces_stands_below_it_with_its_questions_and_answers() -> None:
+    page = hearing(
+        "    Mr. Fenn. I ask for it.",
+        "    Ms. Heath. Here it is.",
+        "    [The information requested during the hearing follows:]",
+        "Response to a Request that Arose in the Hearing by Hon. Ida Burr to the",
+        "                           Office of Lamps",
+        "    Question 1. Who keeps the lamps?",
+        "    DOL Response. The keeper.",
+    )
+    document = read(page).documents[0]
+    assert of_kind(document, "question", "answer") == [
+        (
+            "Question 1. Who keeps the lamps?",
+            "Office of Lamps\nQuestion 1. Who keeps the lamps?\n\nDOL Response. The keeper.",
+        ),
+        ("DOL Response", "DOL Response. The keeper."),
+    ]

@@ -16,7 +16,8 @@ _QUESTION = re.compile(
     r"[.:)](?=\s)"
 )
 _ANSWER = re.compile(
-    r"(?P<label>(?:Answer|ANSWER|Response|RESPONSE|Reply)(?: \d{1,3})?|A\.? ?\d{0,3}(?:\.?[a-z])?)[.:)](?=\s)"
+    r"(?P<label>(?:[A-Z]{2,6} (?:and [A-Z]{2,6} )?)?(?:Answer|ANSWER|Response|RESPONSE|Reply)(?: \d{1,3})?"
+    r"|A\.? ?\d{0,3}(?:\.?[a-z])?)[.:)](?=\s)"
 )
 _ASKED_BY = re.compile(
     r"(?:(?P<answers>RESPONSES? TO)|.{0,40})\s*QUESTIONS? SUBMITTED BY (?:[^,]{0,60} )?(?P<name>[\w'’-]+)", re.I
