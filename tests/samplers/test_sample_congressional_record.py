@@ -131,9 +131,9 @@ def test_a_heading_between_turns_holds_those_that_follow() -> None:
     assert {part.level for part in inside} == {topic.level + 1}
 
 
-def test_permission_in_small_letters_is_procedure() -> None:
+def test_permission_in_small_letters_opens_no_turn() -> None:
     read = fixture("PgH2601-3")
-    assert [part.kind for part in read.sections] == ["procedure", "turn", "turn"]
+    assert [part.kind for part in read.sections] == ["turn", "turn"]
     assert turns(read) == ["Mr. OAKES of Vermont", "The SPEAKER pro tempore (Ms. Birch)"]
 
 
@@ -332,6 +332,7 @@ def test_an_inserted_bill_keeps_its_titles_and_sections() -> None:
 def test_each_printed_amendment_is_a_section_with_its_headings_inside() -> None:
     first = "  SA 7. Mr. ROWAN (for himself) proposed an amendment, as follows:\n\n"
     second = "  SA. 8. Ms. BIRCH submitted an amendment, as follows:\n\n"
+    assert document("  SA 6. Mr. ROWAN proposed an amendment, supra.").sections[0].kind == "procedure"
     inside = centred("REPORT ON OIL") + printed("Sec. 9. Oil is clean.") + centred("______")
     read = document(f"{centred('TEXT OF AMENDMENTS')}{first}{inside}{second}{printed('On page 1, strike oil.')}")
     assert [(part.level, part.kind, part.label) for part in read.sections] == [
@@ -344,7 +345,8 @@ def test_each_printed_amendment_is_a_section_with_its_headings_inside() -> None:
 
 def test_the_lines_that_say_who_speaks_below_a_title_belong_to_the_turn() -> None:
     lines = ("THE LAMP", "HON. IDA M. HERON", "of ohio", "in the house of representatives", "Monday, May 2, 2005")
-    read = document(f"{centred(*lines)}  Ms. HERON. Mr. Speaker, I rise.")
+    asked = "  (Ms. HERON asked and was given permission to address the House for 1 minute.)\n"
+    read = document(f"{centred(*lines)}{asked}  Ms. HERON. Mr. Speaker, I rise.")
     assert [(part.kind, part.label) for part in read.sections] == [("turn", "Ms. HERON")]
     (chunk,) = chunker("speaker_turn_v2")(read)
     assert (chunk.span.start, chunk.span.end) == (0, len(read.text))

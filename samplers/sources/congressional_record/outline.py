@@ -28,6 +28,7 @@ _SECTION = re.compile(
 _AMENDMENT = re.compile(
     r"SA\.? (?P<number>\d{1,5})\. (?P<member>M[a-z]{1,3}\. [A-Z][\w' -]{1,40}?)(?= \(| submitted| proposed)"
 )
+_PERMISSION = re.compile(r"\(M[a-z]{1,3}\. [^()]{3,80} asked and was given permission ")
 _QUOTE_ENDS = re.compile(r"”(?:[.;,]| and| or){0,3}$")
 
 
@@ -46,8 +47,8 @@ class Outline:
 
     A heading opens a topic if a turn follows or nobody is speaking; inside a turn it belongs to the speech, or names
     what was printed there. A bill that was printed keeps its titles, subtitles and sections, and of printed
-    amendments each is a section. The page's own title opens nothing, nor do the lines below it that say who speaks; it
-    is in the section after it unless that is a turn.
+    amendments each is a section. The page's own title opens nothing, nor do the lines below it that say who speaks and
+    that permission was given; it is in the section after it unless that is a turn.
     """
 
     n_bullets: int = 0
@@ -135,10 +136,10 @@ class Outline:
         return any(part.kind == "amendment" for part in self._open)
 
     def _paragraph(self, line: Line, text: str) -> None:
-        if not self._speaks and (amendment := _AMENDMENT.match(text)):
+        if text.endswith(":") and not self._speaks and (amendment := _AMENDMENT.match(text)):
             label = f"SA {amendment['number']} ({amendment['member']})"
             self._begin("amendment", _TOPIC, label, line, "")
-        elif not self._open and line.kind == "member":
+        elif not self._open and (line.kind == "member" or _PERMISSION.match(text)):
             pass
         elif not self._open:
             self._begin("procedure", _TURN, "", line, "")
