@@ -81,14 +81,12 @@ def outline(document: Document, containers: frozenset[str], sections: frozenset[
     return root
 
 
-def repeats_everything(_: Node, __: Piece) -> bool:
-    """False: the first versions of chunkers put every heading into the context."""
+def stands_nowhere(_: Node, __: Piece) -> bool:
+    """False: the first versions of chunkers put every heading into the context, in the text or not."""
     return False
 
 
-def heading_path(
-    root: Node, title: str, piece: Piece, stands: Callable[[Node, Piece], bool] = repeats_everything
-) -> str:
+def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, Piece], bool] = stands_nowhere) -> str:
     """The context of a piece: the document's title and the headings of the sections around it.
 
     Headings of which `stands` says that they stand in the piece itself are left out, and a range whose two ends do.

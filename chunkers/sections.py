@@ -11,9 +11,9 @@ from chunkers.outline import (
     is_in_text,
     may_open,
     outline,
-    repeats_everything,
+    stands_nowhere,
 )
-from chunkers.splitting import Piece, split_text
+from chunkers.splitting import Piece, opened, split_text
 from chunkers.tokens import Tokenized, count_tokens, tokenize
 from runner.base.records import Chunk, Document, Span
 
@@ -63,7 +63,7 @@ class _Splitter:
 
     def context(self, piece: Piece) -> str:
         if piece not in self._contexts:  # sizes are asked for again and again while pieces are joined
-            stands = repeats_everything if self.rules.repeats else self.stands
+            stands = stands_nowhere if self.rules.repeats else self.stands
             self._contexts[piece] = heading_path(self.root, self.title, piece, stands)
         return self._contexts[piece]
 
@@ -76,6 +76,9 @@ class _Splitter:
     def fits(self, piece: Piece, limit: int) -> bool:
         """Whether a chunk of the piece stays within the limit; a text that is too long by itself needs no context."""
         return self.tokens.count(*piece) <= limit and self.size(piece) <= limit
+
+    def is_whole(self, piece: Piece) -> bool:
+        return self.fits(piece, self.rules.largest)
 
     def is_small(self, piece: Piece) -> bool:
         return self.tokens.count(*piece) < self.rules.small
@@ -169,9 +172,12 @@ class _Splitter:
     def with_headings(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """The pieces, of which none is a heading alone if a piece follows that it may begin."""
         heading: Piece | None = None
+        budget = self.rules.largest - PATH_TOKENS
         for piece in pieces:
             if heading and may_open(self.root, heading, piece, self.rules.containers):
-                yield from self.opened(heading, piece)
+                yield from opened(
+                    self.text, self.tokens, heading, piece, self.rules.largest - PATH_TOKENS, self.is_whole
+                )
                 heading = None
                 continue
             if heading:
@@ -181,13 +187,3 @@ class _Splitter:
                 yield piece
         if heading:
             yield heading
-
-    def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
-        """A piece that begins with the heading before it, cut in two or more where both together do not fit."""
-        if self.fits((heading[0], piece[1]), self.rules.largest):
-            return [(heading[0], piece[1])]
-        room = self.rules.largest - PATH_TOKENS - self.tokens.count(*heading) - 1
-        first, *rest = split_text(self.text, self.tokens, piece, room)
-        if rest and self.fits((rest[0][0], piece[1]), self.rules.largest):
-            rest = [(rest[0][0], piece[1])]
-        return [(heading[0], first[1]), *rest]

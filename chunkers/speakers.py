@@ -8,7 +8,7 @@ import numpy as np
 
 from chunkers.contexts import PATH_TOKENS, path_context
 from chunkers.outline import Node, heading_path, is_heading_alone, is_in_text, may_open, outline
-from chunkers.splitting import Piece, split_text
+from chunkers.splitting import Piece, opened, split_text
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.records import Chunk, Document, Span
 
@@ -220,14 +220,7 @@ class _Speech:
         return is_short and is_heading_alone(self.text, self.root, piece)
 
     def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
-        """A piece that begins with the heading before it, cut where both together do not fit."""
-        if self.fits((heading[0], piece[1])):
-            return [(heading[0], piece[1])]
-        room = LARGEST - PATH_TOKENS - self.tokens.count(*heading) - 1
-        first, *rest = split_text(self.text, self.tokens, piece, room)
-        if rest and self.fits((rest[0][0], piece[1])):
-            rest = [(rest[0][0], piece[1])]
-        return [(heading[0], first[1]), *rest]
+        return opened(self.text, self.tokens, heading, piece, LARGEST - PATH_TOKENS, self.fits)
 
     def fits(self, piece: Piece) -> bool:
         return count_tokens(self.path_to(piece)) + self.tokens.count(*piece) <= LARGEST
