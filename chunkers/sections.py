@@ -175,9 +175,7 @@ class _Splitter:
         budget = self.rules.largest - PATH_TOKENS
         for piece in pieces:
             if heading and may_open(self.root, heading, piece, self.rules.containers):
-                yield from opened(
-                    self.text, self.tokens, heading, piece, self.rules.largest - PATH_TOKENS, self.is_whole
-                )
+                yield from opened(self.text, self.tokens, heading, piece, budget, self.is_whole)
                 heading = None
                 continue
             if heading:
