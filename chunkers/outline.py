@@ -1,12 +1,18 @@
 """A document's sections as a tree, and the heading path that leads to a stretch of its text."""
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from chunkers.contexts import label_range, path_context
 from chunkers.splitting import Piece, trimmed
 from runner.base.records import Document
+
+LONGEST_HEADING = 600
+"""Characters from which on a piece is more than headings."""
+
+_MARKS = re.compile(r"[\W_]+")
 
 
 @dataclass
@@ -75,8 +81,15 @@ def outline(document: Document, containers: frozenset[str], sections: frozenset[
     return root
 
 
-def heading_path(root: Node, title: str, piece: Piece) -> str:
+def stands_nowhere(_: Node, __: Piece) -> bool:
+    """False: the first versions of chunkers put every heading into the context, in the text or not."""
+    return False
+
+
+def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, Piece], bool] = stands_nowhere) -> str:
     """The context of a piece: the document's title and the headings of the sections around it.
+
+    Headings of which `stands` says that they stand in the piece itself are left out, and a range whose two ends do.
 
     The path ends with the innermost section that holds the whole piece. A container's heading that opens its
     first section counts as part of that section. A piece over several neighbours ends with their range, such as
@@ -88,9 +101,48 @@ def heading_path(root: Node, title: str, piece: Piece) -> str:
         touched = node.touched(piece)
         if len(touched) == 1 and (node.holds_sections or touched[0].holds(piece)):
             node = touched[0]
-            labels.append(node.label)
+            if not stands(node, piece):
+                labels.append(node.label)
             continue
         whole = piece[0] <= node.start and node.end <= piece[1]
-        if len(touched) > 1 and (node.holds_sections or not whole):
+        is_range = len(touched) > 1 and (node.holds_sections or not whole)
+        if is_range and not (stands(touched[0], piece) and stands(touched[-1], piece)):
             labels.append(label_range([child.label for child in touched]))
         return path_context(title, tuple(labels))
+
+
+def is_in_text(text: str, node: Node, piece: Piece) -> bool:
+    """Whether a section begins in a piece with the words of its label, whatever their case and punctuation."""
+    label = _bare(node.label)
+    if not label:
+        return True
+    return node.start >= piece[0] and _bare(text[node.start : node.start + 2 * len(node.label) + 40]).startswith(label)
+
+
+def is_heading_alone(text: str, root: Node, piece: Piece) -> bool:
+    """Whether a piece is nothing but the headings of sections that begin in it; marks such as "* * *" do not count."""
+    left = _bare(text[piece[0] : piece[1]]) if piece[1] - piece[0] <= LONGEST_HEADING else "text"
+    for label in _labels(root, piece):
+        left = left.removeprefix(_bare(label))
+    return not left
+
+
+def _labels(node: Node, piece: Piece) -> Iterator[str]:
+    """The labels of the sections that begin in a piece, in text order."""
+    for child in node.touched(piece):
+        if child.start >= piece[0]:
+            yield child.label
+        yield from _labels(child, piece)
+
+
+def may_open(root: Node, heading: Piece, following: Piece, containers: frozenset[str] | None = None) -> bool:
+    """Whether a heading may begin the piece after it: no container, by default no section at all, ends between them."""
+    return all(
+        ((containers is not None and child.kind not in containers) or child.end >= following[1])
+        and may_open(child, heading, following, containers)
+        for child in root.touched(heading)
+    )
+
+
+def _bare(text: str) -> str:
+    return _MARKS.sub("", text).casefold()

@@ -1,10 +1,19 @@
 """One section a chunk under its heading path: the algorithm that structural chunkers share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from chunkers.outline import Node, heading_path, outline
-from chunkers.splitting import Piece, split_text
+from chunkers.contexts import PATH_TOKENS
+from chunkers.outline import (
+    Node,
+    heading_path,
+    is_heading_alone,
+    is_in_text,
+    may_open,
+    outline,
+    stands_nowhere,
+)
+from chunkers.splitting import Piece, opened, split_text
 from chunkers.tokens import Tokenized, count_tokens, tokenize
 from runner.base.records import Chunk, Document, Span
 
@@ -16,6 +25,9 @@ class SectionRules:
     `containers` are the kinds that hold sections and `sections` those that are one; whatever has a part of either
     kind inside is a container too, and nothing is merged across a container's ends. A section whose text is below
     `small` takes in the siblings after it while the chunk stays within `merged`; one above `largest` is split.
+
+    `repeats` is how the first versions work: a heading that stands in a chunk's text is in its context too, and a
+    heading that the text after it leaves no room for is a chunk by itself.
     """
 
     containers: frozenset[str]
@@ -23,14 +35,18 @@ class SectionRules:
     small: int = 128
     merged: int = 384
     largest: int = 512
+    repeats: bool = True
 
 
 def by_section(document: Document, rules: SectionRules) -> list[Chunk]:
     """The document's sections as chunks of at most `rules.largest` tokens, without white space at their ends."""
     splitter = _Splitter(document, rules)
+    pieces: Iterable[Piece] = splitter.container(splitter.root, None)
+    if not rules.repeats:
+        pieces = splitter.with_headings(pieces)
     return [
         Chunk(document.doc_id, index, Span(*piece), splitter.context(piece), splitter.size(piece))
-        for index, piece in enumerate(splitter.container(splitter.root, None))
+        for index, piece in enumerate(pieces)
     ]
 
 
@@ -47,8 +63,12 @@ class _Splitter:
 
     def context(self, piece: Piece) -> str:
         if piece not in self._contexts:  # sizes are asked for again and again while pieces are joined
-            self._contexts[piece] = heading_path(self.root, self.title, piece)
+            stands = stands_nowhere if self.rules.repeats else self.stands
+            self._contexts[piece] = heading_path(self.root, self.title, piece, stands)
         return self._contexts[piece]
+
+    def stands(self, node: Node, piece: Piece) -> bool:
+        return is_in_text(self.text, node, piece)
 
     def size(self, piece: Piece) -> int:
         return count_tokens(self.context(piece)) + self.tokens.count(*piece)
@@ -56,6 +76,9 @@ class _Splitter:
     def fits(self, piece: Piece, limit: int) -> bool:
         """Whether a chunk of the piece stays within the limit; a text that is too long by itself needs no context."""
         return self.tokens.count(*piece) <= limit and self.size(piece) <= limit
+
+    def is_whole(self, piece: Piece) -> bool:
+        return self.fits(piece, self.rules.largest)
 
     def is_small(self, piece: Piece) -> bool:
         return self.tokens.count(*piece) < self.rules.small
@@ -140,5 +163,25 @@ class _Splitter:
         return result
 
     def cut(self, piece: Piece) -> list[Piece]:
-        """Text without sections inside in pieces that fit, all of which have one context."""
-        return split_text(self.text, self.tokens, piece, self.rules.largest - count_tokens(self.context(piece)))
+        """Text without sections inside in pieces that fit, all of which have one context or the first a shorter one."""
+        context = count_tokens(self.context(piece))
+        if not self.rules.repeats:
+            context = max(context, count_tokens(heading_path(self.root, self.title, piece)))
+        return split_text(self.text, self.tokens, piece, self.rules.largest - context)
+
+    def with_headings(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """The pieces, of which none is a heading alone if a piece follows that it may begin."""
+        heading: Piece | None = None
+        budget = self.rules.largest - PATH_TOKENS
+        for piece in pieces:
+            if heading and may_open(self.root, heading, piece, self.rules.containers):
+                yield from opened(self.text, self.tokens, heading, piece, budget, self.is_whole)
+                heading = None
+                continue
+            if heading:
+                yield heading
+            heading = piece if self.is_small(piece) and is_heading_alone(self.text, self.root, piece) else None
+            if not heading:
+                yield piece
+        if heading:
+            yield heading

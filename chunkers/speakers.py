@@ -1,13 +1,14 @@
 """One speaker's turn a chunk, or one exchange of short turns: hearings and the Congressional Record."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from chunkers.contexts import path_context
-from chunkers.outline import Node, heading_path, outline
-from chunkers.splitting import Piece, split_text
+from chunkers.contexts import PATH_TOKENS, path_context
+from chunkers.outline import Node, heading_path, is_heading_alone, is_in_text, may_open, outline
+from chunkers.splitting import Piece, opened, split_text
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.records import Chunk, Document, Span
 
@@ -24,24 +25,37 @@ SHORT = 128
 """Tokens of text below which a turn may be joined to its neighbours, or a heading opens the turn that follows."""
 
 
-def speaker_turn_v1(document: Document) -> list[Chunk]:
-    """Each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512."""
-    speech = _Speech(document)
+SPOKEN_UNDER = "heading"
+"""The kind of the sections in a turn that are what was said under a heading; all others were printed or read."""
+
+
+def speaker_turn(document: Document, repeats: bool = False) -> list[Chunk]:
+    """Each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
+
+    Of a turn that is split, what was inserted above 512 tokens is cut by its sections as text outside turns is.
+    `repeats` is how the first version works: a long turn is cut at its breaks alone, and a heading that stands in a
+    chunk's text is in its context too.
+    """
+    speech = _Speech(document, repeats)
     return speech.chunks(speech.turn)
 
 
-def speaker_exchange_v1(document: Document) -> list[Chunk]:
+def speaker_exchange(document: Document, repeats: bool = False) -> list[Chunk]:
     """Neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
-    speech = _Speech(document)
+    speech = _Speech(document, repeats)
     return speech.chunks(speech.exchanges)
 
 
+_SPEAKERS = frozenset((TURN, "inserted statement", "answer"))
+"""The kinds whose label says who speaks, and is no heading."""
+
+
 class _Turn(NamedTuple):
-    """What one speaker says, the headings that lead there, and the tokens before and through it."""
+    """What one speaker says, with a heading before it, the sections that lead there, and the tokens around it."""
 
     piece: Piece
-    speaker: str
-    path: tuple[str, ...]
+    node: Node
+    path: tuple[Node, ...]
     before: int
     through: int
 
@@ -53,8 +67,9 @@ _Stretch = tuple[Piece, str, int]
 class _Speech:
     """One document on its way into chunks."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, repeats: bool) -> None:
         self.document = document
+        self.repeats = repeats
         self.text = document.text
         self.title = document.title
         self.tokens = tokenize(document.text)
@@ -63,13 +78,31 @@ class _Speech:
 
     def chunks(self, said: Callable[[Sequence[_Turn]], Iterator[_Stretch]]) -> list[Chunk]:
         """The document in chunks; `said` cuts the turns that follow one another in one section."""
-        found: list[Chunk] = []
-        for run in self.runs(self.root, ()):
-            for piece, context, n_tokens in said(run) if isinstance(run, list) else self.unspoken(run):
-                found.append(Chunk(self.document.doc_id, len(found), Span(*piece), context, n_tokens))
-        return found
+        runs = self.runs(self.root, ())
+        found = chain.from_iterable(said(run) if isinstance(run, list) else self.unspoken(run) for run in runs)
+        return [
+            Chunk(self.document.doc_id, index, Span(*piece), context, n_tokens)
+            for index, (piece, context, n_tokens) in enumerate(found if self.repeats else self.with_headings(found))
+        ]
 
-    def runs(self, node: Node, path: tuple[str, ...]) -> Iterator[list[_Turn] | Node | Piece]:
+    def with_headings(self, found: Iterable[_Stretch]) -> Iterator[_Stretch]:
+        """The stretches, of which none is the heading alone of a section that goes on outside turns."""
+        heading: _Stretch | None = None
+        for stretch in found:
+            is_open = stretch[2] <= LARGEST and heading is not None and may_open(self.root, heading[0], stretch[0])
+            if heading and is_open:
+                yield from map(self.stretch, self.opened(heading[0], stretch[0]))
+                heading = None
+                continue
+            if heading:
+                yield heading
+            heading = stretch if self.is_heading(stretch[0]) else None
+            if not heading:
+                yield stretch
+        if heading:
+            yield heading
+
+    def runs(self, node: Node, path: tuple[Node, ...]) -> Iterator[list[_Turn] | Node | Piece]:
         """The turns of a section that nothing parts, and what stands between them, in text order.
 
         Short text directly before a turn, in no section by itself, belongs to the turn. An outermost section is taken
@@ -87,28 +120,51 @@ class _Speech:
             if not isinstance(part, Node) and self.tokens.count(*part) < SHORT:
                 heading = part
             elif isinstance(part, Node) and (part.holds_sections or (part.children and node is self.root)):
-                yield from self.runs(part, (*path, part.label))
+                yield from self.runs(part, (*path, part))
             else:
                 yield part
         yield from filter(None, (self.turns(said, path), heading))
 
-    def turns(self, said: list[tuple[int, Node]], path: tuple[str, ...]) -> list[_Turn]:
+    def turns(self, said: list[tuple[int, Node]], path: tuple[Node, ...]) -> list[_Turn]:
         before = self.tokens.before(np.array([start for start, _ in said], dtype=np.int64)).tolist()
         through = self.tokens.through(np.array([node.end for _, node in said], dtype=np.int64)).tolist()
         return [
-            _Turn((start, node.end), node.label, path, *counts)
+            _Turn((start, node.end), node, path, *counts)
             for (start, node), *counts in zip(said, before, through, strict=True)
         ]
 
     def turn(self, turns: Sequence[_Turn]) -> Iterator[_Stretch]:
-        """Each turn by itself, a long one cut at its breaks."""
+        """Each turn by itself, a long one cut at its parts and breaks."""
         for turn in turns:
             context, used = self.context((turn,))
             if used + turn.through - turn.before <= LARGEST_TURN:
                 yield turn.piece, context, used + turn.through - turn.before
-            else:
+            elif self.repeats:
                 for piece in split_text(self.text, self.tokens, turn.piece, LARGEST_TURN - used):
                     yield piece, context, used + self.tokens.count(*piece)
+            else:
+                yield from map(self.stretch, self.long_turn(turn))
+
+    def long_turn(self, turn: _Turn) -> Iterator[Piece]:
+        """The pieces of a turn: what was inserted by its sections, and what was said before, between and after."""
+        said = turn.piece[0], turn.node.start
+        for part in turn.node.parts(self.text):
+            start, end = (part.start, part.end) if isinstance(part, Node) else part
+            if not isinstance(part, Node) or part.kind == SPOKEN_UNDER or self.tokens.count(start, end) <= LARGEST:
+                said = said[0], end
+                continue
+            yield from self.spoken(said)
+            yield from self.split(part)
+            said = end, end
+        yield from self.spoken(said)
+
+    def spoken(self, said: Piece) -> list[Piece]:
+        """What was said at a stretch, cut at its breaks; a heading over it is no piece of its own if there is room."""
+        pieces = split_text(self.text, self.tokens, said, LARGEST_TURN - PATH_TOKENS)
+        if len(pieces) > 1 and self.is_heading(pieces[0]):
+            joined = pieces[0][0], pieces[1][1]
+            pieces[:2] = [joined] if self.stretch(joined)[2] <= LARGEST_TURN else pieces[:2]
+        return pieces
 
     def exchanges(self, turns: Sequence[_Turn]) -> Iterator[_Stretch]:
         """Turns joined first come first served; one that nothing joins as by itself."""
@@ -128,8 +184,9 @@ class _Speech:
 
     def context(self, group: Sequence[_Turn]) -> tuple[str, int]:
         """The title, the headings and the speakers in the order in which they first speak; and its tokens."""
-        speakers = " – ".join(dict.fromkeys(turn.speaker for turn in group if turn.speaker.strip()))
-        path = (*group[0].path, speakers)
+        speakers = " – ".join(dict.fromkeys(turn.node.label for turn in group if turn.node.label.strip()))
+        piece = group[0].piece[0], group[-1].piece[1]
+        path = (*(node.label for node in group[0].path if not self.stands(node, piece)), speakers)
         if path not in self.contexts:
             context = path_context(self.title, path)
             self.contexts[path] = context, count_tokens(context)
@@ -137,9 +194,11 @@ class _Speech:
 
     def unspoken(self, part: Node | Piece) -> Iterator[_Stretch]:
         """Text outside turns: a section whole, or its parts packed, or cut at breaks, with the path to each."""
-        for piece in self.split(part) if isinstance(part, Node) else self.cut(part):
-            context = heading_path(self.root, self.title, piece)
-            yield piece, context, count_tokens(context) + self.tokens.count(*piece)
+        return map(self.stretch, self.split(part) if isinstance(part, Node) else self.cut(part))
+
+    def stretch(self, piece: Piece) -> _Stretch:
+        context = self.path_to(piece)
+        return piece, context, count_tokens(context) + self.tokens.count(*piece)
 
     def split(self, node: Node) -> list[Piece]:
         if self.fits((node.start, node.end)):
@@ -149,13 +208,32 @@ class _Speech:
             for piece in self.split(part) if isinstance(part, Node) else self.cut(part):
                 if packed and self.fits((packed[-1][0], piece[1])):
                     packed[-1] = packed[-1][0], piece[1]
+                elif packed and self.is_heading(packed[-1]):
+                    packed[-1:] = self.opened(packed[-1], piece)
                 else:
                     packed.append(piece)
         return packed
 
+    def is_heading(self, piece: Piece) -> bool:
+        """Whether a piece would be a chunk of headings alone; the first version has such chunks."""
+        is_short = not self.repeats and self.tokens.count(*piece) < SHORT
+        return is_short and is_heading_alone(self.text, self.root, piece)
+
+    def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
+        return opened(self.text, self.tokens, heading, piece, LARGEST - PATH_TOKENS, self.fits)
+
     def fits(self, piece: Piece) -> bool:
-        return count_tokens(heading_path(self.root, self.title, piece)) + self.tokens.count(*piece) <= LARGEST
+        return count_tokens(self.path_to(piece)) + self.tokens.count(*piece) <= LARGEST
 
     def cut(self, piece: Piece) -> list[Piece]:
-        budget = LARGEST - count_tokens(heading_path(self.root, self.title, piece))
+        budget = LARGEST - max(
+            count_tokens(self.path_to(piece)), count_tokens(heading_path(self.root, self.title, piece))
+        )
         return split_text(self.text, self.tokens, piece, budget)
+
+    def path_to(self, piece: Piece) -> str:
+        return heading_path(self.root, self.title, piece, self.stands)
+
+    def stands(self, node: Node, piece: Piece) -> bool:
+        """Whether a heading stands in the text of a piece, and so is no part of its context; speakers always are."""
+        return not self.repeats and node.kind not in _SPEAKERS and is_in_text(self.text, node, piece)

@@ -4,6 +4,7 @@ Everything works on spans of the document; nothing is copied and searched for ag
 """
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -56,6 +57,21 @@ def packed(tokens: Tokenized, pieces: list[Piece], budget: int) -> list[Piece]:
         result.append((start, pieces[last][1]))
         index = last + 1
     return result
+
+
+def opened(
+    text: str, tokens: Tokenized, heading: Piece, piece: Piece, budget: int, fits: Callable[[Piece], bool]
+) -> list[Piece]:
+    """A piece that begins with the heading before it, cut in two or more if both together do not fit.
+
+    `budget` is tokens of text that fit under any context.
+    """
+    if fits((heading[0], piece[1])):
+        return [(heading[0], piece[1])]
+    first, *rest = split_text(text, tokens, piece, budget - tokens.count(*heading) - 1)
+    if rest and fits((rest[0][0], piece[1])):
+        rest = [(rest[0][0], piece[1])]
+    return [(heading[0], first[1]), *rest]
 
 
 def split_text(text: str, tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:

@@ -1,5 +1,7 @@
 """The rules of chunkers that follow a source's structure: a section a chunk, small ones merged, long ones split."""
 
+from dataclasses import replace
+
 from chunkers.sections import SectionRules
 
 _APPROPRIATIONS = ("appropriations-major", "appropriations-intermediate", "appropriations-small")
@@ -35,6 +37,9 @@ CODE = SectionRules(
     sections=BILLS.sections | {"courtRule", "note"},
 )
 """Sections of the U.S. Code and of public laws, statute and notes apart."""
+
+REGULATIONS_V2, MARKDOWN_V2 = replace(REGULATIONS, repeats=False), replace(MARKDOWN, repeats=False)
+"""The same without headings twice or alone."""
 
 REPORTS = SectionRules(
     containers=frozenset(("title",)),

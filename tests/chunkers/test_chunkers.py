@@ -14,7 +14,7 @@ from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_ran
 from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
 from chunkers.sections import SectionRules
 from chunkers.splitting import split_text
-from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
+from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS, REGULATIONS_V2, REPORTS
 from chunkers.tokens import Tokenized, count_tokens, tokenize
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
@@ -30,11 +30,13 @@ STRUCTURAL = "section_aware_bills_v1"
 BY_SECTION = {
     STRUCTURAL: BILLS,
     "section_aware_fr_v1": REGULATIONS,
+    "section_aware_fr_v2": REGULATIONS_V2,
     "usc_uslm_section_v1": CODE,
     "markdown_header_v1": MARKDOWN,
+    "markdown_header_v2": MARKDOWN_V2,
     "section_aware_committee_v1": REPORTS,
 }
-WITH_PATHS = {*BY_SECTION, "speaker_turn_v1", "speaker_exchange_v1"}
+WITH_PATHS = {*BY_SECTION, *(name for name in CHUNKERS if name.startswith("speaker_"))}
 
 
 def document(text: str, sections: tuple[Section, ...] = (), title: str = "Harbors Act") -> Document:
@@ -331,3 +333,25 @@ def test_the_documentation_names_every_chunker_and_every_prediction() -> None:
     assert [name for name in CHUNKERS if f"| `{name}` |" not in page] == []
     rows = [f"| {source.name} | {source.predicted_best} |" for source in SOURCES.values() if source.predicted_best]
     assert [row for row in rows if row not in page] == []
+
+
+def test_the_second_versions_say_no_heading_twice_and_have_no_chunk_of_a_heading_alone() -> None:
+    words = "The Keeper mends the ropes. " * 72
+    head, first = "I. ROPES", f"A. Knots\n\n{words}".rstrip()
+    text = f"{head}\n\n{first}\n\nB. Ends\n\nThe ends are burnt."
+    start, middle = len(head) + 2, len(head) + 2 + len(first)
+    parts = (
+        Section(Span(0, len(text)), 1, "heading", "I. Ropes"),
+        Section(Span(start, middle), 2, "heading", "A. Knots"),
+        Section(Span(middle + 2, len(text)), 2, "heading", "B. Ends"),
+    )
+    source = document(text, parts)
+    found = {}
+    for version in ("v1", "v2"):
+        chunks = chunker(f"markdown_header_{version}")(source)
+        check(source, f"markdown_header_{version}", chunks)
+        found[version] = [(chunk.context, text[chunk.span.start : chunk.span.end][:12]) for chunk in chunks]
+    outer, inner = "Harbors Act > I. Ropes", "Harbors Act > I. Ropes > A. Knots"
+    rest = (inner, "The Keeper m")
+    assert found["v1"] == [(inner, f"{head}\n\nA."), rest, rest, (f"{outer} > B. Ends", "B. Ends\n\nThe")]
+    assert found["v2"] == [("Harbors Act", f"{head}\n\nA."), rest, (outer, "B. Ends\n\nThe")]

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chunkers.contexts import PATH_TOKENS
-from chunkers.registry import Chunker
-from chunkers.speakers import LARGEST, LARGEST_TURN, SHORT, speaker_exchange_v1, speaker_turn_v1
+from chunkers.registry import Chunker, chunker
+from chunkers.speakers import LARGEST, LARGEST_TURN, SHORT, speaker_exchange, speaker_turn
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document, Section, Span
@@ -72,7 +72,7 @@ def check(document: Document, chunks: list[Chunk], limit: int = LARGEST_TURN) ->
 
 def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
     document = hearing(("Mr. Pike", "Yes."), ("Ms. Fenn", (SAYING * 30).strip()), ("Mr. Pike", "No."))
-    chunks = speaker_turn_v1(document)
+    chunks = speaker_turn(document)
     check(document, chunks)
     assert [chunk.context for chunk in chunks] == [
         *("Hearing: Quays", "Hearing: Quays > Mr. Pike", "Hearing: Quays > Ms. Fenn", "Hearing: Quays > Mr. Pike"),
@@ -84,7 +84,7 @@ def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
 def test_a_turn_is_split_only_above_its_limit() -> None:
     words = (SAYING * 9).strip()
     fits, too_long = "\n".join([words] * 20), "\n".join([words] * 24)
-    chunks = speaker_turn_v1(hearing(("Mr. Pike", fits), ("Ms. Fenn", too_long)))
+    chunks = speaker_turn(hearing(("Mr. Pike", fits), ("Ms. Fenn", too_long)))
     sizes = [chunk.n_tokens for chunk in chunks if chunk.context.endswith("Mr. Pike")]
     assert len(sizes) == 1
     assert sizes[0] > 1700
@@ -101,7 +101,7 @@ def test_text_outside_turns_is_cut_by_its_sections() -> None:
     for n in (1, 2, 3):
         speech.part(3, "question", f"Question {n}", SAYING * 9).part(3, "answer", f"Answer {n}", SAYING * 9)
     document = speech.document()
-    chunks = speaker_turn_v1(document)
+    chunks = speaker_turn(document)
     check(document, chunks)
     assert all(chunk.n_tokens <= LARGEST for chunk in chunks)
     material = "Hearing: Quays > Additional material"
@@ -118,17 +118,66 @@ def test_a_short_heading_outside_any_section_opens_the_turn_below_it() -> None:
     speech = Speech().part(1, "heading", "LAMPS", "LAMPS")
     speech.part(2, "turn", "Mr. PIKE", "Mr. PIKE. Lamps are lit.")
     document = speech.document("Record")
-    chunks = speaker_turn_v1(document)
-    assert [(chunk.span, chunk.context) for chunk in chunks] == [
-        (Span(0, len(document.text)), "Record > LAMPS > Mr. PIKE")
+    for name, context in (("v1", "Record > LAMPS > Mr. PIKE"), ("v2", "Record > Mr. PIKE")):
+        chunks = chunker(f"speaker_turn_{name}")(document)
+        assert [(chunk.span, chunk.context) for chunk in chunks] == [(Span(0, len(document.text)), context)]
+
+
+def test_a_bill_in_a_long_turn_is_cut_at_its_sections_and_what_is_said_around_it_is_not() -> None:
+    speech = Speech().part(1, "heading", "LAMPS", "LAMPS").part(2, "turn", "Mr. PIKE", f"Mr. PIKE. {SAYING * 9}")
+    speech.part(3, "inserted text", "S. 1", "S. 1")
+    for n in range(1, 7):
+        speech.part(4, "section", f"SEC. {n}. LAMP", f"SEC. {n}. LAMP.\n\n{SAYING * 30}")
+    speech.part(3, "heading", "thanks", f"thanks\n\n{SAYING * 9}").part(3, "inserted text", "", SAYING * 3)
+    document = speech.document("Record")
+    chunks = speaker_turn(document)
+    check(document, chunks)
+    turn = "Record > LAMPS > Mr. PIKE"
+    assert [chunk.context for chunk in chunks] == [
+        "Record > Mr. PIKE",
+        turn,
+        *(f"{turn} > S. 1" for _ in range(5)),
+        turn,
     ]
+    words = [document.text[chunk.span.start : chunk.span.end] for chunk in chunks]
+    assert words[0].startswith("LAMPS\n\nMr. PIKE.")
+    assert words[1].startswith("S. 1\n\nSEC. 1.")
+    assert [text[:6] for text in words[2:7]] == [f"SEC. {n}" for n in range(2, 7)]
+    assert words[7].startswith("thanks")
+    long = Speech().part(1, "turn", "Mr. PIKE", "Mr. PIKE.").part(2, "section", "SEC. 1. LAMP", SAYING * 300).document()
+    assert {chunk.context for chunk in speaker_turn(long)[1:]} == {"Hearing: Quays > Mr. PIKE > SEC. 1. LAMP"}
+
+
+def test_an_answer_without_its_question_has_it_in_the_context() -> None:
+    speech = Speech().part(1, "questions for the record", "Questions of A")
+    for n in (1, 2):
+        speech.part(2, "question", f"Question {n}. Why {n}?", f"Question {n}. Why {n}?")
+        speech.part(3, "answer", "Answer", "Answer. " + SAYING * 80)
+    contexts = [chunk.context for chunk in speaker_turn(speech.document("H"))]
+    assert contexts == [
+        "H > Questions of A",
+        "H > Questions of A > Question 1. Why 1? > Answer",
+        "H > Questions of A",
+        "H > Questions of A > Question 2. Why 2? > Answer",
+    ]
+
+
+def test_a_heading_is_no_chunk_by_itself_where_its_section_goes_on() -> None:
+    speech = Speech().part(1, "material", "LETTER OF A", "LETTER OF A").part(1, "turn", "Mr. Pike", "Mr. Pike. Yes.")
+    speech.part(1, "prepared statement", "STATEMENT OF B", f"STATEMENT OF B\n\n{SAYING * 50}\n\n{SAYING}")
+    document = speech.document("H")
+    for name, n_alone in (("v1", 2), ("v2", 1)):
+        chunks = chunker(f"speaker_turn_{name}")(document)
+        check(document, chunks)
+        words = [document.text[chunk.span.start : chunk.span.end] for chunk in chunks]
+        assert sum(text in ("LETTER OF A", "STATEMENT OF B") for text in words) == n_alone
 
 
 def test_short_turns_are_joined_and_the_context_names_who_speaks() -> None:
     document = hearing(
         ("Mr. Pike", "Yes."), ("Ms. Fenn", "No."), ("Mr. Pike", "Why?"), ("Mr. Brook", SAYING * 60), ("Ms. Fenn", "Oh.")
     )
-    chunks = speaker_exchange_v1(document)
+    chunks = speaker_exchange(document)
     check(document, chunks)
     assert [chunk.context for chunk in chunks[1:]] == [
         "Hearing: Quays > Mr. Pike – Ms. Fenn",
@@ -141,7 +190,7 @@ def test_two_long_turns_are_never_joined() -> None:
     words = SAYING * 14
     document = hearing(("Mr. Pike", words), ("Ms. Fenn", words))
     assert tokenize(document.text).n_tokens < LARGEST - 20
-    assert [chunk.span for chunk in speaker_exchange_v1(document)] == [c.span for c in speaker_turn_v1(document)]
+    assert [chunk.span for chunk in speaker_exchange(document)] == [c.span for c in speaker_turn(document)]
 
 
 def test_nothing_is_joined_across_sections_or_over_what_stands_between_turns() -> None:
@@ -149,7 +198,7 @@ def test_nothing_is_joined_across_sections_or_over_what_stands_between_turns() -
     for day in ("Monday", "Tuesday"):
         speech.part(1, "oral", day).part(2, "turn", "Mr. Pike", "Mr. Pike. Yes.")
     speech.part(2, "prepared statement", "Statement", "I say so.").part(2, "turn", "Mr. Pike", "Mr. Pike. No.")
-    assert len(speaker_exchange_v1(speech.document())) == 4
+    assert len(speaker_exchange(speech.document())) == 4
 
 
 def recorded() -> Document:
@@ -168,8 +217,8 @@ def recorded() -> Document:
 @pytest.mark.parametrize(
     ("chunk", "digest"),
     [
-        (speaker_turn_v1, "0373c99f03309652eb21d6062923e4f200d46cdfe4b5511f09b3d573c08214a5"),
-        (speaker_exchange_v1, "ec038f60027b32b0170efc2aeba97ddacc91f1c5673be1e05ec1d41e7c44484b"),
+        (chunker("speaker_turn_v1"), "0373c99f03309652eb21d6062923e4f200d46cdfe4b5511f09b3d573c08214a5"),
+        (chunker("speaker_exchange_v1"), "ec038f60027b32b0170efc2aeba97ddacc91f1c5673be1e05ec1d41e7c44484b"),
     ],
 )
 def test_output_by_name_never_changes(chunk: Chunker, digest: str) -> None:
@@ -194,7 +243,7 @@ PARTS = st.lists(
 )
 
 
-@pytest.mark.parametrize("chunk", [speaker_turn_v1, speaker_exchange_v1])
+@pytest.mark.parametrize("chunk", [speaker_turn, speaker_exchange])
 @given(parts=PARTS, separator=st.sampled_from(["\n\n", "\n", ""]))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_invariants_hold_for_any_nesting_of_turns(chunk, parts, separator) -> None:  # type: ignore[no-untyped-def]
@@ -209,12 +258,12 @@ def test_invariants_hold_for_any_nesting_of_turns(chunk, parts, separator) -> No
     for one in chunks:
         inside = [span for span in spans if span.start <= one.span.start and one.span.end <= span.end]
         outside = [span for span in spans if span.start < one.span.end and one.span.start < span.end]
-        assert inside or not outside or chunk is speaker_exchange_v1 or one.span.end <= outside[-1].end
+        assert inside or not outside or chunk is speaker_exchange or one.span.end <= outside[-1].end
 
 
 def test_a_document_without_sections_is_chunked() -> None:
     document = Document("d", SAYING * 400, "T", "s", "d", "")
-    for chunk in (speaker_turn_v1, speaker_exchange_v1):
+    for chunk in (speaker_turn, speaker_exchange):
         chunks = chunk(document)
         check(document, chunks, LARGEST)
         assert {one.context for one in chunks} == {"T"}
@@ -227,12 +276,12 @@ def test_real_hearings_are_chunked_by_turn(shared: Path) -> None:
     paths = sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))
     for path in paths[:: len(paths) // 13]:
         document = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        turns = speaker_turn_v1(document)
+        turns = speaker_turn(document)
         check(document, turns)
         n_turns = sum(section.kind == "turn" for section in document.sections)
         named = [chunk for chunk in turns if chunk.context.count(" > ") == 1]
         assert len(named) >= n_turns
-        exchanges = speaker_exchange_v1(document)
+        exchanges = speaker_exchange(document)
         check(document, exchanges)
         assert len(exchanges) <= len(turns)
         assert sorted(chunk.n_tokens for chunk in exchanges)[len(exchanges) // 2] > SHORT

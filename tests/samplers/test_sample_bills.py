@@ -78,7 +78,19 @@ def test_a_document_that_states_nothing_is_named_after_its_file() -> None:
     document = read_bill(bill("x"), "some folder/my bill.xml")
     assert (document.doc_id, document.family) == ("my-bill", "my-bill")
     assert document.stratum == "unknown/unknown/other/short"
-    assert (document.title, document.url) == ("my-bill", "")
+    assert (document.title, document.url) == ("my-bill: x", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("That the bill (H.R. 5) entitled “An Act to paint the pier”, do pass with an", "An Act to paint the pier"),
+        ("That the bill (H.R. 5) do pass with an", "That the bill (H.R. 5) do pass with an"),
+    ],
+)
+def test_a_title_is_never_only_number_and_stage(words: str, title: str) -> None:
+    document = read_bill(bill(words, "AMENDMENTS to 115 HR 5"), "BILLS-115hr5eas.xml")
+    assert document.title == f"H.R. 5 (115th, engrossed amendment Senate): {title}"
 
 
 @pytest.mark.parametrize(

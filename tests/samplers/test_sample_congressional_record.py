@@ -59,6 +59,10 @@ def fixture(name: str) -> Document:
         ("Ms. VELÁZQUEZ. I rise.", "Ms. VELÁZQUEZ"),
         ("The PRESIDING OFFICER. Without objection.", "The PRESIDING OFFICER"),
         ("The PRESIDING OFFICER (Mr. Rowan). Without objection.", "The PRESIDING OFFICER (Mr. Rowan)"),
+        ("The PRESIDING OFFICER [Mr. Rowan]. Without objection.", "The PRESIDING OFFICER [Mr. Rowan]"),
+        ("Mr. CONYERS, Mr. Speaker, I rise.", "Mr. CONYERS"),
+        ("Mr. HALE of Ohio Madam Chairman, I rise.", "Mr. HALE of Ohio"),
+        ("Mr. HALE, Mr. ROWAN, and Ms. BIRCH changed their vote.", ""),
         ("The SPEAKER pro tempore (Ms. Birch). Order.", "The SPEAKER pro tempore (Ms. Birch)"),
         ("The Acting CHAIR. Order.", "The Acting CHAIR"),
         ("Mr. Lewis of Kentucky asked and was given permission.", ""),
@@ -127,9 +131,9 @@ def test_a_heading_between_turns_holds_those_that_follow() -> None:
     assert {part.level for part in inside} == {topic.level + 1}
 
 
-def test_permission_in_small_letters_is_procedure() -> None:
+def test_permission_in_small_letters_opens_no_turn() -> None:
     read = fixture("PgH2601-3")
-    assert [part.kind for part in read.sections] == ["procedure", "turn", "turn"]
+    assert [part.kind for part in read.sections] == ["turn", "turn"]
     assert turns(read) == ["Mr. OAKES of Vermont", "The SPEAKER pro tempore (Ms. Birch)"]
 
 
@@ -285,5 +289,75 @@ def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Pat
 def test_real_chunks_hold_every_character(shared: Path) -> None:
     for path in real_files(shared, "congressional_record")[::8]:
         read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v1")(read))
+        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v2")(read))
         assert "".join(covered.split()) == "".join(read.text.split())
+
+
+def centred(*lines: str) -> str:
+    return "".join(f"{line.center(72).rstrip()}\n\n" for line in lines)
+
+
+def printed(*lines: str) -> str:
+    """Lines as bills are printed: headings of sections at column 5, paragraphs at column 7."""
+    return "".join(f"{'     ' if line.lstrip('`').startswith('SEC.') else '       '}{line}\n\n" for line in lines)
+
+
+BILL = (
+    f"{centred('LAMPS')}  Mr. ROWAN. I ask that the bill be printed.\n\n{centred('H.R. 1')}{printed('Be it enacted,')}"
+    f"{centred('TITLE I--LAMPS', 'Subtitle A--Oil')}"
+    + printed(
+        "SEC. 101. OIL FOR LAMPS.", "(a) The Act is amended by adding:", "``SEC. 7. WICKS.", "``Wicks are cut.''; and"
+    )
+    + printed("(b) by striking section 8.", "SEC. 102. REPORT.", "The keeper reports.")
+    + "  Mr. ROWAN. I thank the Chair.\n"
+)
+
+
+def test_an_inserted_bill_keeps_its_titles_and_sections() -> None:
+    read = document(BILL)
+    inside = [(part.level, part.label) for part in read.sections if part.kind in ("inserted text", "section")]
+    assert inside == [
+        (2, "H.R. 1"),
+        (3, "TITLE I—LAMPS"),
+        (4, "Subtitle A—Oil"),
+        (5, "SEC. 101. OIL FOR LAMPS"),
+        (6, "SEC. 7. WICKS"),
+        (5, "SEC. 102. REPORT"),
+    ]
+    quoted = next(part.span for part in read.sections if part.label == "SEC. 7. WICKS")
+    assert read.text[quoted.start : quoted.end].endswith("cut.”; and")
+    assert turns(read) == ["Mr. ROWAN", "Mr. ROWAN"]
+
+
+def test_each_printed_amendment_is_a_section_with_its_headings_inside() -> None:
+    first = "  SA 7. Mr. ROWAN (for himself) proposed an amendment, as follows:\n\n"
+    second = "  SA. 8. Ms. BIRCH submitted an amendment, as follows:\n\n"
+    assert document("  SA 6. Mr. ROWAN proposed an amendment, supra.").sections[0].kind == "procedure"
+    inside = centred("REPORT ON OIL") + printed("Sec. 9. Oil is clean.") + centred("______")
+    read = document(f"{centred('TEXT OF AMENDMENTS')}{first}{inside}{second}{printed('On page 1, strike oil.')}")
+    assert [(part.level, part.kind, part.label) for part in read.sections] == [
+        (1, "amendment", "SA 7 (Mr. ROWAN)"),
+        (2, "inserted text", "REPORT ON OIL"),
+        (3, "section", "Sec. 9"),
+        (1, "amendment", "SA 8 (Ms. BIRCH)"),
+    ]
+
+
+def test_the_lines_that_say_who_speaks_below_a_title_belong_to_the_turn() -> None:
+    lines = ("THE LAMP", "HON. IDA M. HERON", "of ohio", "in the house of representatives", "Monday, May 2, 2005")
+    asked = "  (Ms. HERON asked and was given permission to address the House for 1 minute.)\n"
+    read = document(f"{centred(*lines)}{asked}  Ms. HERON. Mr. Speaker, I rise.")
+    assert [(part.kind, part.label) for part in read.sections] == [("turn", "Ms. HERON")]
+    (chunk,) = chunker("speaker_turn_v2")(read)
+    assert (chunk.span.start, chunk.span.end) == (0, len(read.text))
+
+
+def test_a_heading_may_end_with_an_abbreviation() -> None:
+    heading = " " * 21 + "EXECUTIVE COMMUNICATIONS, ETC."
+    assert document(f"{heading}\n\n  Under rule 1.").title.endswith(": EXECUTIVE COMMUNICATIONS, ETC.")
+
+
+def test_a_row_of_a_table_is_no_heading() -> None:
+    row = f"{'':16}House staff{'':15}10,000 lamps"
+    read = document(f"  Mr. ROWAN. Here it is.\n\n{row}\n\n  So it is.")
+    assert [part.kind for part in read.sections if part.label] == ["turn"]

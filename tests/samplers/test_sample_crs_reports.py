@@ -8,7 +8,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.markdown_text import blocks, plain
 from samplers.source_format import FileContent
-from samplers.sources.crs.page import read_page
+from samplers.sources.crs.page import read_page, with_ordinals
 from samplers.sources.crs.reader import FORMAT, MARKUP
 from tests.support.corpora import real_files
 
@@ -143,6 +143,31 @@ def test_a_heading_with_nothing_of_its_own_holds_the_next_one() -> None:
     assert found == [(1, "First Part"), (2, "Inner Part"), (1, "Second Part")]
 
 
+def test_no_heading_of_the_contents_list_nests_in_another_one() -> None:
+    entries = ("Towers", "Lamps", "Oil", "Bells")
+    listed = "# Contents\n\n" + "".join(f"- [{entry}](x#_Toc1)\n" for entry in entries)
+    body = "Towers\n\nLamps\n\nWords.\n\nOil\n\nWords.\n\n## Wicks\n\nWords.\n\n### Bells\n\nWords."
+    found = sections(product(f"{listed}\n\n{body}"))
+    assert found == [(1, "Towers"), (1, "Lamps"), (1, "Oil"), (2, "Wicks"), (1, "Bells")]
+
+
+@pytest.mark.parametrize(
+    ("saved", "whole"),
+    [
+        ("In the 119 Congress, H.R. 11", "In the 119th Congress, H.R. 11"),
+        ("(79-104 Congresses)", "(79th-104th Congresses)"),
+        ("the 112 through 113 Congresses", "the 112th through 113th Congresses"),
+        ("the 21 century and the 250 anniversary", "the 21st century and the 250th anniversary"),
+        ("the 2027 Congress, P.L. 119-4 Congress, 1 session", "the 2027 Congress, P.L. 119-4 Congress, 1 session"),
+        ("$5 Amendment, Section 2 Amendment, 117 Congress.gov", "$5 Amendment, Section 2 Amendment, 117 Congress.gov"),
+    ],
+)
+def test_ordinals_that_the_saved_page_lost_come_back_and_are_counted(saved: str, whole: str) -> None:
+    content = read(f"**Report No.:** R99000\n\n---\n\nWords: {saved}")
+    assert content.documents[0].text == f"Words: {whole}"
+    assert content.supplied == len(whole) - len(saved)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -224,11 +249,13 @@ def test_real_products_keep_their_headings_and_no_marks(shared: Path) -> None:
         assert "**" not in document.text, path.name
         assert "](" not in document.text, path.name
         assert "Disclaimer" not in document.text, path.name
-        page = read_page(data, path.stem)
+        page = read_page(with_ordinals(data)[0], path.stem)
         assert page is not None
         labels = [section.label for section in document.sections]
         n_entries += len(page.entries)
         assert set(page.entries) <= set(labels), path.name
+        top = {section.label for section in document.sections if section.level == 1}
+        assert set(page.entries) <= top, path.name
         assert labels or document.doc_id == "IN12680v1", path.name
     assert n_entries >= 302
     assert left_out[MARKUP] < 250_000
@@ -236,7 +263,7 @@ def test_real_products_keep_their_headings_and_no_marks(shared: Path) -> None:
 
 @pytest.mark.shared
 def test_real_products_chunk_into_sections_of_a_fair_size(shared: Path) -> None:
-    cut = chunker("markdown_header_v1")
+    cut = chunker("markdown_header_v2")
     sizes = []
     for path in real_files(shared, "crs_reports"):
         (document,) = read(path.read_bytes(), path.name).documents

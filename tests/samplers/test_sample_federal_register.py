@@ -140,7 +140,7 @@ def test_a_heading_that_announces_what_is_amended_opens_its_instruction(split):
     assert outline(document) == [
         (1, "regtext", "93 CFR part 1"),
         (2, "amdpar", "Instruction 1"),
-        (2, "amdpar", "Instruction 2"),
+        (2, "amdpar", "§ 1.2 [Amended]"),
     ]
     assert document.text == "1. Cite it.\n\n§ 1.2 [Amended]\n2. Amend § 1.2."
 
@@ -150,14 +150,40 @@ def test_an_announced_instruction_without_a_number_is_one_by_itself():
     assert outline(document) == [(1, "amdpar", "Instruction 1"), (1, "amdpar", "§ 1.2 [Removed]")]
 
 
+@pytest.mark.parametrize(
+    ("instruction", "label"),
+    [
+        ("1. The authority citation for part 1 is revised.", "Authority citation"),
+        ("2. Section 1.4a, as added on May 1, is amended by striking § 9.9.", "§ 1.4a"),
+        ("■ 3. Remove §§ 1.10, 1.11, and § 1.12.", "§§ 1.10, 1.11, and 1.12"),
+        ("4. In Supplement I to part 1, under Section 1.3, revise 2.", "Supplement I to part 1"),
+        ("5. Add subpart C to read as follows:", "Subpart C"),
+        ("6. Strike the heading.", "Instruction 6"),
+    ],
+)
+def test_an_instruction_is_named_by_what_it_amends(instruction, label):
+    assert outline(rule(f"<AMDPAR>{instruction}</AMDPAR>")) == [(1, "amdpar", label)]
+
+
+def test_the_heading_of_a_subpart_holds_the_regulatory_text_after_it():
+    regtext = '<REGTEXT TITLE="93" PART="1">{}</REGTEXT>'
+    first = "<AMDPAR>1. Cite it.</AMDPAR><SUBPART><HD SOURCE='HED'>Subpart B—Oil</HD></SUBPART>"
+    document = rule(regtext.format(first) + regtext.format("<AMDPAR>2. Strike § 1.2.</AMDPAR>"))
+    assert outline(document)[1:] == [
+        (2, "amdpar", "Instruction 1"),
+        (2, "subpart", "Subpart B—Oil"),
+        (3, "amdpar", "§ 1.2"),
+    ]
+
+
 @pytest.mark.parametrize("subject", ["[Reserved]", "Wicks."])
 def test_a_heading_that_an_instruction_puts_into_the_code_stays_with_it(subject):
     body = f"<AMDPAR>1. Add § 1.2.</AMDPAR>{heading_of('1.2', subject)}<AMDPAR>2. Strike § 1.3.</AMDPAR>"
     document = rule(body)
     assert outline(document) == [
-        (1, "amdpar", "Instruction 1"),
+        (1, "amdpar", f"§ 1.2 {subject}"),
         (2, "section", f"§ 1.2 {subject}"),
-        (1, "amdpar", "Instruction 2"),
+        (1, "amdpar", "§ 1.3"),
     ]
 
 
@@ -327,7 +353,7 @@ def test_emphasis_of_real_files_glues_no_words(real):
 
 @pytest.mark.shared
 def test_chunks_of_real_files_are_within_their_limit(real):
-    chunks = [chunk for _, content in real for chunk in chunker("section_aware_fr_v1")(one(content))]
+    chunks = [chunk for _, content in real for chunk in chunker("section_aware_fr_v2")(one(content))]
     assert max(chunk.n_tokens for chunk in chunks) <= 512
 
 

@@ -10,9 +10,10 @@ _LONGEST = 480
 
 _TOLERANCE = 2
 _OPEN_ENDED = (".", ";", ":", "—", "--")
-_ABBREVIATION = re.compile(r"(?<![a-z])\.[A-Z]\.\Z")
-"""What a heading in capitals may end with although it is a full stop: "PH.D.", "U.S."."""
+_ABBREVIATION = re.compile(r"(?:(?<![a-z])\.[A-Z]|, ETC)\.\Z")
+"""What a heading in capitals may end with although it is a full stop: "PH.D.", "U.S.", "ETC."."""
 
+_GAP = "   "
 _SMALL = re.compile(r"[a-z]{3}")
 _PAGES = re.compile(r"(?:[A-Z]\d{1,5}(?:, |$))+")
 
@@ -31,16 +32,16 @@ def with_headings(text: str, mark: str, takes_notes: bool) -> str:
 
 
 def is_heading(block: str, takes_notes: bool) -> bool:
-    """Whether every line of a block is centred, and the block neither ends a sentence nor is a list of pages."""
+    """Whether each line of a block is centred and no table's row, and it neither ends a sentence nor lists pages."""
     body = block.strip()
     opens = "“`\"'*([" if takes_notes else "“`\"'*"
     if not body or not (body[0].isalnum() or body[0] in opens) or _is_open_ended(body):
         return False
     if body.endswith(",") and _SMALL.search(body):
         return False
-    return (
-        all(map(is_centred, block.strip("\n").split("\n"))) and any(map(str.isalpha, body)) and not _PAGES.match(body)
-    )
+    lines = block.strip("\n").split("\n")
+    is_set = all(is_centred(line) and _GAP not in line.strip() for line in lines)
+    return is_set and any(map(str.isalpha, body)) and not _PAGES.match(body)
 
 
 def _is_open_ended(body: str) -> bool:

@@ -129,6 +129,8 @@ class _Unwrapping:
         if self.rest < 0 and not self.may_be_rest(column):
             return False
         last = self.pieces[-1]
+        if last.endswith(":]"):  # "[The letter follows:]" announces what stands below it
+            return False
         if last[-1] not in "-—" and not self.is_full(body):
             return False
         is_title = last[-1] in _STOPS and len(body) < TITLE_LENGTH and body[-1] not in _ENDS and not body[0].islower()

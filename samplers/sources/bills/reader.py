@@ -64,6 +64,8 @@ _DC_TITLE = re.compile(
     r"(?: ?: ?(?P<title>.*))?$",
     re.I,
 )
+_ENTITLED = re.compile(r"entitled “([^“”]{10,})")
+"""How a chamber's amendment names the bill, whose title it does not print as its own."""
 _PRINTED = re.compile(r"(?P<type>[HS][A-Za-z. ]*?)\s*(?P<number>\d+)")
 _UNITS = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
@@ -222,8 +224,11 @@ def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     catalogue = [match["title"] or "" for match in map(_DC_TITLE.match, facts.get("title", ())) if match]
     # Those of the 109th and 110th Congresses end with a printed line: "To amend title 38, United States Code, to".
     whole = [title for title in catalogue if not any(full.startswith(title) for full in official)]
-    titles = (*facts.get("short-title", ()), *whole, *official, *facts.get("title", ()))
-    named = next(filter(None, titles), "").rstrip(". ")
+    others = (title for title in facts.get("title", ()) if not _DC_TITLE.match(title))
+    entitled = _ENTITLED.search(walked.text, 0, 2 * TITLE_LENGTH)
+    opening = entitled[1] if entitled else walked.text.partition("\n")[0]
+    titles = (*facts.get("short-title", ()), *whole, *official, *others, opening)
+    named = next((title for title in titles if title and "__" not in title), "").rstrip(". ")
     if len(named) > TITLE_LENGTH:
         named = named[:TITLE_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
     cited = f"{TYPES[measure.type]} {measure.number}" if measure.key else doc_id

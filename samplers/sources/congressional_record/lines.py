@@ -44,8 +44,8 @@ _MEMBER = re.compile(
 class Line(NamedTuple):
     """A paragraph on one line.
 
-    `kind` is "heading", "turn" (of `speaker`), "spoken", "printed", "flush" (at the margin, as lists are) or "rule",
-    which has no text.
+    `kind` is "heading", "turn" (of `speaker`), "member" (who speaks, where and when, below a title), "spoken",
+    "printed", "flush" (at the margin, as lists are) or "rule", which has no text.
     """
 
     kind: str
@@ -110,7 +110,7 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
     if indent <= _SPOKEN and (stated := speaker(text.removeprefix(BULLET).lstrip())):
         return Line("turn", text, indent, is_apart, stated)
     if _MEMBER.fullmatch(text):
-        return Line("flush", text, 0, is_apart)
+        return Line("member", text, 0, is_apart)
     if is_held or _is_headline(indent, text) or (is_digest and indent == 0 and _DIGEST_HEADING.fullmatch(text)):
         return Line("heading", text, indent, is_apart)
     return Line("flush" if indent == 0 else "spoken" if indent <= _SPOKEN else "printed", text, indent, is_apart)

@@ -1,5 +1,6 @@
 """A page of the Congressional Record as text with its sections: topics, turns, what was printed inside them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -7,11 +8,28 @@ from runner.base.records import Section, Span
 from samplers.sources.congressional_record.lines import BULLET, Line
 
 _TOPIC, _TURN, _INSERT = 1, 2, 3
+_DIVISIONS = {"DIVISION": 4, "TITLE": 5, "SUBTITLE": 6, "CHAPTER": 7, "PART": 7, "SECTION": 8}
+"""Levels of a bill's parts; a part that stands in quotation marks is set into the section that amends."""
+_QUOTED = 10
 _LABEL_LENGTH = 200
 """Characters of a label from which further headings right below are no part of it."""
 
 _PARAGRAPHS = frozenset((2, 7))
 """Columns at which each line is a paragraph of its own; lines of a list follow one another closely."""
+
+
+_DIVISION = re.compile(
+    r"(?P<mark>“?)(?P<kind>DIVISION|(?:SUB)?TITLE|CHAPTER|PART|Subtitle|Chapter|Part) "
+    r"(?:[IVXLC]{1,8}|[A-Z]{1,2}|\d{1,3})(?=—|$)"
+)
+_SECTION = re.compile(
+    r"(?P<mark>“?)(?P<number>(?:SEC\.|SECTION|Sec\.|Section) ?\d{1,5}[A-Z]{0,2})\. (?:(?P<heading>[^a-z]{3,180})\.?$)?"
+)
+_AMENDMENT = re.compile(
+    r"SA\.? (?P<number>\d{1,5})\. (?P<member>M[a-z]{1,3}\. [A-Z][\w' -]{1,40}?)(?= \(| submitted| proposed)"
+)
+_PERMISSION = re.compile(r"\(M[a-z]{1,3}\. [^()]{3,80} asked and was given permission ")
+_QUOTE_ENDS = re.compile(r"”(?:[.;,]| and| or){0,3}$")
 
 
 @dataclass(slots=True)
@@ -28,7 +46,9 @@ class Outline:
     """The text of a page and its sections.
 
     A heading opens a topic if a turn follows or nobody is speaking; inside a turn it belongs to the speech, or names
-    what was printed there. The page's own title opens nothing; it is in the section after it unless that is a turn.
+    what was printed there. A bill that was printed keeps its titles, subtitles and sections, and of printed
+    amendments each is a section. The page's own title opens nothing, nor do the lines below it that say who speaks and
+    that permission was given; it is in the section after it unless that is a turn.
     """
 
     n_bullets: int = 0
@@ -57,20 +77,23 @@ class Outline:
 
     def heading(self, line: Line, follows: str, is_title: bool) -> None:
         """Add a heading; `follows` is the kind of the first line after it and the headings next to it."""
+        is_inside = (self._speaks or self._amends) and follows != "turn"
+        level = _level_of(line.text) if is_inside else 0
         if is_title:
             self.close(_TOPIC)
             self._write(line, line.text)
             self._last = None
             self._title_start = self._length - len(line.text)
-        elif self._last and self._last.kind == "heading" and self._open:
+        elif self._last and self._last.kind == "heading" and self._open and not level:
             label = self._open[-1].label
             if label.startswith("("):
                 self._open[-1].label = line.text
             elif len(label) < _LABEL_LENGTH:
                 self._open[-1].label += f" – {line.text}"
             self._write(line, line.text)
-        elif self._speaks and follows != "turn":
-            self._begin("heading" if follows == "spoken" else "inserted text", _INSERT, line.text, line, line.text)
+        elif is_inside:
+            kind = "heading" if follows == "spoken" else "inserted text"
+            self._begin(kind, level or _INSERT, line.text, line, line.text)
         else:
             self._begin("heading", _TOPIC, line.text, line, line.text)
 
@@ -108,14 +131,29 @@ class Outline:
     def _speaks(self) -> bool:
         return any(part.level == _TURN and part.label for part in self._open)
 
+    @property
+    def _amends(self) -> bool:
+        return any(part.kind == "amendment" for part in self._open)
+
     def _paragraph(self, line: Line, text: str) -> None:
-        if not self._open:
+        if text.endswith(":") and not self._speaks and (amendment := _AMENDMENT.match(text)):
+            label = f"SA {amendment['number']} ({amendment['member']})"
+            self._begin("amendment", _TOPIC, label, line, "")
+        elif not self._open and (line.kind == "member" or _PERMISSION.match(text)):
+            pass
+        elif not self._open:
             self._begin("procedure", _TURN, "", line, "")
-        elif line.kind == "spoken" and self._open[-1].kind == "inserted text":
+        elif line.kind == "spoken" and self._open[-1].kind in ("inserted text", "section"):
             self.close(_INSERT)
         elif line.kind == "printed" and self._speaks and self._open[-1].level == _TURN:
             self._begin("inserted text", _INSERT, "", line, "")
+        if line.kind == "printed" and (section := _SECTION.match(text)):
+            level = _DIVISIONS["SECTION"] + (_QUOTED if section["mark"] else 0)
+            heading = (section["heading"] or "").rstrip(".")
+            self._begin("section", level, ". ".join(filter(None, (section["number"], heading))), line, "")
         self._write(line, text)
+        if _QUOTE_ENDS.search(text):
+            self.close(_QUOTED)
 
     def _begin(self, kind: str, level: int, label: str, line: Line, text: str) -> None:
         self.close(level)
@@ -157,6 +195,12 @@ def outline(lines: Sequence[Line], title: int) -> Outline:
             result.other(line)
     result.close(_TOPIC)
     return result
+
+
+def _level_of(heading: str) -> int:
+    """The level of a bill's title, subtitle, ...; 0 for any other heading."""
+    division = _DIVISION.match(heading)
+    return _DIVISIONS[division["kind"].upper()] + (_QUOTED if division["mark"] else 0) if division else 0
 
 
 def _following(lines: Sequence[Line]) -> list[str]:

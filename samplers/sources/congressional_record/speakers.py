@@ -9,18 +9,22 @@ _MEMBER = (
 )
 _OFFICER = (
     r"The (?:Acting |ACTING )?(?:PRESIDING OFFICER|(?:VICE )?PRESIDENT|SPEAKER|CHAIR(?:MAN|WOMAN)?|CHIEF JUSTICE|CLERK"
-    r"|CHAPLAIN|SECRETARY|SERGEANT AT ARMS)(?: pro tempore)?(?: \([A-Z][^()]{1,60}\))?"
+    r"|CHAPLAIN|SECRETARY|SERGEANT AT ARMS)(?: pro tempore)?(?: (?:\([A-Z][^()]{1,60}\)|\[[A-Z][^\[\]]{1,60}\]))?"
 )
-_TURN = re.compile(rf"(?P<speaker>{_MEMBER}|{_OFFICER})(?: \([^()]{{1,60}}\))?\.(?= |$)")
+_ADDRESS = r"(?:Mr|Madam|Ms|Mrs)\.? (?:(?:Acting|Deputy|Vice) )?(?:Speaker|President|Chair(?:man|woman)?)\b"
+_TURN = re.compile(
+    rf"(?P<speaker>{_MEMBER}|{_OFFICER})(?: \([^()]{{1,60}}\)| \[[^\[\]]{{1,60}}\])?(?:\.(?= |$)|[,;:]?(?= {_ADDRESS}))"
+)
+"""A full stop ends the name, or what was printed for it before "Mr. Speaker"."""
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 
 
 def speaker(paragraph: str) -> str:
     """The speaker as printed ("Mr. BROWN of Ohio") of a paragraph that begins a turn; "" for any other.
 
-    A member's last name is in capitals, of which the first may be followed by small letters (McCAIN); what is said of
-    a member in small letters ("Mr. Lewis of Kentucky asked") begins nothing. An aside such as "(during the reading)" is
-    no part of the name.
+    "Mr. CONYERS, Mr. Speaker, I rise" is a turn with a misprint. A member's last name is in capitals, of which the
+    first may be followed by small letters (McCAIN); what is said of a member in small letters ("Mr. Lewis of Kentucky
+    asked") begins nothing. An aside such as "(during the reading)" is no part of the name.
     """
     found = _TURN.match(paragraph)
     if not found or (found["name"] and not _CAPITALS.search(found["name"].rpartition(" ")[2])):

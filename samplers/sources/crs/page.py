@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from samplers.formats.markdown_text import plain
+from samplers.formats.stated import ordinal
 from samplers.formats.text_writer import visible
 
 FURNITURE = "page furniture"
@@ -29,6 +30,13 @@ _DATED = re.compile(r"[A-Z][a-z]{2,8} \d{1,2}, \d{4}\s*\(([^()\s]{3,12})\)\s*$")
 _LISTS = re.compile(r"#\s+(Contents|Figures|Tables|Appendix(?:es)?)\s*")
 _LINKS = re.compile(r"\[(?:Jump to Main Text|Citation|Download PDF|PDF Version|Listen|Hide Overview|Show Overview)")
 _AUTHORS = re.compile(r"Author (?:Contact )?Information\s*")
+_NUMBERED = r"(?:Congress|[Cc]entury|[Aa]nniversary|[Ss]ession|Amendment|Circuit)\b(?!\.gov)"
+_ORDINAL = re.compile(
+    r"(?<![\w$§.,/%#-])(?<!Section )(?<!Article )(?<!Title )(?<!Part )(?<!Rule )(?!1 (?!Congress))"
+    rf"\d{{1,3}}(?= {_NUMBERED}|(?:-| and | or | to | through )\d{{1,3}} (?:Congresses|[Cc]enturies)\b)"
+    r"|(?<=\d)(?P<between>-| and | or | to | through )(?P<second>\d{1,3})(?= (?:Congresses|[Cc]enturies)\b)"
+)
+"""A number that was an ordinal: what counts one Congress or century is in the plural, or the number 1."""
 _CHART = re.compile(r"Created with Highcharts \d")
 _CHART_NOTE = re.compile(r"Figure is interactive in the HTML version")
 _AFTER_CHART = re.compile(r"[-\s]*|End of interactive chart\.?\s*")
@@ -78,6 +86,12 @@ def read_page(text: str, stem: str) -> Page | None:
         entries=entries,
         left_out=left_out,
     )
+
+
+def with_ordinals(text: str) -> tuple[str, int]:
+    """The text with "119th Congress" where the saved page lost the raised letters, and how many it supplies."""
+    whole = _ORDINAL.sub(lambda found: (found["between"] or "") + ordinal(found["second"] or found[0]), text)
+    return whole, len(whole) - len(text)
 
 
 def _facts(lines: list[str]) -> tuple[dict[str, str], int]:

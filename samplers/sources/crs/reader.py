@@ -14,7 +14,7 @@ from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part, TextWriter, visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.crs.headings import is_caption, is_heading, is_note
-from samplers.sources.crs.page import Page, n_visible, read_page
+from samplers.sources.crs.page import Page, n_visible, read_page, with_ordinals
 
 MARKUP = "marks, link targets and images"
 MAX_BYTES = 10_000_000
@@ -37,7 +37,8 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     stem = name.rpartition("/")[2].removesuffix(".md")
     text = _decoded(data, name)
     control = _CONTROL.findall(text)
-    page = read_page(_CONTROL.sub("", text) if control else text, stem)
+    text, supplied = with_ordinals(_CONTROL.sub("", text) if control else text)
+    page = read_page(text, stem)
     if page is None:
         raise DocumentError(name, "names no CRS product, neither in its metadata nor in its file name")
     writing = _Writing(page)
@@ -46,7 +47,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         raise DocumentError(name, "the page has no text below its metadata")
     marks = n_visible(page.lines) - visible(written)
     left_out = page.left_out + Counter({MARKUP: marks, "control characters": sum(not c.isspace() for c in control)})
-    return FileContent((_document(page, written, sections),), left_out)
+    return FileContent((_document(page, written, sections),), left_out, supplied=supplied)
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -77,7 +78,7 @@ class _Writing:
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         self.close_table()
-        self.close_to(0)
+        self.close_to(0.0)
         return self.writer.finish()
 
     def block(self, block: Block, below: Block | None) -> None:
@@ -93,8 +94,9 @@ class _Writing:
     def heading(self, block: Block) -> None:
         """Open a section that ends at the next heading of its rank or a higher one.
 
-        A line that the contents list outranks one that only looks like a heading. A heading with nothing of its own
-        holds the one right below it: there the page shows, by its place, that the second is the lower one.
+        What the contents list names is of one rank, for the saved list has lost its levels, and outranks all other
+        headings. Of those, one with nothing of its own holds the one right below it: there the page shows, by its
+        place, that the second is the lower one.
         """
         self.close_table()
         label = " ".join(block.text.split())
@@ -103,9 +105,9 @@ class _Writing:
             rank = RANKS + 2.0
         else:
             self.in_summary = kind == "summary"
-            listed = label in self.entries or kind != "heading" or not self.entries
-            rank = float(block.level or (RANKS + 1 if listed else RANKS + 2))
-        if self.open_parts and self.last_heading == self.writer.length and self.open_parts[-1][0] == rank:
+            is_listed = label in self.entries or (kind != "heading" and bool(self.entries))
+            rank = 0.0 if is_listed else float(block.level or RANKS + 1)
+        if rank and self.open_parts and self.last_heading == self.writer.length and self.open_parts[-1][0] == rank:
             rank += 0.5
         self.close_to(rank)
         self.writer.separate("\n\n")

@@ -38,6 +38,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     left_out.update(settle(root, name))
     _mark_contents(root)
     _lift_appendices(root)
+    _lower_subparts(root)
     _mark_announced(root)
     reading = _Reading(root, name, options, left_out)
     for element in list(_outermost(root)):
@@ -138,6 +139,17 @@ def _lift_appendices(root: etree._Element) -> None:
                 last = appendix
             if appendix is not None:
                 appendix.append(child)
+
+
+def _lower_subparts(root: etree._Element) -> None:
+    """Move a subpart's heading at the end of a REGTEXT into the next one, which has what stands in the subpart."""
+    for amendments in list(root.iter("REGTEXT")):
+        last, following = next(reversed(amendments), None), amendments.getnext()
+        if last is None or last.tag != "SUBPART" or following is None or following.tag != "REGTEXT":
+            continue
+        is_heading = [child.tag for child in last] == ["HD"] and not (last.tail or "").strip()
+        if is_heading and not (following.text or "").strip() and following.attrib == amendments.attrib:
+            following.insert(0, last)
 
 
 def _mark_announced(root: etree._Element) -> None:

@@ -47,6 +47,16 @@ _ORDER_SECTION = 20
 _FLAT: Mapping[str, int] = {"CHAPTER": _CHAPTER, "PART": _PART, "SUBPART": _SUBPART}
 _HOLDERS = frozenset(("SECTION", "SUBPART", "APPENDIX", "SUBJGRP", "AMDPAR"))
 _NUMBERED = re.compile(r"(?:■\s*)?(\d+)[a-z]?\.")
+_SECTION_NUMBER = r"\d+\w{0,2}\.\d+[\w–-]{0,12}"
+_AMENDED = re.compile(
+    rf"(?:§+ ?|\bSections? )(?P<section>{_SECTION_NUMBER})"
+    rf"(?P<more>(?:(?:, | and |, and | through )(?:§ ?)?{_SECTION_NUMBER}){{1,5}})?"
+    r"|\b(?P<other>(?:Appendix|Supplement|Subpart) [A-Z\d]{1,4}\b(?: (?:to|of) (?:sub)?part \w{1,6})?)"
+    r"|\b(?P<authority>Authority citation)",
+    re.I,
+)
+"""What an instruction is about, in its first words: "Amend § 12.4", "In Supplement I to part 1026", ..."""
+_INSTRUCTION_HEAD = 300
 _ORDER_NUMBER = re.compile(r"\s*((?:Section|Sec\.?)\s\d+[A-Za-z]?)\s?\.(?=\s|$)")
 
 
@@ -152,12 +162,14 @@ class FederalRegisterText(GpoText):
     def _instruction(self, element: etree._Element, level: int) -> None:
         """Open the part of an amendatory instruction, with the heading that announces what it amends.
 
-        One with neither number nor heading goes on with the one before.
+        Its label is what it amends, or its number if it does not say. One with neither number nor heading goes on
+        with the one before.
         """
         before, number = element.getprevious(), _NUMBERED.match(line_of(element))
         heading = before if before is not None and before.tag == ANNOUNCED else None
-        label = f"Instruction {number[1]}" if number else "" if heading is None else _citation_of(heading)
-        if label:
+        if number or heading is not None:
+            label = _citation_of(heading) if heading is not None else _amended_by(element)
+            label = label or f"Instruction {number[1] if number else ''}".rstrip()
             level = self.open_heading("amdpar", _INSTRUCTION, label)
         else:
             self.close_headings(_INSTRUCTION + 1)
@@ -218,6 +230,26 @@ def _name(heading: etree._Element) -> str:
 
 def _citation_of(section: etree._Element) -> str:
     return " ".join(filter(None, (line_of(child) for child in section if child.tag in ("SECTNO", "SUBJECT"))))
+
+
+def _amended_by(instruction: etree._Element) -> str:
+    """The section, appendix, ... that an instruction amends; a section's heading with it if only that one follows."""
+    sections = []
+    for following in instruction.itersiblings():
+        if following.tag == "AMDPAR":
+            break
+        if following.tag == "SECTION":
+            sections.append(_citation_of(following))
+    cited = _AMENDED.search(line_of(instruction)[:_INSTRUCTION_HEAD])
+    if cited is None:
+        return sections[0] if sections else ""
+    if not (number := cited["section"]):
+        other = cited["authority"] or cited["other"]
+        return other[0].upper() + other[1:]
+    if cited["more"]:
+        return f"§§ {number}{cited['more'].replace('§ ', '').replace('§', '')}"
+    whole = len(sections) == 1 and re.match(rf"§ ?{re.escape(number)}(?![\w–-])", sections[0])
+    return sections[0] if whole else f"§ {number}"
 
 
 def _label_of(element: etree._Element) -> str:

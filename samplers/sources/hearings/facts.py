@@ -94,14 +94,15 @@ def recased(title: str, text: str) -> str:
 
     A word of up to ABBREVIATION letters that occurs nowhere in small letters stays in capitals.
     """
-    if title != title.upper():
+    if any(any(map(str.islower, word)) for word in title.split() if word not in _SMALL_WORDS):
         return title
     return _WORD.sub(lambda match: _recased_word(match, text), title)
 
 
 def _recased_word(match: re.Match[str], text: str) -> str:
-    word, lower = match[0], match[0].lower()
-    if match["possessive"] or (lower in _SMALL_WORDS and match.string[: match.start()].endswith((" ", "("))):
+    word, lower, before = match[0], match[0].lower(), match.string[: match.start()]
+    is_small = lower in _SMALL_WORDS and before.endswith((" ", "("))
+    if match["possessive"] or is_small or before[-1:].isdigit():
         return lower
     spellings = (word.capitalize(), lower, lower.removesuffix("s"))
     return word.capitalize() if len(word) > ABBREVIATION or any(_has(text, one) for one in spellings) else word

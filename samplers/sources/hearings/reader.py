@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from runner.base.errors import DocumentError
@@ -11,6 +12,7 @@ from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
 from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
+from samplers.sources.hearings.affiliations import affiliated
 from samplers.sources.hearings.facts import COVER_LENGTH, Facts, facts_of
 from samplers.sources.hearings.front import RUNNING, Front, announced, contents_at, front
 from samplers.sources.hearings.parts import PARTING, Part, parts, titles_at_end
@@ -77,6 +79,8 @@ def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Ma
         *parts(found, before.start, turns),
     ]
     text, sections = _composed(found, before.left_out.keys(), outline)
+    named = affiliated(found[before.start :], set(turns.values()), text)
+    sections = tuple(replace(one, label=named.get(one.label, one.label)) for one in sections)
     if not text:
         raise DocumentError(facts.name, "a hearing without text")
     length, n_turns = bucket(len(text), LENGTH_BUCKETS, "long"), bucket(len(turns), TURN_BUCKETS, "many-turns")

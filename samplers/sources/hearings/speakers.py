@@ -75,10 +75,10 @@ def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
     labels = {key: _normal(match) for key, match in matches.items()}
     counts = Counter(labels.values())
     sure = {key for key, match in matches.items() if match["office"] or _SURE_TITLE.match(match["title"])}
-    known = names | {_last(matches[key]["name"]) for key in sure if matches[key]["name"]}
+    known = names | {last_name(matches[key]["name"]) for key in sure if matches[key]["name"]}
     for key in matches.keys() - sure:
         label = labels[key]
-        is_known = _last(matches[key]["name"]) in known or counts[label] >= MIN_REPEATS
+        is_known = last_name(matches[key]["name"]) in known or counts[label] >= MIN_REPEATS
         if not is_known and not any(text.find(label, 1) > 0 for text in openings.values()):
             del labels[key]
     labels |= _untitled({key: text for key, text in near.items() if key not in labels}, names, known)
@@ -109,7 +109,7 @@ def _normal(match: re.Match[str]) -> str:
     return f"{label}." if label.endswith((" Jr", " Sr")) else label
 
 
-def _last(name: str) -> str:
+def last_name(name: str) -> str:
     """The last name in small letters, without the state behind it."""
     words = name.partition(" of ")[0].partition(",")[0].lower().split()
     return words[-1] if words[-1] not in ("jr", "sr", "ii", "iii", "iv") or len(words) == 1 else words[-2]
