@@ -34,7 +34,7 @@ ROWS = 6
 SLACK = 0.09
 """How far below the threshold an estimate may lie before its pair is left unverified: 3.6 standard errors at 0.8."""
 
-MAX_COMPARED = 1_000
+MAX_COMPARED = 2_000
 """Signatures that each is compared with at most, the next in order of ids: 20,000 forms of one letter that are alike by
 0.75 would be 200 million pairs. Of the real documents at hand none spends more than 50."""
 
@@ -140,7 +140,7 @@ def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> 
     for start in range(0, N_SLOTS - ROWS + 1, ROWS):
         for bucket in _buckets(signatures[distinct, start : start + ROWS]):
             for i, other in _proposed(distinct[bucket], signatures, groups.labels, left, start, threshold - SLACK):
-                if groups.labels[i] == groups.labels[other]:
+                if groups.labels[i] == groups.labels[other] or left[i] <= 0:
                     continue
                 if jaccard(sets[i], sets[other]) >= threshold:
                     groups.join(i, other)
@@ -200,8 +200,8 @@ def _proposed(
         others = bucket[place + 1 : place + 1 + max(left[i], 0)]
         others = others[labels[others] != labels[i]]
         if len(others):
-            left[i] -= len(others)
             equal = signatures[others] == signatures[i]
             before = equal[:, :start].reshape(len(others), -1, ROWS).all(axis=2).any(axis=1)
             alike = equal.mean(axis=1) >= lowest
             yield from ((int(i), int(other)) for other in others[alike & ~before])
+            left[i] -= len(others)
