@@ -134,7 +134,7 @@ def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> 
     groups = _Groups(len(sets))
     first: dict[bytes, int] = {}
     for i, each in enumerate(sets):
-        groups.join(i, first.setdefault(hashlib.sha256(each).digest(), i))
+        groups.join(i, first.setdefault(hashlib.sha256(each.tobytes()).digest(), i))
     distinct = np.fromiter(first.values(), np.int64, len(first))
     left = np.full(len(sets), MAX_COMPARED)
     for start in range(0, N_SLOTS - ROWS + 1, ROWS):
