@@ -44,7 +44,7 @@ def test_what_a_job_raises_is_raised_where_its_result_would_be_taken():
 def test_a_killed_process_is_one_error_that_names_its_job():
     results = in_processes(range(6), dies_at_three, 2, lambda number: f"file {number}")
     assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(BackendError, match="file 3 .*-9"):
+    with pytest.raises(BackendError, match=r"file 3 .*-9"):
         next(results)
 
 
