@@ -79,10 +79,12 @@ def _on_one_line(text: str) -> str:
 
 def label_range(labels: Sequence[str]) -> str:
     """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself if only one has any, or ""."""
-    named = [label for label in labels if label.strip()]
-    if len(named) < 2:
-        return "".join(named)
-    return f"{designation(named[0])} – {designation(named[-1])}"
+    # From both ends, since the label of a chunk that grows by one section after another is asked for each time.
+    first = next((n for n, label in enumerate(labels) if label.strip()), -1)
+    last = next((n for n in range(len(labels) - 1, first, -1) if labels[n].strip()), first)
+    if first == last:
+        return labels[first] if first >= 0 else ""
+    return f"{designation(labels[first])} – {designation(labels[last])}"
 
 
 def designation(label: str) -> str:
