@@ -16,6 +16,9 @@ LABEL_TOKENS = 40
 PATH_TOKENS = 96
 """Most tokens of a whole path."""
 
+LONGEST_TOKEN = 128
+"""Characters of cl100k_base's longest token: a text of so many times more characters need not be encoded to count."""
+
 SEPARATOR = " > "
 ELLIPSIS = "…"
 
@@ -28,13 +31,13 @@ def shortened(text: str, max_tokens: int) -> str:
 
     A first word that is too long by itself is cut inside.
     """
-    line = " ".join(text.split())
+    line = _on_one_line(text)
     if count_tokens(line) <= max_tokens:
         return line
     tokens = tokenize(line)
     for kept in range(max_tokens - 1, 0, -1):
         head = line[: tokens.floor[kept]]
-        whole_words = head if line[len(head) :].startswith(" ") else head.rpartition(" ")[0] or head
+        whole_words = head if line.startswith(" ", len(head)) else head.rpartition(" ")[0] or head
         candidate = whole_words.rstrip(" ,;:–—") + ELLIPSIS
         if count_tokens(candidate) <= max_tokens:
             return candidate
@@ -55,10 +58,11 @@ def path_context(title: str, labels: tuple[str, ...]) -> str:
     If the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
     between the title and the innermost one are replaced by "…", outermost first, as many as needed.
     """
-    parts = [" ".join(part.split()) for part in (title, *labels)]
-    parts = [part for part, _ in groupby(part for part in parts if part)]
-    if count_tokens(SEPARATOR.join(parts)) <= PATH_TOKENS:
-        return SEPARATOR.join(parts)
+    parts = [part for part, _ in groupby(filter(None, map(_on_one_line, (title, *labels))))]
+    # A heading of megabytes is met once per section in it: it must not be copied each time.
+    is_countable = sum(map(len, parts)) <= PATH_TOKENS * LONGEST_TOKEN
+    if is_countable and count_tokens(whole := SEPARATOR.join(parts)) <= PATH_TOKENS:
+        return whole
     head = shortened(parts[0], TITLE_TOKENS)
     rest = [shortened(part, LABEL_TOKENS) for part in parts[1:]]
     path = SEPARATOR.join((head, *rest))
@@ -68,12 +72,19 @@ def path_context(title: str, labels: tuple[str, ...]) -> str:
     return path
 
 
+@lru_cache(maxsize=4096)
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def label_range(labels: Sequence[str]) -> str:
     """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself if only one has any, or ""."""
-    named = [label for label in labels if label.strip()]
-    if len(named) < 2:
-        return "".join(named)
-    return f"{designation(named[0])} – {designation(named[-1])}"
+    # From both ends, since the label of a chunk that grows by one section after another is asked for each time.
+    first = next((n for n, label in enumerate(labels) if label.strip()), -1)
+    last = next((n for n in range(len(labels) - 1, first, -1) if labels[n].strip()), first)
+    if first == last:
+        return labels[first] if first >= 0 else ""
+    return f"{designation(labels[first])} – {designation(labels[last])}"
 
 
 def designation(label: str) -> str:

@@ -23,9 +23,16 @@ _IDENTIFIER = re.compile(rb'identifier="/us/([a-z]+)/')
 _NAME = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
 
 _UNREAD = [unread for row in SOURCES.values() for unread in row.unread]
+
+
+def _words(line: str) -> re.Pattern[bytes]:
+    """A line's pattern; a search for a newline and words takes a fiftieth of one that tries `^` at every byte."""
+    return re.compile(line.replace("^", r"\n").encode())
+
+
 _FIRST_LINES = [
-    *((re.compile(line.encode(), re.M), row.name, "") for row in SOURCES.values() for line in row.known_by.lines),
-    *((re.compile(line.encode(), re.M), "", str(unread)) for unread in _UNREAD for line in unread.lines),
+    *((_words(line), row.name, "") for row in SOURCES.values() for line in row.known_by.lines),
+    *((_words(line), "", str(unread)) for unread in _UNREAD for line in unread.lines),
 ]
 """Words that the publisher prints at the head of each file of a source; those that stand first in a file count."""
 
@@ -69,6 +76,7 @@ def _recognised(data: bytes, name: str) -> Recognised:
         return Recognised("", "", _UNREAD_ROOTS[root])
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
         return Recognised(_by_root(root, head), f"root <{root[:40]}>")
+    head = b"\n" + head
     lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:
         return Recognised("", "", _unread_name(name))

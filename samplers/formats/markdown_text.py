@@ -6,7 +6,7 @@ between two words, and whole paragraphs on one line. CommonMark reads none of th
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -60,29 +60,31 @@ def blocks(lines: list[str]) -> Iterator[Block]:
     for line, after in pairwise(chain(lines, ("",))):
         body = line.strip()
         if body:
-            breaks = before.endswith(("  ", "\\"))
-            alone = above is None and not after.strip()
-            above = replace(_block(body, above), first=above is None, alone=alone, breaks=breaks)
+            first = above is None
+            above = _block(body, above, (first, first and not after.strip(), before.endswith(("  ", "\\"))))
             yield above
         else:
             above = None
         before = line
 
 
-def _block(body: str, above: Block | None) -> Block:
-    if found := _HEADING.fullmatch(body):
-        return Block("heading", (plain(found[2].rstrip("# ")),), level=len(found[1]))
-    if _RULE.fullmatch(body.replace(" ", "")) or (body[0] == "|" and _SEPARATOR_ROW.fullmatch(body)):
-        return Block("rule")
+def _block(body: str, above: Block | None, place: tuple[bool, bool, bool]) -> Block:
+    """A line as a block; `place` says whether it is first, alone and after a break."""
+    if body[0] == "#" and (found := _HEADING.fullmatch(body)):
+        return Block("heading", (plain(found[2].rstrip("# ")),), len(found[1]), *place)
+    is_rule = body[0] in "-*_" and _RULE.fullmatch(body.replace(" ", ""))
+    if is_rule or (body[0] == "|" and _SEPARATOR_ROW.fullmatch(body)):
+        return Block("rule", (), 0, *place)
     if body[0] == "|":
-        return Block("row", tuple(plain(cell) for cell in body.strip("|").split(" | " if " | " in body else "|")))
+        cells = body.strip("|").split(" | " if " | " in body else "|")
+        return Block("row", tuple(map(plain, cells)), 0, *place)
     if found := _ITEM.match(body):
-        return Block("item", (plain(body[found.end() :]),))
+        return Block("item", (plain(body[found.end() :]),), 0, *place)
     if above and (above.kind == "boxed" or (above.kind == "row" and len(above.cells) == 1)):
-        return Block("boxed", (plain(body),))
+        return Block("boxed", (plain(body),), 0, *place)
     if above and above.kind in ("row", "item", "paragraph", "continued"):
-        return Block("continued", (plain(body),))
-    return Block("paragraph", (plain(body.lstrip("> ") if body[0] == ">" else body),))
+        return Block("continued", (plain(body),), 0, *place)
+    return Block("paragraph", (plain(body.lstrip("> ") if body[0] == ">" else body),), 0, *place)
 
 
 def plain(text: str) -> str:
@@ -92,7 +94,9 @@ def plain(text: str) -> str:
     the s of a plural, where a pair of marks holds nothing, and where a capital follows a small letter.
     """
     if "](" in text:
-        text = _LINK.sub(f"{_OPEN}\\1{_SHUT}", _NOTE.sub("", _IMAGE.sub("", text)))
+        text = _IMAGE.sub("", text) if "![" in text else text
+        text = _NOTE.sub("", text) if "#" in text else text
+        text = _LINK.sub(f"{_OPEN}\\1{_SHUT}", text)
         text = _AFTER_LINK.sub(" ", _BEFORE_LINK.sub(" ", text)).replace(_OPEN, "").replace(_SHUT, "")
     if "*" in text or "_" in text or "\\" in text:
         text = _without_emphasis(_STARRED.sub(r"\1", text))

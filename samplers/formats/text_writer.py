@@ -15,8 +15,13 @@ INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
 
 
+_ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
+
+
 def visible(text: str) -> int:
     """How many characters of a text in NFC are not white space: every count of an account is one of NFC."""
+    if text.isascii():
+        return len(text.encode().translate(None, _ASCII_BLANKS))
     return len("".join(unicodedata.normalize("NFC", text).split()))
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chunkers import tokens
 from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
 from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
 from chunkers.sections import SectionRules
@@ -269,6 +270,23 @@ def test_a_long_section_is_split_at_its_subsections() -> None:
     chunks = chunker(STRUCTURAL)(document(text, sections))
     assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
     assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x})" for x in "bc"]
+
+
+@pytest.mark.parametrize("name", sorted(WITH_PATHS))
+def test_a_heading_of_many_words_is_not_encoded_again_for_each_section_in_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heading, each = "Heading " * 5_000, "A few words. " * 50
+    size = len(each) + 1
+    text = heading + "\n" + "\n".join([each] * 300)
+    starts = range(len(heading) + 1, len(text), size)
+    inner = (Section(Span(start, start + size - 1), 2, "section", f"{start}") for start in starts)
+    source = document(text, (Section(Span(0, len(text)), 1, "title", heading), *inner))
+    encoded: list[int] = []
+    encode = tokens._encode
+    monkeypatch.setattr(tokens, "_encode", lambda text: encoded.append(len(text)) or encode(text))
+    assert len(chunker(name)(source)) >= 100
+    assert sum(encoded) < 3 * len(text)
 
 
 def test_text_is_cut_at_the_strongest_break_that_helps() -> None:

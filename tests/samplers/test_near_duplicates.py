@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import Document
-from samplers.corpus.near_duplicates import SHORTEST, THRESHOLD, jaccard, members, near_duplicates
+from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, THRESHOLD, jaccard, members, near_duplicates
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
 
@@ -144,6 +144,17 @@ def test_a_thousand_copies_are_one_cluster():
     text = " ".join(words(1))
     corpus = [document(f"d{n:04}", text + f" {n}") for n in range(1_000)]
     assert set(near_duplicates(corpus).values()) == {"d0000"}
+
+
+def test_texts_that_are_all_nearly_alike_enough_cost_no_square_of_their_number(monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        "samplers.corpus.near_duplicates.jaccard", lambda one, other: compared.append(1) or jaccard(one, other)
+    )
+    monkeypatch.setattr("samplers.corpus.near_duplicates.MAX_COMPARED", 100)
+    corpus = documents({f"d{n:03}": changed(words(1, 240), 4, n) for n in range(300)})
+    assert len(set(near_duplicates(corpus).values())) > 100
+    assert 300 < len(compared) <= 300 * (100 // PRICE_OF_PAIR + 1)
 
 
 def test_no_documents_give_no_clusters():

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,9 @@ def test_a_reader_refuses_the_real_files_of_every_other_source(source, shared):
             paths = sorted(path for path in folder.rglob("*") if path.is_file())
             found += [path.name for path in paths[:: len(paths) // 4] if taken(source, path)]
     assert found == []
+
+
+@pytest.mark.parametrize("line", [line for row in SOURCES.values() for line in row.known_by.lines])
+def test_words_at_the_head_of_a_file_begin_with_one_character_so_that_junk_is_skipped_fast(line):
+    first, _ = re._parser.parse(line.replace("^", "\n"))[0]
+    assert str(first) == "LITERAL"

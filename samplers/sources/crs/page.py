@@ -157,4 +157,4 @@ def _unbroken(lines: list[str], entries: frozenset[str]) -> list[str]:
 
 def n_visible(lines: list[str]) -> int:
     """Characters of all lines that are not white space."""
-    return sum(map(visible, lines))
+    return visible("\n".join(lines))
