@@ -1,5 +1,7 @@
 """Bytes that are the same wherever they are written: canonical JSON, digests, slugs, whole-file writes."""
 
+import errno
+import fcntl
 import hashlib
 import json
 import math
@@ -7,8 +9,9 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from runner.base.errors import InputError
 
@@ -124,19 +127,73 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-")
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Put `data` at `path` whole or not at all: temporary file, fsync, rename.
+def write_atomic(path: Path, data: bytes, *, new: bool = False) -> None:
+    """Put `data` at `path` whole or not at all, on the disk on return; FileExistsError if `new` and it is there.
 
-    A killed process can leave a `.tmp-*` file behind, never a half-written `path`.
+    A killed process can leave a `.tmp-*` file behind, which `remove_stale` takes away, never a half-written `path`.
     """
+    made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+    with _temporary(path.parent) as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+        if new:
+            os.link(stream.name, path)  # fails where the name is taken
+        else:
+            Path(stream.name).replace(path)
+    for folder in (path.parent, *(each.parent for each in made)):
+        sync_folder(folder)
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[BinaryIO]:
+    """A file of our own for writing, locked for as long as it is ours, and gone after unless it was renamed."""
+    while True:
+        path = folder / f".tmp-{secrets.token_hex(8)}"
+        with path.open("xb") as stream:
+            _lock(stream.fileno(), fcntl.LOCK_EX)
+            if not os.fstat(stream.fileno()).st_nlink:
+                continue  # taken for a killed writer's before it was locked
+            try:
+                yield stream
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove the temporary files of killed writers below a folder; one that is being written stays."""
+    for path in folder.rglob(".tmp-*"):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                if _lock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    path.unlink(missing_ok=True)
+
+
+def _lock(descriptor: int, how: int) -> bool:
+    """Whether the lock was had; where the file system knows none it never is."""
     try:
-        with temporary.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        fcntl.flock(descriptor, how)
+    except OSError:
+        return False
+    return True
+
+
+def rename_synced(path: Path, target: Path) -> Path:
+    """`target`, to which `path` was renamed, on the disk when this returns."""
+    path.rename(target)
+    sync_folder(target.parent)
+    return target
+
+
+def sync_folder(folder: Path) -> None:
+    """Put a folder's names on the disk: without that a rename may be undone when the power fails."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that does not do this for folders
+            raise
+    finally:
+        os.close(descriptor)

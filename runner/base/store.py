@@ -5,14 +5,16 @@ hold `pieces/`, the builder's own scratch: it survives a killed attempt and is r
 """
 
 import errno
+import fcntl
 import json
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.base.canonical import JSON, digest, file_sha256, json_bytes, write_atomic
+from runner.base.canonical import JSON, digest, file_sha256, json_bytes, remove_stale, write_atomic
 from runner.base.errors import BackendError
 
 MANIFEST = "manifest.json"
@@ -40,11 +42,12 @@ class Store:
         artefact, one builds and the other waits. A damaged artefact is discarded with a warning in the log.
         """
         folder = self.folder(stage, inputs)
-        with disk_errors(folder), exclusive(folder.with_name(f"{folder.name}.lock"), f"another run to finish {stage}"):
+        lock = folder.with_name(f"{folder.name}.lock")
+        with disk_errors(folder), exclusive(lock, f"another run to finish {stage}", guarded=folder):
             if not _is_complete(folder, stage, inputs):
                 _clear(folder, keep_pieces=True)
                 build(folder)
-                _remove_stale(folder)
+                remove_stale(folder)
                 manifest = _manifest(stage, inputs, folder, _files(folder))
                 write_atomic(folder / MANIFEST, json_bytes(manifest))
             if (folder / PIECES).exists():
@@ -61,11 +64,12 @@ class Store:
 
 
 @contextmanager
-def exclusive(path: Path, what: str) -> Iterator[None]:
+def exclusive(path: Path, what: str, guarded: Path | None = None) -> Iterator[None]:
     """Hold the lock file `path` alone; a second process that has to wait says in the log that it waits for `what`.
 
-    The lock is advisory and dies with its process, however that ends. The empty file stays behind: removing it
-    would let a third process lock a new file while a second one still waits for the old.
+    The folder `guarded`, by default that of the file, is locked too: a lock file that somebody removes while it is
+    held lets nobody in. Both locks are advisory and die with their process, however that ends. The empty file stays
+    behind: removing it would let a third process lock a new file while a second one still waits for the old.
     """
     import filelock
 
@@ -81,9 +85,33 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
             except FileNotFoundError:
                 pass  # somebody cleared the folder while this process waited
     try:
-        yield
+        folder = _locked_folder(guarded or path.parent, what)
+        try:
+            yield
+        finally:
+            os.close(folder)
     finally:
         lock.release()
+
+
+def _locked_folder(folder: Path, what: str) -> int:
+    """A descriptor of the folder, locked until it is closed."""
+    how = fcntl.LOCK_EX | fcntl.LOCK_NB
+    while True:
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, how)
+        except BlockingIOError:
+            _log.warning("waiting for %s (its lock file was removed; its folder: %s)", what, folder)
+            how = fcntl.LOCK_EX
+        except OSError:
+            return descriptor  # a file system that locks no folder: the lock file has to do
+        else:
+            if folder.exists() and os.path.samestat(folder.stat(), os.fstat(descriptor)):
+                return descriptor
+        os.close(descriptor)
 
 
 @contextmanager
@@ -156,10 +184,4 @@ def _clear(folder: Path, *, keep_pieces: bool) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-    _remove_stale(folder)
-
-
-def _remove_stale(folder: Path) -> None:
-    """Temporary files of a killed writer, gone; the lock says that nobody else is writing here."""
-    for path in folder.rglob(".tmp-*"):
-        path.unlink()
+    remove_stale(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runner.base.errors import InputError
 from runner.commands.console import answer, answer_json, version_parser, whole_number
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
-from runner.eval_set.version import newest_version
+from runner.eval_set.version import alone, newest_version
 
 if TYPE_CHECKING:
     from runner.tools.queries import Desk
@@ -53,14 +53,13 @@ _ONLY = {
 def queries(arguments: Sequence[str]) -> int:
     """`queries` and its four actions."""
     options = _options(arguments)
-    from runner.base.store import disk_errors, exclusive
     from runner.eval_set.lock import verify_version
     from runner.tools.queries import Desk
 
     version = newest_version(options.source, options.eval_set_path)
     if version.source.policy == "external":
         raise InputError(f"{version.source.name} is a public collection, which brings its own queries.")
-    with disk_errors(version.work), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         verify_version(version)
         desk = Desk(version, options.corpus_path)
         if options.action == "check":

@@ -12,6 +12,12 @@ from runner.report.comparison.file import FORMS
 
 FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
 
+_VERIFY_EPILOG = """\
+Every digest that one file holds of another is compared too. Who can write every file can forge them all: --deep makes
+results.json, page and decision anew from the runs and labels, and says what it cannot of a version that an earlier
+release made. What no lock shows is who gave the labels, and that nothing was locked before.
+"""
+
 _RENDER_EPILOG = """\
 --passages adds titles and passages from the archive of the sample: for reading here, never for the record.
 --against sets the version's results, with --rehearse its rehearsal's, beside others on one page; it decides nothing.
@@ -86,12 +92,13 @@ def verify(arguments: Sequence[str]) -> int:
         from runner.commands.lock import verify_folder
 
         return verify_folder(arguments)
-    parser = version_parser("verify", "Checks a version against its locks.", FOLDER_FORM)
+    parser = version_parser("verify", "Checks a version against its locks.", _VERIFY_EPILOG + FOLDER_FORM)
+    parser.add_argument("--deep", action="store_true", help="make results, page and decision anew, and compare")
     options = parser.parse_args(arguments)
     from runner.eval_set.history import versions_of
     from runner.tools.verify import verify_record
 
     newest = newest_version(options.source, options.eval_set_path)
     for version in versions_of(newest) or [newest]:
-        answer("\n".join(verify_record(version)))
+        answer("\n".join(verify_record(version, deep=options.deep)))
     return 0

@@ -3,14 +3,13 @@
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.records import DenseCell, parse_cell
-from runner.base.store import disk_errors, exclusive
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import Standing, locked_decision
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.lock import verify_version, write_lock
 from runner.eval_set.shapes.decision import Chosen, Decision
-from runner.eval_set.version import DRIVER, Version, load_decision
+from runner.eval_set.version import DRIVER, Version, alone, load_decision
 
 REASON = "the source has weak structure, so an evaluation is not expected to pay"
 
@@ -26,7 +25,7 @@ def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tup
             f"{source.name} is to be evaluated: its structure is what the evaluation is about. "
             f"Only {', '.join(row.name for row in catalog.SOURCES.values() if row.policy == 'baseline')} may adopt it."
         )
-    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         verify_version(version)
         if recorded := locked_decision(version):
             return recorded, False

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from runner.base.records import DenseCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
-from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse

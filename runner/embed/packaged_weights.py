@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, rename_synced
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.store import disk_errors, exclusive
 from runner.embed.weights import MODELS, WEIGHTS
@@ -57,7 +57,7 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
                 archive.extractall(unpacked)
             (model,) = (path.parent for path in unpacked.rglob(WEIGHTS))
             shutil.rmtree(folder, ignore_errors=True)
-            model.rename(folder)
+            rename_synced(model, folder)
     return folder
 
 

@@ -3,6 +3,7 @@
 from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError
 from runner.base.schema import Model, checked
+from runner.eval_set.door import held
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.eval_set.version import Version, is_abandoned, numbered, version_numbers
 
@@ -42,7 +43,7 @@ def _read(model: type[Model], version: Version, name: str) -> Model | None:
     path = version.folder / name
     if not path.exists():
         return None
-    found = checked(model, read_json(path), path)
+    found = checked(model, read_json(held(path)), path)
     said = (getattr(found, "source", ""), getattr(found, "version", 0))
     if said != (version.source.name, version.number):
         raise IntegrityError(

@@ -8,7 +8,7 @@ from runner.base.errors import InputError
 from runner.base.records import Judgment, Span
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, number_of
-from runner.eval_set.lock import LOCK_NAME
+from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.shapes.labels import Label, LabelPrefix
 from runner.eval_set.version import Version, load_corpus, load_queries
 
@@ -17,7 +17,7 @@ def load_labels(path: Path) -> tuple[Label, ...]:
     """Every row of labels.jsonl in file order, () if there is no file; a repeated key is an InputError."""
     if not path.exists():
         return ()
-    content = path.read_bytes()
+    content = held(path).read_bytes()
     if content and not content.endswith(b"\n"):
         raise InputError(
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "

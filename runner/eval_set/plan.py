@@ -19,6 +19,7 @@ from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_
 from runner.base.schema import problems
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.door import held
 from runner.eval_set.shapes.labels import Judges
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
 
@@ -142,7 +143,7 @@ def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) 
 def read_plan(path: Path) -> Plan:
     """The plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
     try:
-        return Plan.model_validate(read_yaml(path))
+        return Plan.model_validate(read_yaml(held(path)))
     except ValidationError as error:
         raise PlanError(str(path), problems(error)) from error
 

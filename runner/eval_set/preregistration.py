@@ -3,6 +3,7 @@
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
+from runner.eval_set.door import held
 from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
 from runner.eval_set.version import Version, load_corpus, load_queries
@@ -72,7 +73,7 @@ def check_preregistration(version: Version) -> Preregistration:
 def verified_preregistration(version: Version) -> Preregistration:
     """The version's preregistration, held against the files as they are now."""
     path = version.preregistration_path
-    frozen = checked(Preregistration, read_json(path), path)
+    frozen = checked(Preregistration, read_json(held(path)), path)
     if changed := _changes(frozen, version):
         raise IntegrityError(
             f"{path} froze {version.name}, and since then {'; '.join(changed)}. "

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from runner.base.errors import InputError
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Reading, Run, Span
+from runner.eval_set.door import held
 
 RUN_HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend"
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
@@ -78,7 +79,7 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
 def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:
     """What `parsed` makes of each line below the header; a ValueError of it becomes an InputError with the line."""
     try:
-        first, *lines = path.read_bytes().decode().split("\n")
+        first, *lines = held(path).read_bytes().decode().split("\n")
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."

@@ -7,17 +7,20 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, slug
+from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
 from runner.base.records import Query
 from runner.base.schema import checked
+from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.door import held
 from runner.eval_set.plan import load_plan
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
@@ -153,6 +156,15 @@ class Version:
         return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
 
 
+@contextmanager
+def alone(version: Version) -> Iterator[None]:
+    """Hold the version's lock, and take away what killed runs left; a full or unwritable disk is a BackendError."""
+    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        remove_stale(version.folder)
+        remove_stale(version.work)
+        yield
+
+
 def version_numbers(eval_set: Path) -> list[int]:
     """The numbers of the versions in a folder, ascending.
 
@@ -242,7 +254,7 @@ def cache_folder(checkout: Path) -> Path:
 
 def load_queries(path: Path) -> tuple[Query, ...]:
     """The queries in file order; an InputError names duplicate ids and texts."""
-    rows = checked(Queries, read_yaml(path), path).queries
+    rows = checked(Queries, read_yaml(held(path)), path).queries
     for field in ("id", "text"):
         # A published set may ask the same twice; who writes queries should not.
         written = [row for row in rows if field == "id" or row.origin != "harvested"]
@@ -256,7 +268,7 @@ def load_queries(path: Path) -> tuple[Query, ...]:
 
 def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
     """The manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
-    lines = list(read_jsonl(path))
+    lines = list(read_jsonl(held(path)))
     if not lines:
         raise InputError(f"{path} is empty; delete it and run the driver with --corpus-path to sample again.")
     header = checked(CorpusHeader, lines[0][1], f"{path}:{lines[0][0]}")
@@ -277,7 +289,7 @@ def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
 def load_decision(version: Version) -> Decision:
     """decision.json of the version's record; an IntegrityError if it is another source's or version's."""
     path = version.record / "decision.json"
-    decision = checked(Decision, read_json(path), path)
+    decision = checked(Decision, read_json(held(path)), path)
     if (decision.source, decision.version) != (version.source.name, version.number):
         raise IntegrityError(
             f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
@@ -289,14 +301,14 @@ def load_decision(version: Version) -> Decision:
 def load_results(version: Version) -> Results:
     """results.json of the version's record."""
     path = version.results_path
-    return checked(Results, read_json(path), path)
+    return checked(Results, read_json(held(path)), path)
 
 
 def load_receipt(path: Path) -> Receipt:
     """A receipt.json: the record's own, or one that a command line names."""
-    return checked(Receipt, read_json(path), path)
+    return checked(Receipt, read_json(held(path)), path)
 
 
 def load_cell_file(path: Path) -> CellFile:
     """cells/<cell>.json."""
-    return checked(CellFile, read_json(path), path)
+    return checked(CellFile, read_json(held(path)), path)

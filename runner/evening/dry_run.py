@@ -19,9 +19,9 @@ from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
-from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run

@@ -6,19 +6,19 @@ It moves a version as far as it can go, then says what is outstanding and which 
 from pathlib import Path
 
 from runner.base.progress import say
-from runner.decide.results import make_results
 from runner.eval_set.lock import verify_version
-from runner.eval_set.preregistration import check_preregistration, preregister, registered_cells
+from runner.eval_set.preregistration import check_preregistration, preregister
 from runner.eval_set.shapes.plan import Preregistration
-from runner.eval_set.shapes.results import Kind, Results
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample
 from runner.evening.judging import need_labels
 from runner.evening.recorded import decide_and_lock, recorded_answer
+from runner.evening.remake import results_of
 from runner.evening.session import Session
-from runner.gate.graded_gate import GradedGate
 from runner.judge.carried_labels import carry_labels
 from runner.retrieve.pool import pool
-from runner.score.comparison import load_comparison, load_runs
+from runner.score.comparison import load_runs
 
 
 class Evening(Session):
@@ -26,7 +26,7 @@ class Evening(Session):
 
     def run(self) -> str:
         """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
-        with self.alone():
+        with alone(self.version):
             verify_version(self.version)
             return recorded_answer(self, self._results) or self._decided()
 
@@ -58,12 +58,7 @@ class Evening(Session):
         return decide_and_lock(self, results)
 
     def _results(self, frozen: Preregistration) -> Results:
-        version = self.version
-        registered = registered_cells(frozen, rehearsal=version.rehearsal)
-        comparison = load_comparison(version, self.plan, registered)
-        gate = GradedGate.over(comparison)
-        kind: Kind = "rehearsal" if version.rehearsal else "production"
-        return make_results(version, comparison, gate, kind=kind)
+        return results_of(self.version, self.plan, frozen)
 
     def _provisional(self, frozen: Preregistration) -> Path:
         """The page with unjudged pairs marked, outside of the record."""

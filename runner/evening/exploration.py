@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.base.canonical import digest, write_atomic
+from runner.base.canonical import digest, rename_synced, write_atomic
 from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.base.records import parse_cell
@@ -14,7 +14,7 @@ from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import DRIVER, Version, load_cell_file
+from runner.eval_set.version import DRIVER, Version, alone, load_cell_file
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
 from runner.report.summary import run_summary
@@ -30,7 +30,7 @@ class Exploration(Session):
 
     def run(self) -> str:
         """The answer for stdout: every cell's scores, and where their page lies."""
-        with self.alone():
+        with alone(self.version):
             verify_version(self.version)
             return self._explore()
 
@@ -59,7 +59,7 @@ class Exploration(Session):
         results = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
         self.write(results, fresh)
         _remove(folder)
-        fresh.rename(folder)
+        rename_synced(fresh, folder)
         self.scored = results, folder
         return f"{run_summary(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
 

@@ -18,7 +18,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import DRIVER, load_corpus, load_queries
+from runner.eval_set.version import DRIVER, alone, load_corpus, load_queries
 from runner.evening.session import Session
 from runner.report.summary import run_summary
 from runner.retrieve.imported_runs import import_runs, imported_cells
@@ -32,7 +32,7 @@ class ExternalEvaluation(Session):
 
     def run(self) -> str:
         """The answer for stdout; NegativeVerdict if baseline or controls keep figures from meaning anything."""
-        with self.alone():
+        with alone(self.version):
             return self._evaluate()
 
     def _evaluate(self) -> str:

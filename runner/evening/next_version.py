@@ -9,20 +9,29 @@ from pathlib import Path
 
 import yaml
 
-from runner.base.canonical import json_bytes, write_atomic
+from runner.base.canonical import json_bytes, rename_synced, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.progress import say
 from runner.base.records import parse_cell
-from runner.base.store import disk_errors, exclusive
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.eval_set.corpus import archive_path
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import versions_of
-from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell, read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
-from runner.eval_set.version import DRIVER, Version, is_abandoned, load_corpus, load_queries, numbered, version_numbers
+from runner.eval_set.version import (
+    DRIVER,
+    Version,
+    alone,
+    is_abandoned,
+    load_corpus,
+    load_queries,
+    numbered,
+    version_numbers,
+)
 
 JUDGE_TEMPLATE = "judge.md"
 
@@ -63,7 +72,7 @@ def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", 
             f"{version.plan_path(rehearsal=False)} and run again."
         )
     given = list(dict.fromkeys(map(_checked_cell, cells)))
-    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         before = _newest_frozen(version)
         target = numbered(before, version_numbers(before.folder.parent)[-1] + 1)
         _refuse_leftovers(target)
@@ -82,7 +91,7 @@ def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", 
         write_atomic(staged / "opened.json", json_bytes(opened.model_dump()))
         if archive_path(before).exists():
             write_atomic(archive_path(target), archive_path(before).read_bytes())
-        staged.rename(target.folder)
+        rename_synced(staged, target.folder)
     return "\n".join(_told(before, target, given))
 
 
@@ -96,7 +105,7 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
     record = _record(version)
     if version.source.policy == "external" or record.number not in version_numbers(record.folder.parent):
         raise InputError(f"{record.name} was not begun, or is a collection: there is nothing to give up.")
-    with disk_errors(record.folder), exclusive(record.work / "version.lock", f"another run of {record.name}"):
+    with alone(record):
         verify_version(record)
         if is_abandoned(record.folder):
             raise InputError(f"{record.name} was given up already.")

@@ -8,11 +8,10 @@ from runner.base.canonical import read_json
 from runner.base.errors import NegativeVerdict
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.schema import checked
-from runner.base.store import disk_errors, exclusive
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, alone
 from runner.report.post_bulk_page import PAGE, place_report
 from runner.substrate.database import open_substrate
 from runner.substrate.measure import report, search_substrate
@@ -27,7 +26,7 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
     Either way one more report lies below the record's post-bulk/, whole; after any other error there is none. The
     record is verified first and again before the report appears. Nothing else in it is written.
     """
-    with disk_errors(version.record), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         verify_version(version)
         known = decided(version, encoders)
         before = _version_before(version)

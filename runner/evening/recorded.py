@@ -6,17 +6,18 @@ from datetime import UTC, datetime
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.base.progress import say
-from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice, remade
+from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
 from runner.decide.previous_version import comparison_lines
 from runner.decide.roster import reuse_of
-from runner.eval_set.lock import LOCK_NAME, write_lock
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_decision, load_receipt
+from runner.eval_set.version import load_decision
+from runner.evening.remake import differing, files_of
 from runner.evening.session import Session
-from runner.report.results_page.render import page
 from runner.report.summary import run_summary
 
 Score = Callable[[Preregistration], Results]
@@ -34,7 +35,7 @@ def recorded_answer(session: Session, score: Score) -> str:
     decision = load_decision(version)
     if not (version.record / LOCK_NAME).exists():
         if decision.kind != "policy":  # which rests on nothing beside it
-            _check_unlocked(session, decision, score)
+            _check_unlocked(session, score)
         write_lock(version.record)
         say(f"{version.name}: the lock of the recorded decision was missing and is written now")
     if session.choice and session.choice.cell not in (RECOMMENDED, decision.chosen.cell):
@@ -79,7 +80,7 @@ def _answer(session: Session, decision: Decision) -> str:
     return decision_sentence(decision) + place
 
 
-def _check_unlocked(session: Session, decision: Decision, score: Score) -> None:
+def _check_unlocked(session: Session, score: Score) -> None:
     """Raise IntegrityError unless results, page and decision can be made again byte for byte."""
     version, record = session.version, session.version.record
     frozen = verified_preregistration(version)
@@ -88,16 +89,8 @@ def _check_unlocked(session: Session, decision: Decision, score: Score) -> None:
             f"The decision of {version.name} is not locked yet, and runs of it are gone: "
             f"{', '.join(each.name for each in missing)}. Restore them from git."
         )
-    receipt = load_receipt(record / "receipt.json")
-    results = score(frozen)
-    expected = {
-        "results.json": json_bytes(results.model_dump()),
-        "results.html": page(results, receipt),
-        "decision.json": json_bytes(remade(decision, results).model_dump()),
-    }
-    for name, content in expected.items():
-        if not (record / name).exists() or (record / name).read_bytes() != content:
-            raise IntegrityError(
-                f"{record / 'decision.json'} is not locked yet, and {record / name} is not what the files beside "
-                f"it make. Restore them from git, or delete decision.json and run {session.again} to decide again."
-            )
+    if wrong := differing(version, files_of(version, score(frozen))):
+        raise IntegrityError(
+            f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside it "
+            f"make. Restore them from git, or delete decision.json and run {session.again} to decide again."
+        )

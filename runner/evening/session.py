@@ -10,7 +10,6 @@ from time import perf_counter
 
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.records import BM25Cell, Document, OwnCell, parse_cell
-from runner.base.store import disk_errors, exclusive
 from runner.decide.decide import Choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
 from runner.embed.backends import Backend, LocalBackend
@@ -49,13 +48,6 @@ class Session(ABC):
     @abstractmethod
     def run(self) -> str:
         """The answer for stdout; what a person must do, and verdicts, are raised."""
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the version's lock; a full or unwritable disk is a BackendError."""
-        version = self.version
-        with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
-            yield
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -11,9 +11,10 @@ from importlib import metadata
 from itertools import count
 from pathlib import Path
 
-from runner.base.canonical import json_bytes, rounded, sha256, slug, write_atomic
+from runner.base.canonical import json_bytes, rename_synced, rounded, sha256, slug, write_atomic
 from runner.decide.receipt import make_receipt
-from runner.eval_set.lock import LOCK_NAME, REPORTS, lock_over
+from runner.eval_set.door import LOCK_NAME, REPORTS
+from runner.eval_set.lock import lock_over
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.version import DRIVER
@@ -64,7 +65,7 @@ def place_report(record: Path, found: PostBulk, searched: Searched, *, check: Ca
     try:
         _write(partial, found, searched)
         check()
-        return partial.rename(_free(record / REPORTS))
+        return rename_synced(partial, _free(record / REPORTS))
     except BaseException:
         _remove(partial)
         raise

@@ -36,13 +36,18 @@ def check_page(version: Version, receipt: Path | None) -> str:
     if not path.exists():
         raise InputError(missing(version, path))
     refuse_special(path)
-    content = path.read_bytes()
-    made_by = _TEMPLATE.search(content[:4_000])
-    if made_by is not None and int(made_by[1]) != TEMPLATE_VERSION:
-        return _of_another_release(version, path, int(made_by[1]))
-    if content != _page(version, receipt):
+    made_by = template_of(path)
+    if made_by is not None and made_by != TEMPLATE_VERSION:
+        return _of_another_release(version, path, made_by)
+    if path.read_bytes() != _page(version, receipt):
         raise IntegrityError(f"{path} is not what results.json, receipt.json and the present templates make.")
     return f"{path} is reproduced byte for byte"
+
+
+def template_of(path: Path) -> int | None:
+    """The number of the template that a page says it was made with; None if it says none or is not there."""
+    found = _TEMPLATE.search(path.read_bytes()[:4_000] if path.is_file() else b"")
+    return int(found[1]) if found else None
 
 
 def _of_another_release(version: Version, path: Path, number: int) -> str:

@@ -18,7 +18,7 @@ from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Encoder
-from runner.eval_set.lock import LOCK_NAME
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.version import load_queries
 from runner.substrate.checks import Checks, Expected, check_substrate
 from runner.substrate.database import Substrate

@@ -10,8 +10,8 @@ from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import judgments, version_labels
-from runner.eval_set.lock import LOCK_NAME
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.base.store import disk_errors, exclusive
 from runner.decide.judge_agreement import judge_agreement, summary_lines
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
-from runner.eval_set.version import Version, load_queries
+from runner.eval_set.version import Version, alone, load_queries
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
 
@@ -50,7 +49,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
 @contextmanager
 def open_for_labels(version: Version) -> Iterator[None]:
     """The version to oneself while labels may be added to it; an InputError says why they may not."""
-    with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         verify_version(version)
         if reason := closed(version):
             raise InputError(reason)

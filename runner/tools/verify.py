@@ -1,12 +1,18 @@
 """What the locks of a version, of its rehearsal and of its reports hold."""
 
+from dataclasses import replace
+
 from runner.base.errors import IntegrityError
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.version import DRIVER, Version
+from runner.evening.remake import remake
 
 
-def verify_record(version: Version) -> list[str]:
-    """A line per lock with how many files are as it says; an IntegrityError for the first that does not hold."""
+def verify_record(version: Version, *, deep: bool = False) -> list[str]:
+    """A line per lock with how many files are as it says; an IntegrityError for the first that does not hold.
+
+    With `deep` also what was made anew from the runs and labels of a decided record, and of its rehearsal.
+    """
     locks = verify_version(version)
     for folder, lock in zip((version.folder, version.folder / "rehearsal"), locks, strict=True):
         if lock is None and (folder / "decision.json").exists():
@@ -21,7 +27,11 @@ def verify_record(version: Version) -> list[str]:
     ]
     named = [*zip(("record", "rehearsal"), locks, strict=True)]
     named += [(str(report.relative_to(version.folder)), lock) for report, lock in reports]
-    return [
+    lines = [
         f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked")
         for name, lock in named
     ]
+    if deep:
+        views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))
+        lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+    return lines

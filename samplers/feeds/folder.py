@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.canonical import JSON, file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.base.canonical import JSON, file_sha256, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
 from samplers.feeds.answers import MEDIA_TYPES
 from samplers.feeds.client import Answer
@@ -39,8 +39,7 @@ class Folder:
     def __init__(self, root: Path, max_mb: int) -> None:
         self.root = root
         self._limit = max_mb * 1_000_000
-        for path in root.glob(".tmp-*"):
-            path.unlink()  # of a killed run: the lock says that nobody else is writing here
+        remove_stale(root)
         strange = [path.name for path in sorted(root.iterdir()) if path.name not in _OWN]
         if strange and not (root / FETCHED).exists() and not (root / SELECTION).exists():
             raise InputError(f"{root} holds files that no fetch brought ({strange[0]}). Give a new folder with --to.")

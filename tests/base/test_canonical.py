@@ -1,5 +1,8 @@
 import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +17,8 @@ from runner.base.canonical import (
     jsonl_bytes,
     read_json,
     read_jsonl,
+    remove_stale,
+    rename_synced,
     rounded,
     sha256,
     slug,
@@ -188,3 +193,57 @@ def test_a_write_that_fails_keeps_the_earlier_file(tmp_path, monkeypatch):
         write_atomic(path, b"two")
     assert path.read_bytes() == b"one"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_rename_is_on_the_disk_when_the_write_returns(tmp_path, monkeypatch):
+    """The file before the rename, then every folder that got a new name."""
+    synced = []
+
+    def seen(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append("the file" if path.name.startswith(".tmp-") else (path, (tmp_path / "a" / "b" / "file").exists()))
+
+    monkeypatch.setattr(canonical.os, "fsync", seen)
+    write_atomic(tmp_path / "a" / "b" / "file", b"one")
+    assert synced[0] == "the file"
+    assert set(synced[1:]) == {(tmp_path / "a" / "b", True), (tmp_path / "a", True), (tmp_path, True)}
+    rename_synced(tmp_path / "a" / "b", tmp_path / "c")
+    assert synced[-1][0] == tmp_path
+
+
+def test_a_new_file_replaces_none(tmp_path):
+    write_atomic(tmp_path / "file", b"one", new=True)
+    with pytest.raises(FileExistsError):
+        write_atomic(tmp_path / "file", b"two", new=True)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"one")]
+
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from runner.base import canonical
+def stop(descriptor):
+    print("writing", flush=True)
+    sys.stdin.read()
+canonical.os.fsync = stop
+canonical.write_atomic(Path(sys.argv[1]), b"whole")
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_a_live_one_writes_is_not(tmp_path):
+    writers = []
+    for name in ("killed", "live"):
+        command = [sys.executable, "-c", WRITER, str(tmp_path / "deep" / name)]
+        writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        assert writers[-1].stdout.readline() == b"writing\n"
+    writers[0].kill()
+    writers[0].wait()
+    (tmp_path / "elsewhere").write_text("of somebody else")
+    (tmp_path / ".tmp-link").symlink_to(tmp_path / "elsewhere")
+    assert len(list((tmp_path / "deep").iterdir())) == 2
+    remove_stale(tmp_path)
+    assert len(list((tmp_path / "deep").iterdir())) == 1
+    for writer in writers:
+        writer.communicate(timeout=20)
+    assert [(path.name, path.read_bytes()) for path in (tmp_path / "deep").iterdir()] == [("live", b"whole")]
+    assert (tmp_path / "elsewhere").exists()

@@ -242,22 +242,49 @@ def test_a_lock_dies_with_its_process(tmp_path):
     holder.stdout.close()
 
 
-def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path):
+@pytest.mark.parametrize("waits", [True, False], ids=["who waits", "who comes later"])
+def test_a_lock_file_that_is_removed_while_it_is_held_lets_nobody_in(tmp_path, caplog, waits):
     lock = tmp_path / "folder" / "lock"
     order = []
-    release = threading.Event()
 
     def second():
         with exclusive(lock, "the first"):
             order.append("second")
-            assert lock.exists()
 
+    thread = threading.Thread(target=second)
     with exclusive(lock, "nobody"):
-        thread = threading.Thread(target=second)
-        thread.start()
-        time.sleep(0.1)
+        if waits:
+            thread.start()
+            time.sleep(0.1)
         lock.unlink()
+        if not waits:
+            thread.start()
+        while "lock file was removed" not in caplog.text:
+            time.sleep(0.005)
+        time.sleep(0.1)
         order.append("first")
-    release.set()
     thread.join(10)
     assert order == ["first", "second"]
+
+
+def test_a_folder_that_is_removed_while_it_is_held_is_locked_anew(tmp_path):
+    folder, entered, go_on = tmp_path / "folder", [], threading.Event()
+
+    def enter():
+        with exclusive(folder / "lock", "the other"):
+            entered.append(1)
+            assert go_on.wait(10)
+
+    threads = [threading.Thread(target=enter) for _ in range(2)]
+    with exclusive(folder / "lock", "nobody"):
+        threads[0].start()
+        time.sleep(0.1)
+        shutil.rmtree(folder)
+        folder.mkdir()
+    threads[1].start()
+    time.sleep(0.3)
+    assert len(entered) == 1
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(entered) == 2

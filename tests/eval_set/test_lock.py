@@ -1,16 +1,41 @@
+import json
 import random
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from runner.base.canonical import digest, json_bytes, read_json, slug
+from runner import __version__
+from runner.base.canonical import digest, file_sha256, json_bytes, json_line, read_json, slug
 from runner.base.errors import IntegrityError
 from runner.commands import main as cli
+from runner.commands.compare import compare
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.lock import LOCK_NAME, locked_files, verify_lock, verify_version, write_lock
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.labels import load_labels
+from runner.eval_set.lock import locked_files, verify_lock, verify_version, write_lock
 from runner.eval_set.plan import default_cells
+from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.runs import read_reading, read_run
+from runner.eval_set.version import (
+    CHECKOUT,
+    load_cell_file,
+    load_corpus,
+    load_decision,
+    load_queries,
+    load_receipt,
+    load_results,
+)
+from runner.report.results_page.render import TEMPLATE_VERSION
+from runner.tools.case_study.case_study import read_subject
+from runner.tools.matrix.add import runs_of
+from runner.tools.mcp.tools import checked_arguments, compare_runs
+from runner.tools.tripwire.runs import noise_tolerance
+from runner.tools.verify import verify_record
+from tests.conftest import called
+from tests.support.evening_process import run
 from tests.support.small_set import make_version
 
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
@@ -182,9 +207,16 @@ def test_what_is_not_locked_is_not_verified(tmp_path):
     assert verify_lock(tmp_path) is None
 
 
-def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
+def _rehearse(record):
+    """A locked rehearsal with the record's runs and results."""
+    for name in ("runs", "cells"):
+        shutil.copytree(record / name, record / "rehearsal" / name)
     shutil.copy(record / "results.json", record / "rehearsal")
     write_lock(record / "rehearsal")
+
+
+def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
+    _rehearse(record)
     assert all(verify_version(make_version(tmp_path)))
     flip(record / "rehearsal" / "plan.yaml")
     with pytest.raises(IntegrityError, match=r"rehearsal/plan\.yaml: changed"):
@@ -193,8 +225,7 @@ def test_a_rehearsal_has_a_lock_of_its_own(record, tmp_path):
 
 
 def test_a_locked_rehearsal_holds_the_labels_that_it_was_scored_with_and_lets_more_follow(record, tmp_path):
-    shutil.copy(record / "results.json", record / "rehearsal")
-    write_lock(record / "rehearsal")
+    _rehearse(record)
     (record / LOCK_NAME).unlink()
     labels = record / "labels.jsonl"
     before = labels.read_bytes()
@@ -271,3 +302,169 @@ def test_verify_says_that_a_decision_lost_its_lock(record, capsys):
     (record / "lock.json").unlink()
     assert cli.main(["verify", "--source=demo", f"--eval-set-path={record.parent}"]) == 4
     assert "has a decision.json and no lock.json" in capsys.readouterr().err
+
+
+def relock(record):
+    (record / LOCK_NAME).unlink()
+    write_lock(record)
+
+
+def edit(path, old, new):
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new, 1))
+
+
+FORGED = {
+    "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
+    "runs/bm25-x-whole_doc.tsv": ("runs/bm25-x-whole_doc.tsv", b"\t1\t", b"\t2\t"),
+    "runs/aa.tsv": ("runs/aa.tsv", b"\t1\t", b"\t2\t"),
+    "runs/aa.chunks.tsv": ("runs/aa.chunks.tsv", b"\t1\t", b"\t2\t"),
+    "labels.jsonl": ("labels.jsonl", b'"grade": 3', b'"grade": 2'),
+    "queries.yaml": ("queries.yaml", b"loans", b"gifts"),
+    "corpus.jsonl": ("corpus.jsonl", b'"n_read": 1', b'"n_read": 2'),
+    "judge-v1.md": ("judge-v1.md", b"e", b"E"),
+    "preregistration.json": ("preregistration.json", b'"production"', b' "production"'),
+    "plan.yaml": ("plan.yaml", b"min_gain: 0.02", b"min_gain: 0.01"),
+}
+"""A file by name, and an edit of it that only a digest inside another file contradicts."""
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FORGED.values(), ids=FORGED)
+def test_a_file_forged_with_its_lock_is_contradicted_by_the_digests_in_others(record, command, capsys, name, old, new):
+    """The commands take turns over the files."""
+    edit(record / name, old, new)
+    relock(record)
+    gate = ("--bulk-gate", "1000")
+    for arguments in (("verify",), (("--dry-run",), ("render", "--check"), gate)[list(FORGED).index(name) % 3]):
+        assert command(*arguments) == 4
+        assert f"{record / name}: " in capsys.readouterr().err
+
+
+def test_a_page_over_other_results_is_contradicted(record):
+    edit(record / "results.html", read_json(record / "decision.json")["results_sha256"].encode(), b"0" * 64)
+    relock(record)
+    with pytest.raises(IntegrityError, match=r"results\.html says 0000"):
+        verify_lock(record)
+
+
+def forge(record):
+    """Results, decision, page and lock that agree with one another, and not with the runs."""
+    edit(record / "results.json", b'"false_alarm": 0.', b'"false_alarm": 0.0')
+    decision = read_json(record / "decision.json")
+    before, now = decision["results_sha256"], file_sha256(record / "results.json")
+    for name in ("decision.json", "results.html"):
+        edit(record / name, before.encode(), now.encode())
+    relock(record)
+
+
+def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, command, capsys):
+    assert command("verify", "--deep") == 0
+    assert "results.json, results.html, decision.json made anew byte for byte" in capsys.readouterr().out
+    forge(record)
+    assert command("verify") == 0
+    assert command("verify", "--deep") == 4
+    said = capsys.readouterr().err
+    assert "results.json, results.html, decision.json" in said
+    assert "outcome" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "anew"),
+    [
+        ("receipt.json", f'"tool_version": "{__version__}"'.encode(), b'"tool_version": "0.0.9"', False),
+        ("results.html", f"page template {TEMPLATE_VERSION}".encode(), b"page template 1", True),
+        ("results.json", b'"schema_version": 7', b'"schema_version": 6', False),
+    ],
+    ids=["release", "page", "schema"],
+)
+def test_what_an_earlier_release_made_is_named_and_no_failure(record, command, capsys, name, old, new, anew):
+    """Of the record of another release whose results come out the same, the results are held to it all the same."""
+    if not anew:
+        forge(record)
+    edit(record / name, old, new)
+    if name == "results.json":
+        before = read_json(record / "decision.json")["results_sha256"]
+        edit(record / "decision.json", before.encode(), file_sha256(record / name).encode())
+        (record / "results.html").write_bytes(b"an earlier page")
+    relock(record)
+    assert command("verify", "--deep") == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert ("results.json, decision.json made anew" in said) == anew
+    assert "results.html" in said
+
+
+@pytest.mark.slow
+def test_a_rehearsal_is_made_anew_from_the_labels_that_it_was_scored_with(tmp_path, capsys):
+    version = make_version(tmp_path, rehearsal=True)
+    run(tmp_path, rehearsal=True)
+    labels = version.labels_path.read_bytes()
+    before = verify_record(version, deep=True)[-1]
+    assert before.endswith("decision.json made anew byte for byte")
+    first = json.loads(labels.splitlines()[0])
+    version.labels_path.write_bytes(labels + json_line(first | {"judge": "another", "round": 2}).encode() + b"\n")
+    assert verify_record(version, deep=True)[-1] == before
+
+
+@pytest.mark.parametrize("name", ["results.json", "runs/bm25-x-whole_doc.tsv", "lock.json", "cells"])
+def test_a_link_in_the_place_of_a_locked_file_is_found(record, tmp_path, name):
+    (record / name).rename(tmp_path / "moved")
+    (record / name).symlink_to(tmp_path / "moved")
+    with pytest.raises(IntegrityError, match="link"):
+        verify_lock(record)
+    if name == "results.json":
+        with pytest.raises(IntegrityError, match="link"):
+            load_results(make_version(tmp_path))
+
+
+READERS = {
+    "results.json": lambda version: load_results(version),
+    "decision.json": lambda version: load_decision(version),
+    "receipt.json": lambda version: load_receipt(version.record / "receipt.json"),
+    "queries.yaml": lambda version: load_queries(version.queries_path),
+    "corpus.jsonl": lambda version: load_corpus(version.corpus_path),
+    "labels.jsonl": lambda version: load_labels(version.labels_path),
+    "plan.yaml": lambda version: version.plan(),
+    "preregistration.json": verified_preregistration,
+    "cells/aa.json": lambda version: load_cell_file(version.cell_path("aa")),
+    "runs/aa.tsv": lambda version: read_run(version.run_path("aa"), "aa", []),
+    "runs/aa.chunks.tsv": lambda version: read_reading(version.chunk_run_path("aa"), []),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_of_a_version_goes_through_the_door(record, tmp_path, name):
+    """Whatever calls it: no command has to remember."""
+    with (record / name).open("ab") as stream:
+        stream.write(b"\n")
+    with pytest.raises(IntegrityError, match=rf"{name}: changed"):
+        READERS[name](make_version(tmp_path))
+
+
+def test_files_of_a_record_are_parsed_by_its_readers_alone():
+    """What is read of a record elsewhere is read after `held` or `verified`, or of a lock that was verified."""
+    names = "results|decision|receipt|lock|preregistration|opened"
+    plain = re.compile(rf"(read_json|read_jsonl|read_yaml)\((?!held|verified)[^()]*({names})(\.json|_path)")
+    files = (CHECKOUT / "runner").rglob("*.py")
+    found = {path.relative_to(CHECKOUT).as_posix() for path in files if plain.search(path.read_text())}
+    assert found == {"runner/eval_set/claims.py", "runner/evening/remake.py"}
+
+
+def test_compare_and_its_tool_read_no_results_that_were_edited(record, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cell = "bm25 x whole_doc"
+    path = (record / "results.json").relative_to(tmp_path)
+    given = {"run_file": str(path), "cell": cell, "measure": "ndcg@10"}
+    assert compare_runs(checked_arguments("compare_runs", given)).data["mean"] > 0
+    edit(record / "results.json", b'"mean": 0.', b'"mean": 0.9')
+    with pytest.raises(IntegrityError):
+        compare_runs(checked_arguments("compare_runs", given))
+    (tmp_path / "link.json").symlink_to(record / "results.json")
+    for each in (path, tmp_path / "link.json"):
+        assert called(compare, each, "--cell", cell)[0] == 4
+        with pytest.raises(IntegrityError):
+            noise_tolerance(each)
+    with pytest.raises(IntegrityError):
+        runs_of(path)
+    with pytest.raises(IntegrityError):
+        read_subject(record)

@@ -48,10 +48,11 @@ def files(folder):
 
 
 def record(folder):
-    """The version's files by name, but for those that a clock has a part in, and for what lock and git ignore."""
+    """The version's files by name, but for those that a clock has a part in; nothing of a killed run is beside them."""
+    assert not [name for name in files(folder) if ".tmp-" in name]
     with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
     found = files(make_version(folder).folder).items()
-    return {name: path.read_bytes() for name, path in found if name not in with_clock and path.name[0] != "."}
+    return {name: path.read_bytes() for name, path in found if name not in with_clock}
 
 
 def state(folder):

@@ -21,7 +21,7 @@ from runner.eval_set.lock import verify_lock, verify_version, write_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
+from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
@@ -580,6 +580,7 @@ def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, t
 
 def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2):
     whole = results_of(v2)
+    (v2.folder / "lock.json").unlink()
     v2.judge_path.write_text("Grade otherwise.\n")
     otherwise = whole.model_copy(update={"judge_prompt_sha256": file_sha256(v2.judge_path)})
     found = previous_version(v2, otherwise)
@@ -634,8 +635,12 @@ def test_results_of_another_release_are_read_as_far_as_they_go(v2):
 
 
 def relock(first, following):
-    """A new lock over the first version, and the following one opened from it."""
+    """A new lock over the first version, whose results were edited, and the following one opened from it, unlocked."""
+    (following.folder / "lock.json").unlink(missing_ok=True)
     (first.folder / "lock.json").unlink()
+    before, now = load_decision(first).results_sha256, file_sha256(first.results_path)
+    for name in ("decision.json", "results.html"):
+        edit(first.folder / name, before, now)
     edit(following.folder / "opened.json", opened(following).previous_root_sha256, write_lock(first.folder).root_sha256)
 
 

@@ -25,8 +25,8 @@ from tests.support.small_set import answers, fake_encoders, few_draws, make_vers
 CHOICE = Choice("recommended", "", "test")
 
 
-def run(folder: Path, choice: Choice = CHOICE) -> str:
-    version = _prepared(folder)
+def run(folder: Path, choice: Choice = CHOICE, *, rehearsal: bool = False) -> str:
+    version = _prepared(folder, rehearsal=rehearsal)
     with few_draws_in_plans():
         while True:
             try:
@@ -44,8 +44,8 @@ def run_to_judges(folder: Path) -> None:
         Evening(_prepared(folder), folder / "corpus", backend=LocalBackend(fake_encoders)).run()
 
 
-def _prepared(folder: Path) -> Version:
-    version = make_version(folder)
+def _prepared(folder: Path, *, rehearsal: bool = False) -> Version:
+    version = make_version(folder, rehearsal=rehearsal)
     if not (folder / "corpus.written").exists():
         write_corpus(folder / "corpus")
         write_queries(version.folder)

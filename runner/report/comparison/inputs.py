@@ -11,7 +11,8 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked, problems
 from runner.decide.previous_version import EarlierCell, Lenient
 from runner.decide.roster import version_in_force
-from runner.eval_set.lock import REPORTS, report_folders, verify_lock, verify_version
+from runner.eval_set.door import REPORTS, held
+from runner.eval_set.lock import report_folders, verified, verify_lock, verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
@@ -144,8 +145,7 @@ def _path_of(version: Version, against: str) -> Path:
     path = Path(against)
     if not path.is_file():
         raise InputError(f"{against} is neither a file nor a name that --against takes: {FORMS}.")
-    verify_lock(path.parent)
-    return path
+    return verified(path)
 
 
 def _run(version: Version, against: str) -> str:
@@ -161,7 +161,7 @@ def _existing(path: Path, name: str, hint: str) -> Path:
 
 def _side(path: Path, *, strict: bool) -> Side:
     """Of `strict` the whole is read, as this release writes it; of other files what is compared."""
-    value = read_json(path)
+    value = read_json(held(path))
     results = checked(Results, value, path) if strict else _lenient(value, path)
     digest = file_sha256(path)
     return Side(results, digest, _decision(path.with_name("decision.json"), digest))
@@ -180,7 +180,7 @@ def _decision(path: Path, results_sha256: str) -> Decision | None:
     """The decision beside the results, None unless it rests on just these."""
     if not path.exists():
         return None
-    found = checked(Decision, read_json(path), path)
+    found = checked(Decision, read_json(held(path)), path)
     return found if found.results_sha256 == results_sha256 else None
 
 

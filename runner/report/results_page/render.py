@@ -100,4 +100,8 @@ def _commands(results: Results) -> list[str]:
         ]
     if results.provisional:
         return [run]
-    return [run, f"{DRIVER} verify {source}", f"{DRIVER} render {source}{rehearse} --check --version {results.version}"]
+    return [
+        run,
+        f"{DRIVER} verify {source} --deep",
+        f"{DRIVER} render {source}{rehearse} --check --version {results.version}",
+    ]

@@ -15,6 +15,7 @@ from runner.base.schema import checked
 from runner.decide.cell_results import single_gold_verdicts
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.corpus import corpus_documents
+from runner.eval_set.lock import verified
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFacts
@@ -188,7 +189,7 @@ def _results(folder: Path) -> tuple[Results, CollectionFacts]:
             f"{display(folder)} has no results.json. Give the version folder of an external evaluation, as a run with "
             "--source=beir writes it."
         )
-    results = checked(Results, read_json(path), path)
+    results = checked(Results, read_json(verified(path)), path)
     if results.collection is None:
         raise InputError(f"{display(path)} is {results.kind}, and not of an external collection with published qrels.")
     return results, results.collection

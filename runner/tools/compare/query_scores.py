@@ -11,6 +11,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable, quoted
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import FrozenModel, checked
+from runner.eval_set.lock import verified
 
 MAX_QUERIES = 100_000
 MAX_NAME = 1_000
@@ -52,6 +53,7 @@ def read_scores(path: Path, measure: str, cell: str | None = None) -> QueryScore
             raise InputError(f"{where} holds one system, so it has no cell {cell!r}. Leave the cell out.")
         return _from_run(document, measure, where)
     if "cells" in document:
+        verified(path)
         return _from_results(document, measure, cell, where)
     raise InputError(f"{where} has neither `perQuery` nor `cells`. Give a run with per-query scores or a results.json.")
 

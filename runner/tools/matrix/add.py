@@ -16,6 +16,7 @@ from runner.base.records import SCORE_UNIT
 from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.packaged_weights import ARCHIVES
+from runner.eval_set.lock import verified
 from runner.eval_set.plan import EXTERNAL_CELLS
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
@@ -122,7 +123,7 @@ def runs_of(path: Path) -> list[MatrixRun]:
     InputError if it is none, is of a sample, is of tier "no decision" or has a name that makes no dataset's;
     IntegrityError if a mean is not that of its queries.
     """
-    found = read_json(path)
+    found = read_json(verified(path))
     if not isinstance(found, dict) or found.get("kind") != "external":
         raise InputError(
             f"{display(path)} is no results.json of an external collection. Make one: "

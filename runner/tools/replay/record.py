@@ -11,8 +11,9 @@ from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import judgments, version_labels
-from runner.eval_set.lock import LOCK_NAME, verify_version
+from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results, newest_version

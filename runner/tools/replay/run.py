@@ -15,13 +15,12 @@ import numpy as np
 from runner.base.canonical import digest, file_sha256
 from runner.base.progress import say
 from runner.base.records import SCORE_UNIT, BM25Cell, HybridCell, Run, parse_cell
-from runner.base.store import disk_errors, exclusive
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
-from runner.eval_set.version import Version, load_cell_file
+from runner.eval_set.version import Version, alone, load_cell_file
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.score.comparison import Difference, paired_differences
 from runner.score.score import score
@@ -82,7 +81,7 @@ def replay(version: Version, backend: Backend) -> Replay:
     """
     check_encoders(recorded(version).results, backend)
     sample = documents(version)
-    with disk_errors(version.work), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+    with alone(version):
         known = recorded(version)  # another run may have ended since
         folder = version.work / "replay" / _key(known, backend)
         again = replace(version, record=folder, cache=folder / "cache")

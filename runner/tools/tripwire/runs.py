@@ -10,7 +10,7 @@ from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbe
 from runner.base.records import Run, parse_cell
 from runner.base.schema import checked
 from runner.base.store import disk_errors
-from runner.eval_set.lock import verify_lock
+from runner.eval_set.lock import verified, verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
@@ -83,7 +83,7 @@ def noise_tolerance(results: Path) -> tuple[float, str]:
     It is noise_floor.max_change of results.json: the most that nDCG@10 of one query moved when the same texts were
     embedded again in other batches. No mean can have moved by more. It knows nothing of other machines.
     """
-    value = read_json(results)
+    value = read_json(verified(results))
     floor = value.get("noise_floor") if isinstance(value, dict) else None
     if floor is None:
         raise InputError(f"{display(results)} has no noise floor; none was measured. Give a number as the tolerance.")
