@@ -2,7 +2,7 @@
 
     python benchmarks/simulate_pooled.py [RUNS]
 
-RUNS (2,000 unless told) times eight sources of 25 queries with one structural cell each: true gains scatter by TAU
+RUNS (1,000 unless told) times eight sources of 25 queries with one structural cell each: true gains scatter by TAU
 about the mean gain, differences per query by the SD. "Shown" is P(gain of the kind > 0) > .95, an error of 5 % if the
 posterior is calibrated. Beside it: one source's own one-sided t test, and how often its shrunk gain has P > .95.
 Part of `make simulate`. Seeds are fixed.
@@ -38,7 +38,7 @@ def sources(rng: np.random.Generator, mean: float, sd: float) -> list[SourceGain
 
 def main() -> None:
     """Print the table as Markdown."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2000, 3)
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(1000, 3)
     bar = t_quantile(SHOWN, QUERIES - 1)
     print(f"{SOURCES} sources of {QUERIES} queries, true gains scatter by {TAU}; {runs:,} runs each\n")
     print("| mean gain | SD | shown over all | a source shown, pooled | a source shown alone |\n|---|---|---|---|---|")

@@ -1,4 +1,6 @@
+import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from runner.base.canonical import file_sha256, json_bytes, read_json
+from runner.base.errors import InputError, InputNeeded, IntegrityError
+from runner.base.records import SCORE_UNIT
+from runner.commands import main as cli
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.lock import write_lock
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import CHECKOUT, Workspace, open_version
 from runner.tools.pooled import model
 from runner.tools.pooled.model import Priors, SourceGains, pool
+from runner.tools.pooled.records import effects_of, read_given
+from tests.conftest import called
+from tests.support.small_set import make_version
 
 PRIORS = Priors()
 
@@ -64,7 +77,8 @@ def test_intervals_and_probabilities_are_those_of_the_mixture():
     parts = model._given(sources, ["structural"], PRIORS)
     rng = np.random.default_rng(np.random.PCG64(1))
     which = rng.choice(len(parts), size=200_000, p=[part.weight for part in parts])
-    draws = rng.normal(*(np.array([getattr(part, name)[0] for part in parts])[which] for name in ("effects", "effect_sds")))
+    means, sds = (np.array([getattr(part, name)[0] for part in parts])[which] for name in ("effects", "effect_sds"))
+    draws = rng.normal(means, sds)
     found = pool(sources).effects["structural"]
     assert (found.mean, found.sd) == pytest.approx((draws.mean(), draws.std()), abs=3e-4)
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, (0.025, 0.975))), abs=1e-3)
@@ -120,3 +134,103 @@ def test_nothing_to_pool_is_an_error():
     for sources in ([], [replace(source("s", [0.1]), cells=())]):
         with pytest.raises(ValueError, match="one source or more"):
             pool(sources)
+
+
+@pytest.fixture(name="locked")
+def _locked(decided_evening, tmp_path):
+    """Makes a locked version of a source out of the small set's results, whose scores `change` may alter."""
+
+    def make(name, change=lambda results: None):
+        old = make_version(decided_evening)
+        text = old.results_path.read_text().replace(old.source.structural_chunker, SOURCES[name].structural_chunker)
+        results = json.loads(text) | {"source": name}
+        change(results)
+        folder = tmp_path / name / "v1"
+        folder.mkdir(parents=True)
+        (folder / "results.json").write_bytes(json_bytes(results))
+        write_lock(folder)
+        return folder
+
+    return make
+
+
+def called_pooled(capsys, *arguments):
+    code, message = called(cli.main, "pooled", *arguments)
+    said = capsys.readouterr()
+    return code, said.out, said.err + message
+
+
+def test_gains_and_their_covariance_are_those_of_the_queries(locked):
+    given = read_given(locked("bills"))
+    results = Results.model_validate_json((given.path).read_bytes())
+    scores = {row.cell: np.array(row.scores["ndcg@10"].per_query) / SCORE_UNIT for row in results.cells}
+    n_queries = len(results.queries)
+    for place, cell in enumerate(given.gains.cells):
+        differences = scores[cell] - scores[results.plan.baseline]
+        assert given.gains.gains[place] == pytest.approx(differences.mean())
+        assert given.gains.covariance[place, place] == pytest.approx(differences.var(ddof=1) / n_queries)
+    assert set(given.gains.cells) == set(results.plan.cells) - {results.plan.baseline}
+    assert given.results_sha256 == file_sha256(given.path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "effects"),
+    [
+        ("minilm-l6-v2 x fixed_token_256_25", ()),
+        ("minilm-l6-v2 x section_aware_bills_v1", ("structural chunker",)),
+        ("minilm-l6-v2 x section_aware_bills_v2", ("structural chunker",)),
+        ("e5-0.5b x section_aware_bills_v1-bare", ("e5-0.5b", "structural chunker, without context")),
+        ("bm25 x whole_doc", ("bm25", "whole documents")),
+        ("rrf(bm25,minilm-l6-v2) x recursive_v1", ("rrf(bm25,minilm-l6-v2)", "recursive chunker")),
+        ("minilm-l6-v2 x speaker_turn_v1", ("speaker_turn_v1",)),
+    ],
+)
+def test_a_cell_has_the_effects_that_its_baseline_has_not(cell, effects):
+    assert effects_of(cell, "minilm-l6-v2 x fixed_token_512_50", "bills") == effects
+
+
+def test_the_command_says_and_writes_one_thing_whatever_the_order(locked, tmp_path, capsys):
+    folders = [locked(name) for name in ("us_code", "bills", "public_laws")]
+    files = {}
+    for turn, order in enumerate((folders, folders[::-1])):
+        page, data = tmp_path / f"{turn}.html", tmp_path / f"{turn}.json"
+        code, out, _ = called_pooled(capsys, *order, "--html", page, "--output", data, "--json")
+        assert code == 0
+        assert json.loads(out) == json.loads(data.read_text())
+        files[turn] = (page.read_bytes(), data.read_bytes())
+    assert files[0] == files[1]
+    report = json.loads(files[0][1])
+    assert [one["source"] for one in report["inputs"]] == ["bills", "us_code", "public_laws"]
+    assert report["inputs"][0]["results_sha256"] == file_sha256(folders[1] / "results.json")
+    assert "structural chunker" in report["effects"]
+    assert len(report["odd"]) == 3
+    assert b"<script" not in files[0][0]
+    lines = called_pooled(capsys, *folders, "--ascii")[1]
+    assert lines.isascii()
+    assert lines.startswith("Structural chunker: ")
+
+
+def test_what_must_not_be_pooled_is_refused(locked, tmp_path, capsys):
+    bills = locked("bills")
+    rehearsed = locked("us_code", lambda results: results.update(kind="rehearsal"))
+    cell = next(row["cell"] for row in read_json(bills / "results.json")["cells"] if row["role"] != "baseline")
+    other = locked("public_laws", lambda results: results["plan"].update(baseline=cell))
+    again = shutil.copytree(bills, tmp_path / "again")
+    for folders in ([bills, rehearsed], [bills, other], [bills, again], [rehearsed]):
+        assert called_pooled(capsys, *folders)[0] == InputError.exit_code
+    assert called_pooled(capsys, rehearsed, "--rehearse")[0] == 0
+    assert called_pooled(capsys, bills, "--tau-scale", "0")[0] == InputError.exit_code
+    (again / "results.json").write_bytes((again / "results.json").read_bytes() + b"\n")
+    assert called_pooled(capsys, again)[0] == IntegrityError.exit_code
+    (again / "lock.json").unlink()
+    assert called_pooled(capsys, again)[0] == InputError.exit_code
+
+
+def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("runner.tools.pooled.records.newest_version", lambda name: opened_nowhere(tmp_path, name))
+    assert called_pooled(capsys)[0] == InputNeeded.exit_code
+
+
+def opened_nowhere(folder, name):
+    workspace = Workspace(checkout=CHECKOUT, eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
+    return open_version(workspace, SOURCES[name], rehearsal=False)

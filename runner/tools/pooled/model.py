@@ -10,7 +10,7 @@ same figures.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -91,7 +91,8 @@ class OddOne:
 class Pooled:
     """Effects by name, in the order of their first cells; cells in the order given; sources, the oddest one first.
 
-    `tau` is the posterior mean of the scatter that no effect explains. `odd` is empty for a single source.
+    Effects that always come together cannot be told apart, and stand as one: "bm25 + whole documents". `tau` is the
+    posterior mean of the scatter that no effect explains. `odd` is empty for a single source.
     """
 
     effects: dict[str, Estimate]
@@ -109,7 +110,8 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
     """
     if not sources or not all(source.cells for source in sources):
         raise ValueError("pooling takes one source or more, each with a cell beside its baseline")
-    names = list(dict.fromkeys(name for source in sources for of_cell in source.effects for name in of_cell))
+    sources = _with_joint_effects(sources)
+    names = _names(sources)
     parts = _given(sources, names, priors)
     weights = np.array([part.weight for part in parts])
     effects = {
@@ -126,6 +128,23 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
     odd = [_odd_one(sources, names, place, priors) for place in range(len(sources))] if len(sources) > 1 else []
     tau = float(weights @ np.array([part.tau for part in parts]))
     return Pooled(effects, tuple(cells), tuple(sorted(odd, key=lambda one: one.p)), tau)
+
+
+def _names(sources: Sequence[SourceGains]) -> list[str]:
+    return list(dict.fromkeys(name for source in sources for of_cell in source.effects for name in of_cell))
+
+
+def _with_joint_effects(sources: Sequence[SourceGains]) -> list[SourceGains]:
+    """The sources with one name for effects that the same cells have."""
+    together: dict[bytes, list[str]] = {}
+    names = _names(sources)
+    for name, column in zip(names, _design(sources, names).T, strict=True):
+        together.setdefault(column.tobytes(), []).append(name)
+    joint = {name: " + ".join(group) for group in together.values() for name in group}
+    return [
+        replace(source, effects=tuple(tuple(dict.fromkeys(joint[name] for name in each)) for each in source.effects))
+        for source in sources
+    ]
 
 
 class _Part(NamedTuple):
@@ -193,10 +212,8 @@ def _estimate(parts: Sequence[tuple[float, float]], weights: Floats, bar: float)
 
 def _below(value: float, means: Floats, sds: Floats, weights: Floats) -> float:
     """The mixture's probability below a value."""
-    return sum(
-        weight * (_Z.cdf((value - mean) / sd) if sd else float(mean < value))
-        for weight, mean, sd in zip(weights.tolist(), means.tolist(), sds.tolist(), strict=True)
-    )
+    parts = zip(weights.tolist(), means.tolist(), sds.tolist(), strict=True)
+    return float(sum(w * (_Z.cdf((value - mean) / sd) if sd else mean < value) for w, mean, sd in parts))
 
 
 def _quantile(share: float, means: Floats, sds: Floats, weights: Floats) -> float:
@@ -214,14 +231,15 @@ def _odd_one(sources: Sequence[SourceGains], names: Sequence[str], place: int, p
     own = _design([one], names).mean(axis=0)
     y = np.concatenate([source.gains for source in others])
     n_cells = len(one.cells)
+    given = _given(others, names, priors)
     parts = []
-    for part in _given(others, names, priors):
+    for part in given:
         whole = priors.effect_sd**2 * design @ design.T + part.tau**2 * np.eye(len(y)) + errors
         reach = priors.effect_sd**2 * design @ own
         solved = np.linalg.solve(whole, reach)
         variance = priors.effect_sd**2 * own @ own - reach @ solved + part.tau**2 / n_cells
         parts.append((float(solved @ y), math.sqrt(variance + one.covariance.mean())))
-    weights = np.array([part.weight for part in _given(others, names, priors)])
+    weights = np.array([part.weight for part in given])
     means, sds = (np.array(column) for column in zip(*parts, strict=True))
     gain = float(one.gains.mean())
     below = _below(gain, means, sds, weights)
