@@ -106,7 +106,7 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
 
     >>> alone = SourceGains("bills", ("a",), (("structural",),), np.array([0.05]), np.array([[0.0004]]), 100)
     >>> round(pool([alone]).effects["structural"].mean, 3)
-    0.031
+    0.045
     """
     if not sources or not all(source.cells for source in sources):
         raise ValueError("pooling takes one source or more, each with a cell beside its baseline")
