@@ -12,6 +12,7 @@ NOT_BENCHMARKS = {
     "no_op_encoder.py",
     "simulate_decision.py",
     "simulate_judges.py",
+    "simulate_pooled.py",
     "distractors.py",
 }
 

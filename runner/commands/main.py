@@ -200,6 +200,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "replay": Subcommand("runner.commands.replay:replay", "embed a recorded version again: do its numbers hold?"),
     "grade": Subcommand("runner.commands.grade:grade", "does a retriever beat systems that never read the query?"),
     "compare": Subcommand("runner.commands.compare:compare", "intervals and paired tests on per-query scores"),
+    "pooled": Subcommand("runner.commands.pooled:pooled", "what the locked results of all sources say together"),
     "tripwire": Subcommand("runner.commands.tripwire:tripwire", "golden queries against a committed snapshot"),
     "lock": Subcommand("runner.commands.lock:lock", "lock the files of any folder by SHA-256"),
     "matrix": Subcommand("runner.commands.matrix:matrix", "our scores on public collections, beside published ones"),

@@ -1,0 +1,1 @@
+"""What the sources' locked results say together."""
