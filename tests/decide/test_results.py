@@ -190,9 +190,8 @@ class EncoderElsewhere(SmallEncoder):
         return super().identity() | {"backend": ELSEWHERE}
 
 
-def test_results_are_the_same_bytes_whichever_backend_made_the_same_vectors(decided_evening, tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.support.evening_process.fake_encoders", EncoderElsewhere)
-    run(tmp_path)
+def test_results_are_the_same_bytes_whichever_backend_made_the_same_vectors(decided_evening, tmp_path):
+    run(tmp_path, encoders=EncoderElsewhere)
     here, there = make_version(decided_evening), make_version(tmp_path)
     assert (there.record / "results.json").read_bytes() == (here.record / "results.json").read_bytes()
     embedded = {*(cell for cell in here.plan().cells if "minilm" in cell), NOISE_FLOOR_CELL}
