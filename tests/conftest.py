@@ -34,6 +34,13 @@ for _ending in (signal.SIGINT, signal.SIGHUP):
         signal.signal(_ending, lambda *_: None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Mark every test that drives a browser as a slow one."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("slow")
+
+
 def pytest_collection_finish() -> None:
     """Keep the million objects that collection made out of every garbage collection: a seventh of the time."""
     gc.collect()

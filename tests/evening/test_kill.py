@@ -81,6 +81,7 @@ def test_ten_runs_killed_at_ten_moments_of_their_lives_are_finished_with_the_sam
         assert verify_lock(make_version(folder).record)
 
 
+@pytest.mark.slow
 def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_path, undisturbed):
     whole, _, seconds = undisturbed
     generator = random.Random(20)
