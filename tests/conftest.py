@@ -42,9 +42,10 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the million objects that collection made out of every garbage collection: a seventh of the time."""
+    """Keep the million objects that collection made out of garbage collections, and have fewer: a fifth of the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

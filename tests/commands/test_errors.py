@@ -86,6 +86,7 @@ def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, sa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     assert process(tmp_path, "--source=demo", "--dry-run", where).returncode == 1
     done = process(tmp_path, "--source=demo", where, f"--corpus-path={tmp_path / 'nowhere'}")

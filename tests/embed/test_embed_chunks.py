@@ -406,6 +406,7 @@ def _unkilled(tmp_path_factory):
     return artefact(store)
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(store, unkilled):
     moments = random.Random(7)
     killed = 0

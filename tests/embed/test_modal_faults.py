@@ -25,7 +25,7 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
     planted_probe,
 )
 
-PROTOCOLS = ("control", "input")
+PROTOCOLS = ("control", pytest.param("input", marks=pytest.mark.slow))
 
 
 def whole(made):

@@ -121,6 +121,7 @@ def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     assert "chosen is" in evening(version, choice=CHOICE).run()
 
 
+@pytest.mark.slow
 def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided_evening, tmp_path):
     from runner.report.rerender import write_page
 

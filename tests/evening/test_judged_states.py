@@ -80,6 +80,7 @@ def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus, judged
     verify_version(version)
 
 
+@pytest.mark.slow
 def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_so(opened, corpus, judged):
     version, server = opened
     judged(version, "a person", "")

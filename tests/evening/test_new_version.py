@@ -172,6 +172,7 @@ def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_numbe
     ]
 
 
+@pytest.mark.slow
 def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
     version = follow(v1, tmp_path)
     version.corpus_path.unlink()
@@ -569,6 +570,7 @@ def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_
             assert beside.movement.wins == sum(one > 0 for one in moved)
 
 
+@pytest.mark.slow
 def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, tmp_path):
     version = follow(v1, tmp_path)
     edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 12")

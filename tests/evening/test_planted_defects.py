@@ -90,6 +90,7 @@ def _version(healthy, tmp_path):
     return unscored(demo_copy(tmp_path))
 
 
+@pytest.mark.slow
 def test_without_a_defect_every_cell_and_every_control_behaves(healthy):
     found = results(demo_copy(healthy))
     assert found["outcome"]["tier"] in ("confirmed", "candidate", "inconclusive", "baseline kept")

@@ -252,7 +252,8 @@ def start(*arguments):
     return process.exitcode
 
 
-@pytest.mark.parametrize("how", [WAYS[0], pytest.param(WAYS[1], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", WAYS)
 def test_a_judging_that_is_killed_anywhere_is_finished_by_the_next_with_the_same_labels(
     exported, expected, tmp_path_factory, how, monkeypatch
 ):

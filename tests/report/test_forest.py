@@ -309,6 +309,7 @@ def test_without_a_rule_it_is_the_sign_that_a_query_turns():
 PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 7).flatmap(

@@ -25,6 +25,7 @@ def test_the_page_of_a_record_takes_less_than_a_megabyte_and_a_half(of_record):
     assert of_record < 1.5 * MB
 
 
+@pytest.mark.slow
 def test_a_copy_with_passages_takes_less_than_eight(of_record):
     assert of_record < size(25, 10, 30, passages=True) < 8 * MB
 

@@ -89,6 +89,7 @@ def test_intervals_and_probabilities_are_those_of_the_mixture():
 gains = st.floats(-0.5, 0.5)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(gains, gains), min_size=2, max_size=5), st.randoms())
 def test_the_order_of_sources_changes_nothing(rows, random):
     sources = [source(f"s{n}", row, TWO, shared=0.5) for n, row in enumerate(rows)]
