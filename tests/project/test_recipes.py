@@ -316,6 +316,8 @@ class Parrot(JudgeClient):
     checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
     opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter, way)\n'
     checkout.insert(path, "    if is_chat:\n        return OpenAIChat", opened)
+    priced = '    if spec.api == "parrot":\n        return Price(2.0, 4.0)\n'
+    checkout.insert(path, '    if spec.api == "openai" and (not url', priced)
     said = checkout.run(
         "-c",
         """
@@ -331,7 +333,9 @@ with open_model(spec, "messages", None, Path("work"), 1.0) as model:
 print(model_price(spec).is_free)
 """,
     )
-    assert said.splitlines() == ["[('k', 'hello', 'grey')]", "0.0", "True"]
+    answer, cost, is_free = said.splitlines()
+    assert (answer, is_free) == ("[('k', 'hello', 'grey')]", "False")
+    assert float(cost) > 0
     assert checkout.changed == {"runner/judge/models/parrot.py", "runner/eval_set/shapes/labels.py", path}
     assert checkout.changed <= steps("A judge's service")
 

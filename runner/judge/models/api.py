@@ -42,7 +42,7 @@ def open_model(
     public one without `in_clear`, and for an unknown price; a BudgetError for a ledger that cannot be read.
     """
     is_chat = spec.api == "openai"
-    if is_chat and how == "batches":
+    if how == "batches" and spec.api != "anthropic":
         raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
     if is_chat and not url:
         raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
@@ -59,19 +59,19 @@ def open_model(
 
 
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
-    """The table's price of an Anthropic model; FREE for a server at a private address, or at none yet.
+    """The table's price of an Anthropic model; FREE for an OpenAI-compatible server at a private address, or none yet.
 
-    An InputError for a server elsewhere, which may charge, and for a model that the table does not have.
+    An InputError for any other service, which may charge, and for a model that the table does not have.
     """
     if spec.api == "anthropic":
         return price_of(spec.model)
-    if url and not is_own(judge_address(url).host):
-        raise InputError(
-            f"What {spec.model} costs at {judge_address(url).url} is not known, and --max-usd could not hold it. Give "
-            f"{PRICE_FLAG} IN,OUT, in dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server "
-            "that charges nothing."
-        )
-    return FREE
+    if spec.api == "openai" and (not url or is_own(judge_address(url).host)):
+        return FREE
+    where = f" at {judge_address(url).url}" if url else ""
+    raise InputError(
+        f"What {spec.model} costs{where} is not known, and --max-usd could not hold it. Give {PRICE_FLAG} IN,OUT, in "
+        f"dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server that charges nothing."
+    )
 
 
 @cache
