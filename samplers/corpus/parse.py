@@ -1,17 +1,14 @@
 """A corpus as documents, with an account of what could not be read and of what was left out."""
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
 from runner.base.errors import DocumentError, InputError
-from runner.base.processes import in_processes, n_processors
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
 from samplers.corpus.recognise import named_elsewhere
@@ -25,9 +22,6 @@ N_NAMED = 10
 
 _LOOKED_INTO = frozenset((".htm", ".html", ".xml"))
 """Suffixes of files that are not the source's and may be known by their first lines all the same."""
-BYTES_OF_PROCESS = 20_000_000
-"""Bytes of files for each process that reads: one starts in .5 s, in which it would read 8 MB of bills."""
-
 MAX_ID, MAX_FIELD = 150, 400
 """Characters of an id, which names files on disk, and of a title, stratum, family or address."""
 
@@ -88,9 +82,8 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         if not read:
             kinds, others = " or ".join(row.suffixes), "".join(f"\n  - {n} x {kind}" for kind, n in _few(ignored))
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
-        work = partial(_outcome, source, options)
-        for file, outcome in zip(read, in_processes(read, work, _n_processes(path, read), _place), strict=True):
-            gathered.take(file, outcome)
+        for file in read:
+            gathered.take(file, _outcome(source, options, file))
         newest, n_superseded = _newest(gathered.in_order(), row)
         documents = gathered.enriched(newest, sidecars)
     _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
@@ -216,17 +209,6 @@ class _Gathered:
             self.n_duplicates += 1
             return
         self.quarantined.append((place, f"its id has another text ({document.doc_id} was read from {first_place})"))
-
-
-def _n_processes(path: Path, files: Iterable[CorpusFile]) -> int:
-    """How many processes read a corpus: one unless it is a folder with work for two."""
-    if not os.path.isdir(path):  # noqa: PTH112  # as in `corpus_files`
-        return 1
-    return min(n_processors(), sum(file.size for file in files) // BYTES_OF_PROCESS)
-
-
-def _place(file: CorpusFile) -> str:
-    return file.place
 
 
 def _outcome(source: str, options: frozenset[str], file: CorpusFile) -> FileContent | str:

@@ -75,20 +75,6 @@ def test_a_contradiction_is_kept_with_its_place(tmp_path):
     )
 
 
-def test_several_processes_read_what_one_reads(tmp_path, monkeypatch):
-    for number in range(4):
-        for path in fixtures("bills"):
-            (tmp_path / f"{number}-{path.name}").write_bytes(path.read_bytes())
-    (tmp_path / "damaged.xml").write_bytes(b"<bill>")
-    monkeypatch.setattr(reading_module, "QUARANTINE_LIMIT", 1)
-    alone = read_corpus(tmp_path, "bills")
-    monkeypatch.setattr(reading_module, "BYTES_OF_PROCESS", 1)
-    monkeypatch.setattr(reading_module, "n_processors", lambda: 2)
-    assert read_corpus(tmp_path, "bills") == alone
-    assert alone.quarantined
-    assert alone.n_duplicates
-
-
 def test_up_to_two_percent_may_be_unreadable(tmp_path):
     reading = read(tmp_path, many(49) | {"bad.xml": b"<bill>"})
     assert QUARANTINE_LIMIT == 0.02

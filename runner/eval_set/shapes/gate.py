@@ -15,10 +15,9 @@ class NullResult(FrozenModel):
 
     `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
     less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been,
-    below which it is never given. A
-    constant list ("most retrieved", "length sorted") is one system without a distribution: sd is 0, low, median and
-    high are its mean, and p is that of flipping the signs of the differences to it. `dots` stand for the draws in equal
-    parts, ascending; a constant list has none.
+    below which it is never given. A null without draws ("most retrieved", "length sorted", "nearest query") is one
+    system: sd is 0, low, median and high are its mean, and p is that of flipping the signs of the differences to it.
+    `dots` stand for the draws in equal parts, ascending; a null without draws has none.
     """
 
     name: str

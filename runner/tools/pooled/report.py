@@ -13,7 +13,7 @@ from runner.tools.symbols import Signs
 
 TEMPLATE_VERSION = 1
 SHOWN = 0.95
-"""The probability at which a gain counts as shown: of sources without one, 4 in 100 sets of eight reach it."""
+"""The probability at which a gain counts as shown: without a gain, 5 in 100 sets of eight sources reach it."""
 
 STANDS_OUT = 0.05
 """p, times the number of sources, at which a source is called different from the others."""
@@ -54,12 +54,12 @@ def answer_of(report: Mapping[str, Any], signs: Signs) -> str:
     clearest = max(effects, key=lambda name: abs(effects[name]["p_above_0"] - 0.5))
     name = STRUCTURAL if STRUCTURAL in effects else clearest
     effect, n = effects[name], len(report["inputs"])
-    chance = effect["p_above_0"]
+    chance, large = effect["p_above_0"], effect["p_above_bar"]
     shown = "a gain" if chance > SHOWN else "a loss" if chance < 1 - SHOWN else "not shown to be a gain or a loss"
     return (
         f"{name[0].upper()}{name[1:]}: {signs.signed(effect['mean'], 3)} nDCG@10 over {n} source{'s' * (n > 1)} "
         f"(95 % interval {signs.signed(effect['low'], 3)} to {signs.signed(effect['high'], 3)}), {shown}. The chance "
-        f"of any gain is {chance:.0%}, of {report['priors']['min_gain']:g} or more {effect['p_above_bar']:.0%}."
+        f"of any gain is {100 * chance:.0f} %, of {report['priors']['min_gain']:g} or more {100 * large:.0f} %."
     )
 
 
