@@ -3,12 +3,12 @@
 Every threshold is compared at the four places that a page shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import p_beside_alpha, round4
 from runner.base.records import GuardState, Verdict
-from runner.eval_set.shapes.paired import PairedTestResult
+from runner.eval_set.shapes.paired import ExpectedLoss, PairedTestResult
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
@@ -133,6 +133,17 @@ def may_gain(row: CellResult, rule: Rule) -> bool:
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
     """Whether the interval of a tested cell's difference reaches the gain asked for; False for the baseline."""
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
+
+
+def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
+    """The choice that is expected to lose least: of the cells that may be chosen the one of greatest expected gain.
+
+    The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
+    """
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain, default=baseline)
+    if best == baseline or round4(eligible[best].switching) >= round4(eligible[best].keeping):
+        return baseline
+    return best
 
 
 def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | None:

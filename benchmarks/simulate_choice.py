@@ -1,0 +1,169 @@
+"""What `--choose recommended` loses, and how often it switches to a cell that is worse than the baseline.
+
+    python benchmarks/simulate_choice.py [RUNS]
+
+RUNS evenings (2,000 unless told) of 25, 50 and 100 queries, drawn with replacement from the 300 of SciFact, with the
+scores that docs/matrix/runs/scifact has of nine cells; the baseline is MiniLM over whole documents, and a cell's mean
+over all 300 is the truth. Regret is what the choice scores less than the best of all cells. In the other worlds each
+cell's differences are moved to another true mean, Recall@10's to 0: "worse" draws true means from N(-.02, .02) in each
+evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch is harmful if the cell is truly worse.
+The frontier is the same over other priors and costs. Part of `make simulate`. Seeds are fixed.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sizes import sized
+
+from runner.base.records import SCORE_UNIT
+from runner.decide.tiers import least_loss, meets_criterion_5
+from runner.eval_set.shapes.plan import Plan, Prior, Rule
+from runner.score.expected_loss import expected_losses
+
+Floats = NDArray[np.float64]
+
+FOLDER = Path(__file__).parents[1] / "docs/matrix/runs/scifact"
+BASELINE, STATIC = "minilm-l6-v2 x whole_doc", "minilm-static-384 x whole_doc"
+SIZES, RULE = (25, 50, 100), Rule(min_gain=0.02, max_recall_loss=0.02)
+PRIOR, COST = Plan.model_fields["prior"].default, Plan.model_fields["switching_cost"].default
+
+
+class World(NamedTuple):
+    """Differences of nDCG@10 and Recall@10 (cells, queries) to the baseline; `truth` draws the cells' true means."""
+
+    gains: Floats
+    recalls: Floats
+    truth: Callable[[np.random.Generator], Floats]
+
+
+class Evening(NamedTuple):
+    """Differences (cells, queries) of one evening, mean changes of Recall@10, and true gains."""
+
+    gains: Floats
+    recalls: Floats
+    truth: Floats
+
+
+def scifact() -> tuple[list[str], Floats, Floats]:
+    """The cells beside the baseline, and their differences to it in nDCG@10 and Recall@10."""
+    files = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
+    scores = {
+        file["cell"]: np.array(
+            [[row["ndcg10"] for row in file["perQuery"]], [row["recall10"] for row in file["perQuery"]]]
+        )
+        for file in files
+    }
+    cells = [cell for cell in scores if cell != BASELINE]
+    both = np.array([scores[cell] - scores[BASELINE] for cell in cells])
+    return cells, both[:, 0], both[:, 1]
+
+
+def worlds() -> dict[str, World]:
+    cells, gains, recalls = scifact()
+    means = gains.mean(axis=1)
+    others = [place for place, cell in enumerate(cells) if cell != STATIC]
+    level, safe, n = gains - means[:, None], recalls - recalls.mean(axis=1)[:, None], len(cells)
+    awful = np.array([cell == STATIC for cell in cells])
+    return {
+        "SciFact": World(level, recalls, lambda rng: means),
+        "SciFact without the static encoder": World(level[others], recalls[others], lambda rng: means[others]),
+        "worse": World(level, safe, lambda rng: rng.normal(-0.02, 0.02, n)),
+        "all worse": World(level, safe, lambda rng: -rng.exponential(0.02, n)),
+        "all worse, one by .2": World(level, safe, lambda rng: np.where(awful, -0.2, -rng.exponential(0.02, n))),
+        "equal": World(level, safe, lambda rng: np.zeros(n)),
+    }
+
+
+def evenings(world: World, n_queries: int, runs: int) -> Iterator[Evening]:
+    rng = np.random.default_rng(np.random.PCG64(n_queries))
+    for _ in range(runs):
+        queries, truth = rng.integers(world.gains.shape[1], size=n_queries), world.truth(rng)
+        yield Evening(world.gains[:, queries] + truth[:, None], world.recalls[:, queries].mean(axis=1), truth)
+
+
+def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
+    """The cell that is recommended, None for the baseline; without a prior the best that meets criterion 5."""
+    means = evening.gains.mean(axis=1)
+    eligible = [i for i, gain in enumerate(means) if meets_criterion_5(gain, evening.recalls[i], RULE)]
+    if prior is None:
+        return max(eligible, key=lambda cell: means[cell], default=None)
+    units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
+    losses = expected_losses(units, prior, min_gain=RULE.min_gain, switching_cost=cost)
+    found = least_loss("", {str(cell): losses[cell] for cell in eligible})
+    return int(found) if found else None
+
+
+class Found(NamedTuple):
+    """Mean regret x 1000 with its Monte Carlo error; shares of evenings that switch, and that switch to harm."""
+
+    regret: float
+    error: float
+    switched: float
+    harmed: float
+
+    @classmethod
+    def of(cls, world: World, n_queries: int, runs: int, prior: Prior | None = PRIOR, cost: float = COST) -> "Found":
+        regrets, switched, harmed = [], 0, 0
+        for evening in evenings(world, n_queries, runs):
+            cell = chosen(evening, prior, cost)
+            worth = 0.0 if cell is None else float(evening.truth[cell])
+            regrets.append(1000 * (max(0.0, evening.truth.max()) - worth))
+            switched += cell is not None
+            harmed += worth < 0
+        return cls(float(np.mean(regrets)), float(np.std(regrets)) / math.sqrt(runs), switched / runs, harmed / runs)
+
+
+def share(found: float, of: int) -> str:
+    return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
+
+
+def print_choice(runs: int) -> None:
+    print(f"Prior N({PRIOR.mean:g}, {PRIOR.sd:g}²), switching cost {COST:g}; {runs:,} evenings each\n")
+    print(
+        "| world | queries | regret x 1000 | of the best by criterion 5 | switches | harmful |\n|---|---|---|---|---|---|"
+    )
+    for name, world in worlds().items():
+        for n_queries in SIZES:
+            found, literal = (Found.of(world, n_queries, runs, prior) for prior in (PRIOR, None))
+            regrets = f"{found.regret:.1f} ± {found.error:.1f} | {literal.regret:.1f}"
+            shares = f"{share(found.switched, runs)} | {share(found.harmed, runs)}"
+            print(f"| {name} | {n_queries} | {regrets} | {shares} |", flush=True)
+
+
+def print_frontier(runs: int) -> None:
+    print("\nRegret x 1000 on SciFact / harmful switches where all cells are worse, by queries\n")
+    print(f"| prior | cost | {' | '.join(map(str, SIZES))} |\n|---|---|---|---|---|")
+    found = worlds()
+    for mean in (0.0, -0.03, -0.05):
+        for sd in (0.03, 0.06, 0.09):
+            for cost in (0.01, 0.02, 0.03):
+                prior = Prior(mean=mean, sd=sd)
+                rows = [
+                    (
+                        Found.of(found["SciFact"], n, runs, prior, cost),
+                        Found.of(found["all worse"], n, runs, prior, cost),
+                    )
+                    for n in SIZES
+                ]
+                told = " | ".join(f"{good.regret:.0f} / {bad.harmed:.0%}" for good, bad in rows)
+                print(f"| N({mean:g}, {sd:g}²) | {cost:g} | {told} |", flush=True)
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 2)
+    print_choice(runs)
+    print_frontier(max(1, runs // 5))
+
+
+if __name__ == "__main__":
+    main()
