@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
-from runner.base.figures import gain_text
+from runner.base.figures import gain_text, whole_percent
 from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.decide.pooled_gains import PooledGains
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Standing
 from runner.eval_set.shapes.plan import Reuse
@@ -20,11 +21,12 @@ RECOMMENDED = "recommended"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the operator says: a cell or `recommended`, why, and who."""
+    """What the operator says: a cell or `recommended`, why, who, and what pooling over other sources is cited."""
 
     cell: str
     reason: str
     by: str
+    pooled: PooledGains | None = None
 
 
 def needs_choice(results: Results) -> bool:
@@ -77,6 +79,7 @@ def decide(
         decided_on=today,
         results_sha256=results_sha256,
         reuse=reuse,
+        pooled=choice.pooled.cited(results, chosen) if choice is not None and choice.pooled is not None else None,
     )
 
 
@@ -94,7 +97,8 @@ def remade(decision: Decision, results: Results) -> Decision:
     if decision.decided_by != AUTOMATIC:
         choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
     results_sha256 = sha256(json_bytes(results.model_dump()))
-    return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
+    made = decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
+    return made.model_copy(update={"pooled": decision.pooled})
 
 
 def _chosen(results: Results, name: str) -> Chosen:
@@ -145,7 +149,14 @@ def decision_sentence(decision: Decision) -> str:
         said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
     elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
-    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+    told = f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+    if (cited := decision.pooled) is None:
+        return told
+    gain, low, high = map(gain_text, (cited.gain, cited.low, cited.high))
+    return (
+        f"{told} Other sources put the gain of {cited.cell} at {gain} nDCG@10 ({low} to {high}), and the chance of "
+        f"any at {whole_percent(cited.p_above_0)}."
+    )
 
 
 def _beside(decision: Decision) -> str:

@@ -60,7 +60,7 @@ def posterior(differences: Ints, prior: Prior) -> list[Gain]:
     """The posterior of each row's true mean; ValueError for fewer than 2 queries.
 
     >>> round(posterior(np.array([[-100_000_000, 300_000_000] * 50]), Prior(mean=-0.045, sd=0.055))[0].mean, 3)
-    0.085
+    0.083
     """
     n_queries = differences.shape[1]
     if n_queries < 2:

@@ -87,8 +87,8 @@ class Prior(Sparse):
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
-    `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` stand for what a plan that states
-    none was frozen with, so they never change.
+    `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
+    was frozen with, so no release changes them.
     """
 
     schema_version: Literal[2]
