@@ -36,7 +36,7 @@ class Bootstrap(FrozenModel):
 class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
-    method: Literal["sign-flip max-T v1"]
+    method: Literal["sign-flip ordered v2"]
     draws: Annotated[int, Field(ge=1_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
@@ -87,6 +87,7 @@ class Prior(Sparse):
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
+    `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
     was frozen with, so no release changes them.
     """
@@ -96,6 +97,7 @@ class Plan(Sparse):
     version: Annotated[int, Field(ge=1)]
     baseline: str
     cells: list[str]
+    first: list[str] = Field(default_factory=list)
     sample: Sample
     pool_depth: Annotated[int, Field(ge=1, le=100)]
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
