@@ -22,20 +22,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 from sizes import sized
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import least_loss, meets_criterion_5
-from runner.eval_set.shapes.plan import Plan, Prior, Rule
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import Plan, Prior
 from runner.score.expected_loss import expected_losses
 
 Floats = NDArray[np.float64]
 
 FOLDER = Path(__file__).parents[1] / "docs/matrix/runs/scifact"
 BASELINE, STATIC = "minilm-l6-v2 x whole_doc", "minilm-static-384 x whole_doc"
-SIZES, RULE = (25, 50, 100), Rule(min_gain=0.02, max_recall_loss=0.02)
-PRIOR, COST = Plan.model_fields["prior"].default, Plan.model_fields["switching_cost"].default
+SIZES = (25, 50, 100)
+PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
 
 
 class World(NamedTuple):
@@ -98,7 +102,7 @@ def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
     if prior is None:
         return max(eligible, key=lambda cell: means[cell], default=None)
     units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
-    losses = expected_losses(units, prior, min_gain=RULE.min_gain, switching_cost=cost)
+    losses = expected_losses(units, PLAN.model_copy(update={"prior": prior, "switching_cost": cost}))
     found = least_loss("", {str(cell): losses[cell] for cell in eligible})
     return int(found) if found else None
 

@@ -7,6 +7,7 @@ from runner.base.errors import InputError
 from runner.base.figures import gain_text, whole_percent
 from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.decide.pooled_gains import PooledGains
+from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Standing
 from runner.eval_set.shapes.plan import Reuse
@@ -16,7 +17,7 @@ AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
 RECOMMENDED = "recommended"
-"""What an unattended run gives to --choose: the confirmed cell if there is one, else the baseline."""
+"""What an unattended run gives to --choose: the baseline or a candidate, whichever is expected to lose least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ def decide(
             raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
         chosen, reason, by = choice.cell, choice.reason, choice.by
         if choice.cell == RECOMMENDED:
-            chosen, why = _recommended(results)
-            reason = reason or why
+            chosen = results.outcome.recommended
+            reason = reason or recommendation(results.cells, results.plan)[1]
     names = [row.cell for row in results.cells]
     if chosen not in names:
         raise InputError(f"--choose: {chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
@@ -81,14 +82,6 @@ def decide(
         reuse=reuse,
         pooled=choice.pooled.cited(results, chosen) if choice is not None and choice.pooled is not None else None,
     )
-
-
-def _recommended(results: Results) -> tuple[str, str]:
-    if results.outcome.confirmed:
-        return results.outcome.confirmed[0], "the best confirmed cell"
-    if needs_choice(results):
-        return results.plan.baseline, "no cell is confirmed, so the baseline is kept"
-    return results.plan.baseline, "no cell met criterion 5"
 
 
 def remade(decision: Decision, results: Results) -> Decision:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.paired import ExpectedLoss
-from runner.eval_set.shapes.plan import Prior
+from runner.eval_set.shapes.plan import Plan, Prior
 
 _Z = NormalDist()
 
@@ -37,23 +37,26 @@ class Gain(NamedTuple):
         return max(0.0, self.sd * (_Z.pdf(z) + z * _Z.cdf(z)))
 
 
-def expected_losses(differences: Ints, prior: Prior, *, min_gain: float, switching_cost: float) -> list[ExpectedLoss]:
+def expected_losses(differences: Ints, plan: Plan) -> list[ExpectedLoss]:
     """What switching to each cell, and what keeping the baseline instead, is expected to cost.
 
     `differences` are (cells, queries), cell minus baseline, in units of 1e-9. With g a cell's true gain and k the
-    switching cost, switching is expected to lose E[max(0, k - g)], keeping E[max(0, g - k)]: what the better of the two
-    would have been worth more. They differ by k - E[g], so switching is expected to lose less if E[g] > k.
+    plan's switching cost, switching is expected to lose E[max(0, k - g)] and keeping E[max(0, g - k)]: what the better
+    of the two would have been worth more. They differ by k - E[g], so switching is expected to lose less if E[g] > k.
     """
-    return [
-        ExpectedLoss(
-            gain=gain.mean,
-            p_above_0=gain.above(0.0),
-            p_above_bar=gain.above(min_gain),
-            switching=gain.excess(switching_cost) + switching_cost - gain.mean,
-            keeping=gain.excess(switching_cost),
-        )
-        for gain in posterior(differences, prior)
-    ]
+    return [expected_loss(gain, plan) for gain in posterior(differences, plan.prior)]
+
+
+def expected_loss(gain: Gain, plan: Plan) -> ExpectedLoss:
+    """The same of one cell, of whose true gain this is believed."""
+    cost, keeping = plan.switching_cost, gain.excess(plan.switching_cost)
+    return ExpectedLoss(
+        gain=gain.mean,
+        p_above_0=gain.above(0.0),
+        p_above_bar=gain.above(plan.rule.min_gain),
+        switching=max(0.0, keeping + cost - gain.mean),
+        keeping=keeping,
+    )
 
 
 def posterior(differences: Ints, prior: Prior) -> list[Gain]:

@@ -10,11 +10,14 @@ from scipy import integrate, stats
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import least_loss
-from runner.eval_set.shapes.paired import ExpectedLoss
 from runner.eval_set.shapes.plan import Prior
-from runner.score.expected_loss import Gain, expected_losses, posterior
+from runner.score.expected_loss import Gain, expected_loss, expected_losses, posterior
+from tests.support.example_results import PLAN as EXAMPLE
 
 PRIOR, COST, BAR = Prior(mean=-0.045, sd=0.055), 0.02, 0.02
+
+
+PLAN = EXAMPLE.model_copy(update={"prior": PRIOR, "switching_cost": COST})
 
 
 def rng_of(seed):
@@ -48,7 +51,7 @@ def test_the_closed_form_is_bayes_rule_summed_over_a_grid_of_true_gains(shared):
     weights = prior(first) * prior(second)
     weights *= stats.multivariate_normal(y, errors).pdf(np.dstack([first, second]))
     weights /= weights.sum()
-    losses = expected_losses(differences, PRIOR, min_gain=BAR, switching_cost=COST)
+    losses = expected_losses(differences, PLAN)
     for gain, gains, loss in zip(posterior(differences, PRIOR), (first, second), losses, strict=True):
         mean = (weights * gains).sum()
         assert gain.mean == pytest.approx(mean, abs=1e-6)
@@ -83,7 +86,7 @@ def test_chances_and_regrets_are_those_of_draws_and_of_the_integral(gain):
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0, 0.1))
 def test_the_regrets_differ_by_what_is_expected_less_the_cost(seed, n_cells, cost):
-    for loss in expected_losses(drawn(seed, n_cells), PRIOR, min_gain=BAR, switching_cost=cost):
+    for loss in expected_losses(drawn(seed, n_cells), PLAN.model_copy(update={"switching_cost": cost})):
         assert loss.switching - loss.keeping == pytest.approx(cost - loss.gain, abs=1e-12)
         assert min(loss.switching, loss.keeping) >= 0
         assert loss.p_above_0 >= loss.p_above_bar
@@ -99,12 +102,6 @@ def test_rows_without_scatter_and_rows_that_are_alike_have_a_posterior():
         posterior(level[:, :1], PRIOR)
 
 
-def loss(gain, cost=COST):
-    found = Gain(gain, 0.03)
-    keeping = found.excess(cost)
-    return ExpectedLoss(gain=gain, p_above_0=0.5, p_above_bar=0.5, switching=keeping + cost - gain, keeping=keeping)
-
-
 @pytest.mark.parametrize(
     ("gains", "choice"),
     [
@@ -118,4 +115,6 @@ def loss(gain, cost=COST):
     ],
 )
 def test_the_least_loss_is_that_of_the_greatest_expected_gain_above_the_cost(gains, choice):
-    assert least_loss("baseline", {cell: loss(gain) for cell, gain in gains.items()}) == choice
+    assert (
+        least_loss("baseline", {cell: expected_loss(Gain(gain, 0.03), PLAN) for cell, gain in gains.items()}) == choice
+    )
