@@ -14,7 +14,7 @@ from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
-from runner.decide.pooled_gains import effects_of
+from runner.decide.pooled_gains import effects_of, read_pooled
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.shapes.plan import Prior
@@ -261,3 +261,15 @@ def test_the_prior_that_is_printed_can_be_pasted_into_a_plan(locked, tmp_path, c
     assert prior.mean == pytest.approx(means.mean(), abs=1e-4)
     draws = np.random.default_rng(np.random.PCG64(1)).normal(means, sds, (100_000, len(means)))
     assert prior.sd == pytest.approx(draws.std(), abs=1e-3)
+
+
+def test_a_decision_can_cite_what_the_command_wrote(locked, tmp_path, capsys):
+    folders = [locked(name) for name in ("us_code", "public_laws")]
+    path = tmp_path / "pooled.json"
+    assert called_pooled(capsys, *folders, "--output", path)[0] == 0
+    results = Results.model_validate_json((locked("bills") / "results.json").read_bytes())
+    cell = next(cell for cell in results.plan.cells if effects_of(cell, results.plan.baseline, "bills"))
+    cited = read_pooled(path).cited(results, cell)
+    known = {tuple(one["effects"]): one for one in read_json(path)["predicted"]}
+    assert cited.gain == known[effects_of(cell, results.plan.baseline, "bills")]["mean"]
+    assert cited.sha256 == file_sha256(path)
