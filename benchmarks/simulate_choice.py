@@ -10,7 +10,7 @@ evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch i
 
 The frontier is the same over other priors and costs. The planted worlds have a first challenger that truly gains, and
 others that equal the baseline: SciFact's differences moved so, with the chunker change first, and normal ones of
-standard deviation .2 that correlate by .5; RUNS / 10 evenings each, 999 draws a test. Part of `make simulate`. Seeds
+standard deviation .2 that correlate by .5; RUNS / 2 evenings each, 999 draws a test. Part of `make simulate`. Seeds
 are fixed.
 """
 
@@ -231,7 +231,7 @@ def print_frontier(runs: int) -> None:
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 2)
     print_choice(runs)
-    print_planted(max(1, runs // 10))
+    print_planted(max(1, runs // 2))
     print_frontier(max(1, runs // 5))
 
 
