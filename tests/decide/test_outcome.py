@@ -109,7 +109,8 @@ def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most_and_n
     assert (found.tier, found.confirmed) == ("candidate", [])
     assert "(95 % interval" in found.sentence
     assert "was not preregistered" in found.not_shown
-    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
+    assert f"Name {SPARSE} in the plan of a new version, with queries of its own: about " in found.next_step
+    assert found.recommended == BASELINE
 
 
 def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
