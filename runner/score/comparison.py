@@ -114,19 +114,14 @@ class Comparison:
 
     @cached_property
     def losses(self) -> dict[str, ExpectedLoss]:
-        """What choosing each challenger is expected to lose, the preregistered ones weighed together.
+        """What choosing each challenger is expected to lose.
 
-        Any other is weighed by itself, so that a cell added later changes none of these. Empty if the judgments are
-        published, from which nothing is chosen, and for a single query.
+        Empty if the judgments are published, from which nothing is chosen, and for a single query.
         """
-        family = [cell for cell in self.challengers if cell in self.registered]
-        found: dict[str, ExpectedLoss] = {}
-        if self.published or len(self.queries) < 2:
-            return found
-        for cells in (family, *([cell] for cell in self.challengers if cell not in family)):
-            differences = self.paired(cells, "ndcg@10")
-            found |= dict(zip(cells, expected_losses(differences, self.plan), strict=True))
-        return found
+        if self.published or len(self.queries) < 2 or not self.challengers:
+            return {}
+        found = expected_losses(self.paired(self.challengers, "ndcg@10"), self.plan)
+        return dict(zip(self.challengers, found, strict=True))
 
     def false_alarm(self) -> float | None:
         """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""

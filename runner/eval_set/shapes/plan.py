@@ -78,9 +78,9 @@ class Prior(Sparse):
     """
 
     mean: Annotated[
-        float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.045")
+        float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.03")
     ]
-    sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.055")]
+    sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
     from_results: list[Sha256] = Field(default_factory=list)
 
 
@@ -110,7 +110,7 @@ class Plan(Sparse):
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
-    prior: Prior = Prior(mean=-0.045, sd=0.055)
+    prior: Prior = Prior(mean=-0.03, sd=0.05)
 
 
 class PlanDigest(FrozenModel):
