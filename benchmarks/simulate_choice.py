@@ -2,7 +2,7 @@
 
     python benchmarks/simulate_choice.py [RUNS]
 
-RUNS evenings (2,000 unless told) of 25, 50 and 100 queries, drawn with replacement from the 300 of SciFact, with the
+RUNS evenings (5,000 unless told) of 25, 50 and 100 queries, drawn with replacement from the 300 of SciFact, with the
 scores that docs/matrix/runs/scifact has of nine cells; the baseline is MiniLM over whole documents, and a cell's mean
 over all 300 is the truth. Regret is what the choice scores less than the best of all cells. In the other worlds each
 cell's differences are moved to another true mean, Recall@10's to 0: "worse" draws true means from N(-.02, .02) in each
@@ -10,7 +10,7 @@ evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch i
 
 The frontier is the same over other priors and costs. The planted worlds have a first challenger that truly gains, with
 normal differences of standard deviation .2, alone or beside seven others that equal the baseline or are worse by .05
-and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 4 evenings each, 999 draws a test.
+and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 10 evenings each, 999 draws a test.
 Part of `make simulate`. Seeds are fixed.
 """
 
@@ -18,18 +18,16 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 from sizes import sized
+from worlds import TEST_SEED, Floats, differences
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
@@ -39,13 +37,8 @@ from runner.eval_set.shapes.plan import Plan, Prior
 from runner.score.expected_loss import expected_losses
 from runner.score.gain_test import gain_tests
 
-Floats = NDArray[np.float64]
-
-FOLDER = Path(__file__).parents[1] / "docs/matrix/runs/scifact"
-BASELINE, FIRST = "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
+COLLECTION = "scifact"
 SIZES = (25, 50, 100)
-OTHER = 1_000_000
-"""Between an evening's seed and that of its test: flips must not come from the numbers that made the differences."""
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
 
@@ -66,24 +59,10 @@ class Evening(NamedTuple):
     truth: Floats
 
 
-def scifact() -> tuple[list[str], Floats, Floats]:
-    """The cells beside the baseline, and their differences to it in nDCG@10 and Recall@10."""
-    files = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
-    scores = {
-        file["cell"]: np.array(
-            [[row["ndcg10"] for row in file["perQuery"]], [row["recall10"] for row in file["perQuery"]]]
-        )
-        for file in files
-    }
-    cells = [cell for cell in scores if cell != BASELINE]
-    both = np.array([scores[cell] - scores[BASELINE] for cell in cells])
-    return cells, both[:, 0], both[:, 1]
-
-
 def worlds() -> dict[str, World]:
-    cells, gains, recalls = scifact()
+    gains, recalls = differences(COLLECTION), differences(COLLECTION, "recall10")
     means = gains.mean(axis=1)
-    level, safe, n = gains - means[:, None], recalls - recalls.mean(axis=1)[:, None], len(cells)
+    level, safe, n = gains - means[:, None], recalls - recalls.mean(axis=1)[:, None], len(gains)
     return {
         "SciFact": World(level, recalls, lambda rng: means),
         "worse": World(level, safe, lambda rng: rng.normal(-0.02, 0.02, n)),
@@ -169,9 +148,8 @@ def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
 
 def print_planted(runs: int) -> None:
     """Tiers and recommendations where a first challenger gains, by its true gain."""
-    cells, gains, _ = scifact()
-    order = sorted(range(len(cells)), key=lambda place: cells[place] != FIRST)
-    level = (gains - gains.mean(axis=1, keepdims=True))[order]
+    gains = differences(COLLECTION)
+    level = gains - gains.mean(axis=1, keepdims=True)
     kinds = {
         "alone": Planted(0),
         "7 equal": Planted(7),
@@ -187,7 +165,7 @@ def print_planted(runs: int) -> None:
                 found: Counter[str] = Counter()
                 for seed in range(runs):
                     evening = kind.evening(np.random.default_rng(np.random.PCG64(seed)), n_queries, gain)
-                    tier, first = tier_of(evening, seed + OTHER)
+                    tier, first = tier_of(evening, seed + TEST_SEED)
                     choice = chosen(evening, PRIOR, COST)
                     found.update([tier, *["first"] * first, "baseline" if choice is None else f"cell {choice}"])
                 shares = [share(found[key], runs) for key in ("first", "cell 0", "baseline", *tiers)]
@@ -231,10 +209,10 @@ def print_frontier(runs: int) -> None:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 2)
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(5_000, 2)
     print_choice(runs)
-    print_planted(max(1, runs // 4))
-    print_frontier(max(1, runs // 5))
+    print_planted(max(1, runs // 10))
+    print_frontier(max(1, runs // 10))
 
 
 if __name__ == "__main__":
