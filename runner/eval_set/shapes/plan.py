@@ -59,7 +59,10 @@ class Reuse(FrozenModel):
 
 
 class Plan(Sparse):
-    """plan.yaml: what the operator decides before anything is judged."""
+    """plan.yaml: what the operator decides before anything is judged.
+
+    `looks` are the numbers of queries after which results are looked at, ascending; empty for once, after all.
+    """
 
     schema_version: Literal[2]
     source: str
@@ -75,6 +78,7 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
+    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
 
 
 class PlanDigest(FrozenModel):
