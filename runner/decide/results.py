@@ -70,7 +70,7 @@ def make_results(
     said = outcome(inputs)
     at_look = None if kind == "exploration" else look_result(inputs, said, comparison.look, kept)
     results = Results(
-        schema_version=7,
+        schema_version=8,
         source=version.source.name,
         version=version.number,
         kind=kind,

@@ -46,7 +46,7 @@ def kept_look(results: Results) -> KeptLook:
             cell=row.cell,
             gain=row.differences["ndcg@10"].mean,
             recall=row.differences["recall@10"].mean,
-            p_gain=row.test.p_adjusted,
+            p_gain=row.test.p_gain,
         )
         for row in results.cells
         if row.test is not None

@@ -9,13 +9,15 @@ from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
-from runner.score.looks import Look
+from runner.score.gain_test import FIRST_SHARE, gain_tests
+from runner.score.looks import Look, e_value
+from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
-from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
+from runner.score.sign_flip import PairedTest, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
 HIGHEST_GRADE = 3
@@ -95,13 +97,40 @@ class Comparison:
         return found
 
     @cached_property
-    def guards(self) -> dict[str, GuardResult]:
-        """Every challenger's Recall@10 against the loss that the rule allows."""
+    def gain_ps(self) -> dict[str, float]:
+        """P of "it does not gain" of every preregistered challenger, adjusted in the plan's order and for its looks."""
+        settings, (first, others) = self.plan.significance, self._steps
+        cells = first + others
+        if not cells:
+            return {}
+        found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        return dict(zip(cells, found if self.look is None else map(self.look.adjusted, found), strict=True))
+
+    @cached_property
+    def e_values(self) -> dict[str, float]:
+        """The e-value of every preregistered challenger's gain, by its share of alpha among the first or the others."""
+        first, others = self._steps
+        shares = (FIRST_SHARE, 1 - FIRST_SHARE) if first and others else (1.0, 1.0)
+        return {
+            cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share / len(cells))
+            for cells, share in zip((first, others), shares, strict=True)
+            for cell in cells
+        }
+
+    @property
+    def _steps(self) -> tuple[list[str], list[str]]:
+        """The preregistered challengers that go first, and the others."""
+        first = [cell for cell in self.plan.first if cell in self.runs]
+        return first, [cell for cell in self.challengers if cell in self.registered and cell not in first]
+
+    @cached_property
+    def recall_bounds(self) -> dict[str, RecallBound]:
+        """How far every challenger's Recall@10 may have fallen."""
         if not self.challengers:
             return {}
-        settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
         changes = self.paired(self.challengers, "recall@10")
-        found = non_inferiority(changes, margin, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        rule, alpha = self.plan.rule, self.plan.significance.alpha
+        found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
         return dict(zip(self.challengers, found, strict=True))
 
     def false_alarm(self) -> float | None:

@@ -34,7 +34,7 @@ class Bootstrap(FrozenModel):
 class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
-    method: Literal["sign-flip max-T v1"]
+    method: Literal["sign-flip ordered v2"]
     draws: Annotated[int, Field(ge=1_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
@@ -61,7 +61,8 @@ class Reuse(FrozenModel):
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
-    `looks` are the numbers of queries after which results are looked at, ascending; empty for once, after all.
+    `first` are the challengers whose gain is tested first, with most of the error that is allowed. `looks` are the
+    numbers of queries after which results are looked at, ascending; empty for once, after all.
     """
 
     schema_version: Literal[2]
@@ -69,6 +70,7 @@ class Plan(Sparse):
     version: Annotated[int, Field(ge=1)]
     baseline: str
     cells: list[str]
+    first: list[str] = Field(default_factory=list)
     sample: Sample
     pool_depth: Annotated[int, Field(ge=1, le=100)]
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
