@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from runner.base.figures import gain_text, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.eval_set.shapes.results import LookEnd, LookResult, Outcome
+from runner.score.gain_test import shares
 from runner.score.looks import FUTILE_CHANCE, FUTILE_GAIN, Look, alphas, chance_at_last
 
 
@@ -40,10 +41,14 @@ def _chances(inputs: OutcomeInputs, look: Look) -> list[float]:
 
     Nothing that is published rests on them: an evening that went on in spite of them would keep its error rate.
     """
+    plan = inputs.plan
+    rows = [row for row in inputs.cells if row.role == "preregistered"]
+    rows.sort(key=lambda row: row.cell not in plan.first)
+    n_first = sum(row.cell in plan.first for row in rows)
     return [
-        chance_at_last(row.differences["ndcg@10"].mean, row.test.sd, look, inputs.plan.rule.min_gain)
-        for row in inputs.cells
-        if row.test is not None and row.role == "preregistered" and row.gate.verdict != "fail"
+        chance_at_last(row.differences["ndcg@10"].mean, row.test.sd, look, plan.rule.min_gain, share)
+        for row, share in zip(rows, shares(n_first, len(rows) - n_first), strict=True)
+        if row.test is not None and row.gate.verdict != "fail"
     ]
 
 

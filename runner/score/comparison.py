@@ -13,7 +13,7 @@ from runner.eval_set.shapes.paired import Difference, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
-from runner.score.gain_test import FIRST_SHARE, gain_tests
+from runner.score.gain_test import gain_tests, shares
 from runner.score.looks import Look, e_value
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
@@ -108,14 +108,16 @@ class Comparison:
 
     @cached_property
     def e_values(self) -> dict[str, float]:
-        """The e-value of every preregistered challenger's gain, by its share of alpha among the first or the others."""
-        first, others = self._steps
-        shares = (FIRST_SHARE, 1 - FIRST_SHARE) if first and others else (1.0, 1.0)
+        """The e-value of every preregistered challenger's gain, by its share of alpha."""
         return {
-            cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share / len(cells))
-            for cells, share in zip((first, others), shares, strict=True)
-            for cell in cells
+            cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share) for cell, share in self.shares.items()
         }
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Every preregistered challenger's part of alpha."""
+        first, others = self._steps
+        return dict(zip(first + others, shares(len(first), len(others)), strict=True))
 
     @property
     def _steps(self) -> tuple[list[str], list[str]]:

@@ -88,16 +88,15 @@ def alphas(looks: Sequence[int], alpha: float) -> list[float]:
     return [round(now - before, _PLACES) for before, now in zip([0.0, *spent], [*spent, alpha], strict=True)]
 
 
-def chance_at_last(gain: float, sd: float, look: Look, min_gain: float) -> float:
+def chance_at_last(gain: float, sd: float, look: Look, min_gain: float, share: float = 1.0) -> float:
     """The chance that a cell with this mean gain so far is confirmed at the last look if its true gain is FUTILE_GAIN.
 
-    Conditional power by the normal approximation, at the SD seen so far, as if no other cell were tested: more than
-    the cell really has, so that a look gives up late rather than early. The mean over all queries must reach both
-    `min_gain` and what the last look's alpha asks for.
+    Conditional power by the normal approximation, at the SD seen so far. The mean over all queries must reach both
+    `min_gain` and what the cell's `share` of the last look's alpha asks for.
     """
     left = look.planned - look.queries
     expected = (look.queries * gain + left * FUTILE_GAIN) / look.planned
-    z = NormalDist().inv_cdf(1 - look.alpha_of_last)
+    z = NormalDist().inv_cdf(1 - share * look.alpha_of_last)
     asked = max(min_gain, z * sd / math.sqrt(look.planned))
     scatter = sd * math.sqrt(left) / look.planned
     if not scatter:
