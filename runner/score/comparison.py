@@ -109,9 +109,7 @@ class Comparison:
     @cached_property
     def e_values(self) -> dict[str, float]:
         """The e-value of every preregistered challenger's gain, by its share of alpha."""
-        return {
-            cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share) for cell, share in self.shares.items()
-        }
+        return {cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share) for cell, share in self.shares.items()}
 
     @property
     def shares(self) -> dict[str, float]:

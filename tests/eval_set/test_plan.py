@@ -190,6 +190,13 @@ def test_looks_that_cannot_be_held_are_refused_with_what_to_write(path, looks, w
     assert all(words in problem for words, problem in zip(wanted, found, strict=True))
 
 
+def test_a_collection_has_no_looks(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES["beir"], rehearsal=False))
+    change(path, looks=[25, 50])
+    assert [problem.split(":")[0] for problem in problems(path, "beir")] == ["looks"]
+
+
 def test_a_plan_without_looks_is_written_and_frozen_as_before_there_were_any(path):
     assert "looks" not in load(path).model_dump()
     before = plan_digest(load(path))

@@ -20,6 +20,7 @@ from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.judge.answers import import_answers
+from runner.score.looks import Look
 from runner.tools.verify import verify_record
 from tests.support.evening_process import CHOICE
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows
@@ -60,17 +61,14 @@ def undecided(version):
     return lines[-1]
 
 
-@pytest.fixture(name="hopeful", autouse=True)
-def _hopeful(monkeypatch):
-    """No look gives up: the small set's figures are not what is looked at."""
-    monkeypatch.setattr(look_end, "FUTILE_CHANCE", 0.0)
-    monkeypatch.setattr(look_end, "_ended", _never_confirmed(look_end._ended))
+def without_end(patch):
+    """No look but the last one ends the version: the small set's figures are not what is looked at."""
+    ended = look_end._ended
 
+    def never(inputs, said, look):
+        return ended(inputs, said, look) if look.is_last else "next look"
 
-def _never_confirmed(ended):
-    return lambda inputs, said, look: (
-        "next look" if said.tier == "confirmed" and not look.is_last else ended(inputs, said, look)
-    )
+    patch.setattr(look_end, "_ended", never)
 
 
 @pytest.fixture(name="at_second", scope="session")
@@ -79,8 +77,7 @@ def _at_second(tmp_path_factory):
     folder = tmp_path_factory.mktemp("at-second")
     version = prepared(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(look_end, "FUTILE_CHANCE", 0.0)
-        patch.setattr(look_end, "_ended", _never_confirmed(look_end._ended))
+        without_end(patch)
         with pytest.raises(InputNeeded):
             evening(version).run()
         judged(version)
@@ -90,11 +87,13 @@ def _at_second(tmp_path_factory):
 
 
 @pytest.fixture(name="second")
-def _second(at_second, tmp_path):
+def _second(at_second, tmp_path, monkeypatch):
+    without_end(monkeypatch)
     shutil.copytree(at_second, tmp_path, dirs_exist_ok=True)
     return make_version(tmp_path)
 
 
+@pytest.mark.slow
 def test_every_look_is_judged_scored_and_kept_in_its_turn_until_the_last_one_is_locked(second):
     version = second
     ids = [row["id"] for row in yaml.safe_load(version.queries_path.read_text())["queries"]]
@@ -105,6 +104,7 @@ def test_every_look_is_judged_scored_and_kept_in_its_turn_until_the_last_one_is_
     assert exported(version) == set(ids[:29])
     assert undecided(version).startswith("undecided: look 2 of 3")
     kept = (version.record / "looks" / "1.json").read_bytes()
+    assert verify_record(version, deep=True)[-1] == "demo v1: 1 of 3 looks are over, made anew byte for byte"
 
     judged(version)
     assert undecided(version) == "undecided: look 2 of 3: everything is there; run without --dry-run"
@@ -146,8 +146,11 @@ def test_one_run_over_all_queries_makes_the_same_figures_as_the_last_look(second
         assert (one.scores, one.differences, one.gate) == (other.scores, other.differences, other.gate)
         if one.test is not None:
             assert one.test.interval == other.test.interval
+            assert one.test.e_value == other.test.e_value
+            assert one.test.p_gain == pytest.approx(Look.of_plan(LOOKS, 3, 0.05).adjusted(other.test.p_gain), abs=2e-9)
 
 
+@pytest.mark.slow
 def test_a_person_may_end_the_looks_with_a_choice_and_the_lock_closes_what_was_seen(second):
     decision = evening(second, KEEPING).run()
     assert KEEPING.cell in decision
@@ -214,12 +217,14 @@ TAMPERED = {
 def test_a_look_cannot_be_moved_skipped_repeated_or_altered(second, how):
     judged(second)
     TAMPERED[how](second)
-    with pytest.raises(IntegrityError) as caught:
-        evening(second).run()
-    assert caught.value.exit_code == 4
+    for touch in (evening(second).run, lambda: verify_record(second, deep=True)):
+        with pytest.raises(IntegrityError) as caught:
+            touch()
+        assert caught.value.exit_code == 4
     assert not (second.record / "lock.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_between_a_kept_look_and_its_results_goes_on(second):
     before = second.results_path.read_bytes()
     second.results_path.unlink()
@@ -246,6 +251,21 @@ def test_a_rehearsal_holds_looks_of_its_own(second):
     assert load_results(rehearsal).look.number >= 1
     assert (rehearsal.record / "looks" / "1.json").exists()
     assert load_results(second).look.number == 1
+
+
+@pytest.mark.slow
+def test_a_first_look_that_confirms_a_cell_is_locked_and_the_other_queries_need_no_judge(tmp_path):
+    version = prepared(tmp_path)
+    with pytest.raises(InputNeeded, match="look 1 of 3: queries 1 to 25 of 33"):
+        evening(version).run()
+    judged(version)
+    said = evening(version).run()
+    results = load_results(version)
+    assert (results.look.ended, len(results.queries), results.outcome.tier) == ("confirmed", 25, "confirmed")
+    assert results.outcome.confirmed[0] in said
+    assert all(row.test.p_gain <= 0.05 for row in results.cells if row.confirmed)
+    assert not (version.record / "looks").exists()
+    assert "made anew byte for byte" in " ".join(verify_record(version, deep=True))
 
 
 @pytest.mark.parametrize("rehearsal", [False, True])
