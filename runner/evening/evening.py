@@ -64,7 +64,9 @@ class Evening(Session):
         kept, ask = self._kept(frozen), True
         while True:
             if kept and self._ends_the_looks(look_after(self.plan, kept)):
-                return decide_and_lock(self, load_results(self.version))
+                results = load_results(self.version)
+                self.write(results, self.version.record)  # a killed run may have left no page of it
+                return decide_and_lock(self, results)
             results = self._scored(frozen, kept, ask=ask)
             if results.look is None or results.look.ended != "next look":
                 return decide_and_lock(self, results)
