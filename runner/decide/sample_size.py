@@ -1,106 +1,115 @@
-"""How many more queries would settle whether a cell is better, and what so many can show."""
+"""What a number of queries can show of a cell, and how many more would settle whether it is better.
 
-from statistics import stdev
+Every figure on the subject, in the dry run, on the page and in the terminal, is made here.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT
 from runner.decide.outcome_inputs import OutcomeInputs
+from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
-from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed
+from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
+from runner.score.winners_curse import Believed
 
-POWER = 0.8
+FIRST_SHARE = 0.8
 
+MOST_QUERIES = 1_000
+"""Above this many no number is named: nobody judges them."""
 
-def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
-    """A sentence on what would settle most cheaply whether the cell can be confirmed."""
-    assert row.test is not None
-    assert row.guard is not None
-    if row.gate.verdict != "pass":
-        return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
-    head, n_have = f"The next cheapest experiment for {row.cell}", inputs.n_queries
-    if row.test.p_adjusted is None:
-        head, n_have = f"Name {row.cell} in the plan of a new version, with queries of its own", 0
-    wanted = [] if _gain_holds(inputs.plan, row) else [_to_show_gain(inputs, row, n_have)]
-    if row.guard.state == "inconclusive":
-        wanted.append(_to_clear_recall(inputs, row, n_have))
-    if not wanted:
-        return _to_clear_doubts(row)
-    return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
+_STEPS = (10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, MOST_QUERIES)
+"""Numbers of further queries that are looked at: a finer one would promise more than a chance can hold."""
 
 
-def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
-    """How many queries show the gain worth showing, with POWER, at this cell's scatter.
+_SETTLED = (0.8, 0.5)
+"""The chance that is sought for, and the one that is taken if no number of queries gives the first."""
 
-    None if nobody could judge so many, and where differences do not scatter, from which nothing follows.
+
+class Settling(NamedTuple):
+    """Queries to write, how many then count, and the chance that they confirm the cell.
+
+    `anew` queries are of a new version that names the cell first, and count alone; the others join those that are
+    judged.
     """
-    assert row.test is not None
-    if not row.test.sd:
-        return None
-    alpha = _alpha_a_cell(inputs.plan.significance.alpha, len(inputs.cells))
-    return queries_needed(_target(inputs, row), row.test.sd, alpha=alpha, power=POWER)
+
+    more: int
+    total: int
+    chance: float
+    anew: bool
 
 
-def detectable(inputs: OutcomeInputs, row: CellResult) -> float | None:
-    """The gain that these queries show with POWER at this cell's scatter; None if there is none."""
-    assert row.test is not None
-    return least_gain(inputs.n_queries, row.test.sd, inputs.plan.significance.alpha, len(inputs.cells))
+def planned_sd(plan: Plan) -> float:
+    """The SD of differences that the plan reckons with."""
+    return DEFAULT_SD if plan.planning is None else plan.planning.sd
 
 
-def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
-    """The gain that so many queries show with POWER in one of `n_cells`, the baseline among them, all compared.
+def error_for(plan: Plan, cell: str) -> float:
+    """The error that is left for the one-sided test of one cell of the plan.
 
-    None if differences do not scatter.
+    The first challengers share FIRST_SHARE of alpha, the others the rest, by Bonferroni: a little less than max-T and
+    its steps leave.
     """
-    if not sd:
-        return None
-    return minimum_detectable_effect(n_queries, sd, _alpha_a_cell(alpha, n_cells), power=POWER)
+    alpha, n_first = plan.significance.alpha, len(plan.first)
+    n_others = len(plan.cells) - 1 - n_first
+    if not n_first or n_others < 1:
+        return alpha / max(1, n_first + n_others)
+    return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
 
 
-def _to_show_gain(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
-    needed, shows = queries_to_show(inputs, row), detectable(inputs, row)
-    said = f"{_number(needed, n_have)} to show a gain of {_target(inputs, row):.2g}"
-    return said if shows is None else f"{said}, where these {inputs.n_queries} show one of {shows:.2g}"
+def chance_to_show(plan: Plan, cell: str, n_queries: int, gain: float) -> float:
+    """The chance that so many queries confirm a cell that truly gains this, at the planned scatter."""
+    return power(n_queries, gain, planned_sd(plan), error_for(plan, cell), bar=plan.rule.min_gain)
 
 
-def _to_clear_recall(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
-    """One-sided, for a cell whose recall equals the baseline's."""
-    loss, alpha = inputs.plan.rule.max_recall_loss, inputs.plan.significance.alpha
-    own, other = (cell.scores["recall@10"].per_query for cell in (row, inputs.baseline))
-    sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
-    needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
-    return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
+def detectable(plan: Plan, cell: str, n_queries: int, sd: float) -> float | None:
+    """The true gain that so many queries confirm with POWER at this scatter; None if differences do not scatter."""
+    return least_gain(n_queries, sd, error_for(plan, cell), bar=plan.rule.min_gain) if sd else None
 
 
-def _to_clear_doubts(row: CellResult) -> str:
-    """What no further query settles: hits that nobody judged, or else judges who do not uphold the scores."""
-    if row.unjudged:
-        return f"Have the unjudged hits of {row.cell} judged."
+def detectable_words(cell: str, n_queries: int, gain: float, sd: float) -> str:
+    """The same as a sentence."""
     return (
-        f"Have more pairs read by a second judge (labels double --share PART): by its scores {row.cell} would be "
-        f"confirmed, but it {' and '.join(row.short_of)}."
+        f"{n_queries} queries confirm {cell} in {POWER:.0%} of evaluations if it truly gains {gain:.2f} nDCG@10 "
+        f"(SD of differences {sd:.2f})"
     )
 
 
-def _number(needed: int | None, n_have: int) -> str:
-    if needed is None:
-        return f"more than {MOST_QUERIES:,} queries"
-    return f"about {needed:,} queries in all" if needed > n_have else f"more than these {n_have} queries"
+def settling(plan: Plan, cell: str, n_queries: int, gain: float, sd: float, believed: Believed) -> Settling:
+    """What would settle most cheaply whether a cell is better that these queries do not confirm.
+
+    The fewest queries that confirm it with a chance of 80 %, else of 50 %, else what gives the greatest chance. A cell
+    that is not among the plan's first may be named so in a new version, on queries that nobody saw when it was picked.
+    """
+    bar, alpha = plan.rule.min_gain, plan.significance.alpha
+    tried = []
+    for more in _STEPS:
+        if cell in plan.cells:
+            chance = assurance(n_queries, more, gain, believed, sd, error_for(plan, cell), bar=bar)
+            tried.append(Settling(more, n_queries + more, chance, anew=False))
+        if cell not in plan.first:
+            chance = assurance(0, more, gain, believed, sd, FIRST_SHARE * alpha, bar=bar)
+            tried.append(Settling(more, more, chance, anew=True))
+    enough = [one for wanted in _SETTLED for one in tried if one.chance >= wanted]
+    return enough[0] if enough else max(tried, key=lambda one: one.chance)
 
 
-def _gain_holds(plan: Plan, row: CellResult) -> bool:
-    test, gain = row.test, row.differences["ndcg@10"].mean
-    if test is None or test.p_adjusted is None or test.p_skew is None:
-        return False
-    return round4(gain) >= plan.rule.min_gain and round4(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
+def first_challenger(plan: Plan) -> str:
+    """The cell whose gain is tested first; without one, the first beside the baseline."""
+    return next(cell for cell in (*plan.first, *plan.cells) if cell != plan.baseline)
 
 
-def _target(inputs: OutcomeInputs, row: CellResult) -> float:
-    """The gain worth showing: what the rule asks for, or what is left of the best cell's where that is more."""
-    corrected = inputs.best_gain_corrected if row == inputs.best else None
-    return max(inputs.plan.rule.min_gain, corrected or 0.0)
+def planned_words(plan: Plan, n_queries: int) -> str:
+    """What so many queries show of the first challenger, by the plan's SD."""
+    cell, sd = first_challenger(plan), planned_sd(plan)
+    return detectable_words(cell, n_queries, detectable(plan, cell, n_queries, sd) or 0.0, sd)
 
 
-def _alpha_a_cell(alpha: float, n_cells: int) -> float:
-    """The error left for one of the cells, by Bonferroni: a little less than max-T leaves."""
-    return alpha / max(1, n_cells - 1)
+def shown_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> str:
+    """What the queries of an evaluation show of the cell in question; "" if there is none, or it does not scatter."""
+    told = cell_in_question(cells, plan.rule) or next((row for row in cells if row.test is not None), None)
+    if told is None or told.test is None:
+        return ""
+    gain = detectable(plan, told.cell, n_queries, told.test.sd)
+    return "" if gain is None else detectable_words(told.cell, n_queries, gain, told.test.sd)

@@ -1,6 +1,7 @@
 """What looking at the best of many cells does to a figure: false alarms of the literal rule, and the winner's curse."""
 
 from bisect import bisect_left
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +11,30 @@ from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
 
 
-def false_alarm_probability(
+PRIOR_SD = 0.05
+"""SD of a true gain before any query is judged, about 0: two cells in three gain or lose less than this."""
+
+
+class FalseAlarms(NamedTuple):
+    """How often criterion 5 would flag a cell that equals the baseline: each cell by itself, and one or more of all."""
+
+    each: tuple[float, ...]
+    some: float
+
+
+def false_alarms(
     gains: Ints, recall_changes: Ints, *, min_gain: float, max_recall_loss: float, draws: int, seed: int
-) -> float:
-    """How often criterion 5 would flag a cell if every cell equalled the baseline and queries scattered as they did.
+) -> FalseAlarms:
+    """How often criterion 5 would flag cells if every cell equalled the baseline and queries scattered as they did.
 
     `gains` and `recall_changes` are differences to the baseline (cells, queries) in units of 1e-9. Each row is moved to
-    a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. What is returned is
-    the share of draws in which some cell gains at least `min_gain` and loses at most `max_recall_loss` recall, both
-    compared at the four places that a page shows. 0 for no cells; ValueError for no query or no draw.
+    a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. A cell is flagged in
+    a draw in which it gains at least `min_gain` and loses at most `max_recall_loss` recall, both compared at the four
+    places that a page shows. 0 for no cells; ValueError for no query or no draw.
 
-    >>> level = np.full((9, 25), 100_000_000)
-    >>> false_alarm_probability(level, level, min_gain=0.02, max_recall_loss=0.02, draws=100, seed=1)
-    0.0
+    >>> level = np.full((2, 25), 100_000_000)
+    >>> false_alarms(level, level, min_gain=0.02, max_recall_loss=0.02, draws=100, seed=1)
+    FalseAlarms(each=(0.0, 0.0), some=0.0)
     """
     n_cells, n_queries = gains.shape
     if draws < 1 or n_queries == 0 or recall_changes.shape != gains.shape:
@@ -30,25 +42,34 @@ def false_alarm_probability(
     rows = np.vstack([gains, recall_changes])
     centred = exact_columns(rows - np.rint(rows.mean(axis=1, keepdims=True)).astype(np.int64))
     least_gain, least_recall = _least_total(min_gain, n_queries), _least_total(-max_recall_loss, n_queries)
-    flagged = 0
+    each, some = np.zeros(n_cells, np.int64), 0
     for flips in flip_blocks(n_queries, draws, seed):
         totals = (1 - 2 * flips) @ centred
         alarms = (totals[:, :n_cells] >= least_gain) & (totals[:, n_cells:] >= least_recall)
-        flagged += int(alarms.any(axis=1).sum())
-    return flagged / draws
+        each += alarms.sum(axis=0)
+        some += int(alarms.any(axis=1).sum())
+    return FalseAlarms(tuple((each / draws).tolist()), some / draws)
 
 
-def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> float:
+class CorrectedGain(NamedTuple):
+    """A gain, and the 95 % interval of it over resamples of the queries."""
+
+    gain: float
+    low: float
+    high: float
+
+
+def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> CorrectedGain:
     """The gain to expect of the row with the greatest mean, without what being picked as the best adds to it.
 
     `differences` are (cells, queries) in units of 1e-9. Out-of-bag bootstrap (Efron & Tibshirani 1997): each resample
     of the queries picks its best row (the first of equal ones) and scores it by its mean over the queries that were
-    not drawn; the mean of those. Right where rows are equal; if one is a little better than the rest it errs
+    not drawn; the mean of those, with their percentiles, a third wider than those of a mean. Right where rows are equal; if one is a little better than the rest it errs
     downwards, since a resample holds 63 % of the queries and picks that row less often (docs/statistics.md).
     ValueError for no row, fewer than 2 queries, no resample, or values too large to add exactly.
 
     >>> corrected_gain(np.full((1, 25), 100_000_000), resamples=100, seed=1)
-    0.1
+    CorrectedGain(gain=0.1, low=0.1, high=0.1)
     """
     n_cells, n_queries = differences.shape
     if n_cells == 0 or n_queries < 2 or resamples < 1:
@@ -64,7 +85,37 @@ def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> float:
     scored = np.concatenate(gains)
     if not len(scored):
         raise ValueError(f"none of {resamples} resamples of {n_queries} queries leaves one out")
-    return float(scored.mean()) / SCORE_UNIT
+    low, high = np.quantile(scored, (0.025, 0.975), method="closest_observation").tolist()
+    return CorrectedGain(float(scored.mean()) / SCORE_UNIT, low / SCORE_UNIT, high / SCORE_UNIT)
+
+
+class Believed(NamedTuple):
+    """A normal distribution of a true gain."""
+
+    mean: float
+    sd: float
+
+
+def believed_gains(differences: Ints, prior_sd: float = PRIOR_SD) -> list[Believed]:
+    """What is believed of the true mean of each row (rows, queries), in units of 1e-9, once its queries are seen.
+
+    Before, true means are N(0, prior_sd^2), independent of one another; observed ones scatter about them with the
+    covariance of the rows over queries, as rows share the baseline and its luck. So the best of many is shrunk, and a
+    gain that all rows share more than one that stands out. ValueError for fewer than 2 queries.
+
+    >>> mean, sd = believed_gains(np.array([[-200_000_000, 320_000_000] * 13]))[0]
+    >>> round(mean, 3), round(sd, 3)
+    (0.029, 0.036)
+    """
+    n_rows, n_queries = differences.shape
+    if n_queries < 2:
+        raise ValueError(f"{n_queries} queries do not tell how much differences scatter")
+    values = differences / SCORE_UNIT
+    scatter = np.cov(values, ddof=1).reshape(n_rows, n_rows) / n_queries
+    weights = np.linalg.solve(scatter + prior_sd**2 * np.eye(n_rows), prior_sd**2 * np.eye(n_rows)).T
+    means = weights @ values.mean(axis=1)
+    spread = prior_sd * np.sqrt(np.clip(1 - np.diag(weights), 0, 1))
+    return [Believed(mean, sd) for mean, sd in zip(means.tolist(), spread.tolist(), strict=True)]
 
 
 def _least_total(threshold: float, n_queries: int) -> int:

@@ -58,6 +58,21 @@ class Reuse(FrozenModel):
     result: str
 
 
+class PlanningSource(FrozenModel):
+    """The locked results of another source that a planning figure was taken from."""
+
+    source: str
+    version: Annotated[int, Field(ge=1)]
+    results_sha256: Sha256
+
+
+class Planning(Sparse):
+    """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
+
+    sd: Annotated[float, Field(gt=0, le=1)]
+    sources: list[PlanningSource] = Field(default_factory=list)
+
+
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged."""
 
@@ -75,6 +90,7 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
+    planning: Planning | None = None
 
 
 class PlanDigest(FrozenModel):
