@@ -8,9 +8,9 @@ and what cells share are real. First comes the chunked cell of the baseline's en
 evenings a row (1,000 unless told), 998 flips a test. Part of `make simulate`. Seeds are fixed.
 
 Power: how often the first challenger, or another cell, is confirmed at a true gain, beside what is said at its SD.
-Settling: true gains of all cells are drawn from the prior N(0, .05^2); in evenings that end with a candidate, as many
-queries are added as the next step says, or written anew, and the same test is asked again. Beside it, the chance that
-was said. "Observed gain" is what would be said if that were taken as true.
+Settling: true gains of all cells are drawn from the prior N(0, .05^2). After evenings that end with a candidate and
+name a number of new queries, these are judged, with that cell first. Beside it, the chance that was said, and what
+would be said if the observed gain were taken as true.
 Corrected gain: its error and how often its interval covers the best cell's true gain.
 """
 
@@ -90,7 +90,8 @@ def share(found: float, runs: int) -> str:
 
 def print_power(world: World, runs: int) -> None:
     print(f"Confirmed at a true gain, all other cells at 0; {runs:,} evenings\n")
-    print("| cell | exactly 0 | SD | tested | true gain | queries | said | confirmed |\n|---|---|---|---|---|---|---|---|")
+    print("| cell | exactly 0 | SD | tested | true gain | queries | said | confirmed |")
+    print("|---|---|---|---|---|---|---|---|")
     for cell in (FIRST, "rrf(bm25,minilm-l6-v2) x whole_doc", "mpnet-base-v2 x whole_doc"):
         place = world.plan.cells.index(cell) - 1
         row = world.differences[place]
@@ -116,12 +117,11 @@ def print_power(world: World, runs: int) -> None:
 
 
 def print_settling(world: World, runs: int) -> None:
-    print(f"\nThe chance that further queries settle it; {runs:,} evenings, true gains from N(0, {PRIOR_SD}^2)\n")
-    print("| queries | experiment | evenings | queries to write, median | said | confirmed | by observed gain |")
-    print("|---|---|---|---|---|---|---|")
-    for n in (25, 50):
-        found: dict[str, list[tuple[float, bool, int, float]]] = {"added": [], "anew": []}
-        rng = np.random.default_rng(np.random.PCG64(n))
+    print(f"\nThe chance that new queries settle it; {runs:,} evenings, true gains from N(0, {PRIOR_SD}^2)\n")
+    print("| queries | candidates | queries named, median | said | confirmed | said by the observed gain |")
+    print("|---|---|---|---|---|---|")
+    for n in SIZES:
+        rng, found = np.random.default_rng(np.random.PCG64(n)), []
         for seed in range(runs):
             weights = tilted(world.differences, rng.normal(0, PRIOR_SD, len(world.differences)))
             if weights is None:
@@ -131,26 +131,22 @@ def print_settling(world: World, runs: int) -> None:
             place = int(means.argmax())
             if means[place] < world.plan.rule.min_gain or confirmed(evening, world.plan, 1, seed).any():
                 continue
-            cell, sd = world.plan.cells[1 + place], float(evening[place].std(ddof=1))
+            sd = float(evening[place].std(ddof=1))
             believed = believed_gains(np.rint(evening * SCORE_UNIT).astype(np.int64))[place]
-            said = settling(world.plan, cell, n, float(means[place]), sd, believed)
-            more = world.differences[:, rng.choice(world.differences.shape[1], said.more, p=weights)]
-            if said.anew:
-                order = [place, *(row for row in range(len(more)) if row != place)]
-                settled = confirmed(more[order], world.plan, 1, seed)[0]
-                naive = power(said.more, means[place], sd, 0.8 * 0.05, bar=0.02)
-            else:
-                settled = confirmed(np.hstack([evening, more]), world.plan, 1, seed)[place]
-                naive = power(said.total, means[place], sd, error_for(world.plan, cell), bar=0.02)
-            found["anew" if said.anew else "added"].append((said.chance, bool(settled), said.more, float(naive)))
-        for name, rows in found.items():
-            if rows:
-                said_of, settled_of, more_of, naive_of = map(np.array, zip(*rows, strict=True))
-                print(
-                    f"| {n} | {name} | {len(rows)} | {np.median(more_of):.0f} | {said_of.mean():.1%} | "
-                    f"{share(settled_of.mean(), len(rows))} | {naive_of.mean():.1%} |",
-                    flush=True,
-                )
+            said = settling(world.plan, sd, believed)
+            if not said.queries:
+                continue
+            order = [place, *(row for row in range(len(means)) if row != place)]
+            new = world.differences[:, rng.choice(world.differences.shape[1], said.queries, p=weights)][order]
+            settled = confirmed(new, world.plan, 1, seed)[0]
+            naive = power(said.queries, means[place], sd, 0.8 * 0.05, bar=world.plan.rule.min_gain)
+            found.append((said.chance, settled, said.queries, naive))
+        chance, settled_of, named, observed = np.array(found).T
+        print(
+            f"| {n} | {len(found)} | {np.median(named):.0f} | {chance.mean():.1%} | "
+            f"{share(settled_of.mean(), len(found))} | {observed.mean():.1%} |",
+            flush=True,
+        )
 
 
 def print_corrected(world: World, runs: int) -> None:
@@ -168,9 +164,7 @@ def print_corrected(world: World, runs: int) -> None:
             best = int(values.mean(axis=1).argmax())
             found = corrected_gain(np.rint(values * SCORE_UNIT).astype(np.int64), resamples=400, seed=seed)
             within = found.low <= gains[best] <= found.high
-            errors.append(
-                (values[best].mean() - gains[best], found.gain - gains[best], within, found.high - found.low)
-            )
+            errors.append((values[best].mean() - gains[best], found.gain - gains[best], within, found.high - found.low))
         observed, corrected, covers, width = np.array(errors).T
         rmse = [f"{math.sqrt(float((one**2).mean())):.3f}" for one in (observed, corrected)]
         print(f"| {n} | {' | '.join(rmse)} | {share(covers.mean(), len(errors))} | {width.mean():.2f} |", flush=True)

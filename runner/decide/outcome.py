@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.sample_size import detectable, queries_to_show, to_confirm
-from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain
+from runner.decide.sample_size import detectable_of, settling_of, to_confirm
+from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain, recall_words
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
+
+_OPEN: tuple[Tier, ...] = ("candidate", "inconclusive")
 
 
 def outcome(inputs: OutcomeInputs) -> Outcome:
@@ -38,6 +40,7 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     else:
         tier, sentences = "baseline kept", _kept(inputs)
     told = cell_in_question(inputs.cells, inputs.plan.rule)
+    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
     return Outcome(
         tier=tier,
         candidates=[row.cell for row in candidates],
@@ -47,9 +50,12 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         next_step=sentences[2],
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        best_gain_corrected=inputs.best_gain_corrected,
-        queries_needed=None if told is None else queries_to_show(inputs, told),
-        detectable=None if told is None else detectable(inputs, told),
+        own_false_alarm=None if told is None else inputs.own_false_alarm(told.cell),
+        best_gain_corrected=None if corrected is None else corrected.gain,
+        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
+        queries_needed=None if settled is None else settled.queries or None,
+        assurance=None if settled is None else settled.chance,
+        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
 
@@ -120,19 +126,17 @@ def _gate_advice(baseline: CellResult) -> str:
 def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Sentences:
     plan = inputs.plan
     best, top = confirmed[0], inputs.best
-    test, guard = best.test, best.guard
+    test, bound = best.test, best.recall_bound
     assert test is not None
-    assert test.p_adjusted is not None
-    assert guard is not None
-    rule, p = plan.rule, p_beside_alpha(test.p_adjusted, plan.significance.alpha)
-    lower = figure_beside_bar(guard.low, -rule.max_recall_loss, guard.low, guard.high)
+    assert test.p_gain is not None
+    assert bound is not None
+    rule, p = plan.rule, p_beside_alpha(test.p_gain, plan.significance.alpha)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, adjusted p {p}. It "
-        f"loses at most {rule.max_recall_loss:g} Recall@10 (lower bound of the difference {lower}) and passes the null "
-        "gate."
+        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, p {p}, and passes the "
+        f"null gate. Recall@10 changes by {_recall_text(best, plan)}: {recall_words(bound, inputs.n_queries, rule)}."
     )
     not_shown = [_optimism(inputs, best)]
     if round4(interval_of(test)[0]) < rule.min_gain:
@@ -147,16 +151,14 @@ def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Senten
 
 def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
     best, others = candidates[0], len(inputs.cells) - 1
-    alarm = f"If all {others} cells equalled the baseline, criterion 5 would still flag one or more"
-    if others == 1:
-        alarm = "If it equalled the baseline, criterion 5 would still flag it"
+    own = whole_percent(inputs.own_false_alarm(best.cell))
+    alarm = f"If it equalled the baseline, criterion 5 would still flag it in {own} of such evaluations"
+    if others > 1:
+        alarm += f", and one or more of all {others} cells in {whole_percent(inputs.false_alarm or 0.0)} if all did"
     named = f"Candidate: {best.cell}"
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {best.cell},"
-    found = (
-        f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm} in "
-        f"{whole_percent(inputs.false_alarm or 0.0)} of such evaluations."
-    )
+    found = f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm}."
     not_shown = f"{_optimism(inputs, best)} That it is better than the baseline: it {_lacks(best)}.".strip()
     return found, not_shown, to_confirm(inputs, best)
 
@@ -193,7 +195,7 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
 
 def _bar(row: CellResult, plan: Plan) -> str:
     failed = row.gate.verdict == "fail"
-    return "fails the null gate" if failed else f"loses more than {plan.rule.max_recall_loss:g} Recall@10"
+    return "fails the null gate" if failed else f"is shown to lose more than {plan.rule.max_recall_loss:g} Recall@10"
 
 
 def _gain(row: CellResult, plan: Plan) -> str:
@@ -210,9 +212,10 @@ def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
 
 
 def _recall_text(row: CellResult, plan: Plan) -> str:
-    assert row.guard is not None
+    assert row.recall_bound is not None
+    low, high = row.recall_bound.low, row.recall_bound.high
     change = row.differences["recall@10"].mean
-    return figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    return figure_beside_bar(change, -plan.rule.max_recall_loss, low, high)
 
 
 def _lacks(row: CellResult) -> str:
@@ -225,9 +228,9 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
     expected = inputs.best_gain_corrected
     if expected is None or len(inputs.cells) < 3 or row != inputs.best:
         return ""
-    said = f"{round4(expected) + 0.0:+.2g}"
-    left = f"about {said}" if round4(expected) > 0 else f"nothing ({said})"
+    said, low, high = (f"{round4(value) + 0.0:+.2g}" for value in expected)
+    left = f"about {said}" if round4(expected.gain) > 0 else f"nothing ({said})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
-        "is to be expected."
+        f"is to be expected ({low} to {high})."
     )

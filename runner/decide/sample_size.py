@@ -6,38 +6,30 @@ Every figure on the subject, in the dry run, on the page and in the terminal, is
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runner.base.figures import round4
+from runner.base.figures import round4, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
+from runner.score.gain_test import FIRST_SHARE
 from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
-from runner.score.winners_curse import Believed
+from runner.score.winners_curse import PRIOR_SD, Believed
 
-FIRST_SHARE = 0.8
+_STEPS = (25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
+"""Numbers of new queries that are looked at: a finer one would promise more than a chance can hold."""
 
-MOST_QUERIES = 1_000
-"""Above this many no number is named: nobody judges them."""
-
-_STEPS = (10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, MOST_QUERIES)
-"""Numbers of further queries that are looked at: a finer one would promise more than a chance can hold."""
-
-
-_SETTLED = (0.8, 0.5)
-"""The chance that is sought for, and the one that is taken if no number of queries gives the first."""
+_SETTLED = ((0.8, 200), (0.5, 1000))
+"""The chance that is sought for with so many new queries at most, and the one that is taken if they do not do."""
 
 
 class Settling(NamedTuple):
-    """Queries to write, how many then count, and the chance that they confirm the cell.
+    """Queries of a new version that names a cell first, and the chance that they confirm it.
 
-    `anew` queries are of a new version that names the cell first, and count alone; the others join those that are
-    judged.
+    0 queries if no number gives it a chance that is worth it; the chance is the greatest one then.
     """
 
-    more: int
-    total: int
+    queries: int
     chance: float
-    anew: bool
 
 
 def planned_sd(plan: Plan) -> float:
@@ -58,6 +50,11 @@ def error_for(plan: Plan, cell: str) -> float:
     return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
 
 
+def first_challenger(plan: Plan) -> str:
+    """The cell whose gain is tested first; without one, the first beside the baseline."""
+    return next(cell for cell in (*plan.first, *plan.cells) if cell != plan.baseline)
+
+
 def chance_to_show(plan: Plan, cell: str, n_queries: int, gain: float) -> float:
     """The chance that so many queries confirm a cell that truly gains this, at the planned scatter."""
     return power(n_queries, gain, planned_sd(plan), error_for(plan, cell), bar=plan.rule.min_gain)
@@ -68,48 +65,86 @@ def detectable(plan: Plan, cell: str, n_queries: int, sd: float) -> float | None
     return least_gain(n_queries, sd, error_for(plan, cell), bar=plan.rule.min_gain) if sd else None
 
 
-def detectable_words(cell: str, n_queries: int, gain: float, sd: float) -> str:
-    """The same as a sentence."""
+def detectable_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
+    """The same for the cell in question of an evaluation, at its own scatter; None if there is none."""
+    told = cell_in_question(cells, plan.rule)
+    return None if told is None or told.test is None else detectable(plan, told.cell, n_queries, told.test.sd)
+
+
+def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
+    """What so many queries show, in words: of the cell in question, before there are results of the first challenger.
+
+    Without results, at the plan's scatter. "" if differences do not scatter.
+    """
+    told = cell_in_question(cells, plan.rule)
+    cell, sd = first_challenger(plan), planned_sd(plan)
+    if told is not None and told.test is not None:
+        cell, sd = told.cell, told.test.sd
+    gain = detectable(plan, cell, n_queries, sd)
+    if gain is None:
+        return ""
     return (
-        f"{n_queries} queries confirm {cell} in {POWER:.0%} of evaluations if it truly gains {gain:.2f} nDCG@10 "
-        f"(SD of differences {sd:.2f})"
+        f"{n_queries} queries show a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power (SD of "
+        f"differences {sd:.2f})"
     )
 
 
-def settling(plan: Plan, cell: str, n_queries: int, gain: float, sd: float, believed: Believed) -> Settling:
+def settling(plan: Plan, sd: float, believed: Believed) -> Settling:
     """What would settle most cheaply whether a cell is better that these queries do not confirm.
 
-    The fewest queries that confirm it with a chance of 80 %, else of 50 %, else what gives the greatest chance. A cell
-    that is not among the plan's first may be named so in a new version, on queries that nobody saw when it was picked.
+    New queries: this evening has spent its error on the ones that it judged, and a cell that was picked on them looks
+    better there than it is. The fewest that confirm it with a chance of 80 %, if these are 200 or fewer, else of 50 %.
     """
-    bar, alpha = plan.rule.min_gain, plan.significance.alpha
-    tried = []
-    for more in _STEPS:
-        if cell in plan.cells:
-            chance = assurance(n_queries, more, gain, believed, sd, error_for(plan, cell), bar=bar)
-            tried.append(Settling(more, n_queries + more, chance, anew=False))
-        if cell not in plan.first:
-            chance = assurance(0, more, gain, believed, sd, FIRST_SHARE * alpha, bar=bar)
-            tried.append(Settling(more, more, chance, anew=True))
-    enough = [one for wanted in _SETTLED for one in tried if one.chance >= wanted]
-    return enough[0] if enough else max(tried, key=lambda one: one.chance)
+    bar, alpha = plan.rule.min_gain, FIRST_SHARE * plan.significance.alpha
+    tried = [Settling(n, assurance(n, believed, sd, alpha, bar=bar)) for n in _STEPS]
+    enough = [one for wanted, most in _SETTLED for one in tried if one.chance >= wanted and one.queries <= most]
+    return enough[0] if enough else Settling(0, max(one.chance for one in tried))
 
 
-def first_challenger(plan: Plan) -> str:
-    """The cell whose gain is tested first; without one, the first beside the baseline."""
-    return next(cell for cell in (*plan.first, *plan.cells) if cell != plan.baseline)
+def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
+    """The same for a cell of an evaluation; None if nothing is open that queries settle.
+
+    That is so if its gain holds up, if it does not pass the null gate, or if differences do not scatter.
+    """
+    if row.test is None or not row.test.sd or row.gate.verdict != "pass" or _gain_holds(inputs.plan, row):
+        return None
+    return settling(inputs.plan, row.test.sd, inputs.believed[row.cell])
 
 
-def planned_words(plan: Plan, n_queries: int) -> str:
-    """What so many queries show of the first challenger, by the plan's SD."""
-    cell, sd = first_challenger(plan), planned_sd(plan)
-    return detectable_words(cell, n_queries, detectable(plan, cell, n_queries, sd) or 0.0, sd)
+def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
+    """A sentence on what would settle most cheaply whether the cell can be confirmed."""
+    if row.gate.verdict != "pass":
+        return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
+    if _gain_holds(inputs.plan, row):
+        return _to_clear_doubts(row)
+    found = settling_of(inputs, row)
+    if found is None:
+        return f"Try other cells: {row.cell} differs from the baseline alike on every query."
+    mean, sd = inputs.believed[row.cell]
+    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (before: 0 ± {PRIOR_SD:g}, for every cell)"
+    if not found.queries:
+        return (
+            f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "
+            f"({whole_percent(found.chance)} at most); {belief}."
+        )
+    return (
+        f"Open a new version that names {row.cell} first, with about {found.queries:,} queries of its own: they "
+        f"confirm it with a chance of {whole_percent(found.chance)}; {belief}."
+    )
 
 
-def shown_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> str:
-    """What the queries of an evaluation show of the cell in question; "" if there is none, or it does not scatter."""
-    told = cell_in_question(cells, plan.rule) or next((row for row in cells if row.test is not None), None)
-    if told is None or told.test is None:
-        return ""
-    gain = detectable(plan, told.cell, n_queries, told.test.sd)
-    return "" if gain is None else detectable_words(told.cell, n_queries, gain, told.test.sd)
+def _to_clear_doubts(row: CellResult) -> str:
+    """What no further query settles: hits that nobody judged, or else judges who do not uphold the scores."""
+    if row.unjudged:
+        return f"Have the unjudged hits of {row.cell} judged."
+    return (
+        f"Have more pairs read by a second judge (labels double --share PART): by its scores {row.cell} would be "
+        f"confirmed, but it {' and '.join(row.short_of)}."
+    )
+
+
+def _gain_holds(plan: Plan, row: CellResult) -> bool:
+    test, gain = row.test, row.differences["ndcg@10"].mean
+    if test is None or test.p_gain is None:
+        return False
+    return round4(gain) >= plan.rule.min_gain and round4(test.p_gain) <= plan.significance.alpha

@@ -46,9 +46,7 @@ def _n_written(version: Version) -> int:
     return len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
 
 
-def _table(
-    plan: Plan, sizes: Sequence[int], a_query: float, usd: float, marks: Mapping[int, str]
-) -> Iterator[str]:
+def _table(plan: Plan, sizes: Sequence[int], a_query: float, usd: float, marks: Mapping[int, str]) -> Iterator[str]:
     first, other = _compared(plan)
     alpha, sd = plan.significance.alpha, planned_sd(plan)
     gains = "  ".join(f"{gain:+.2f}" for gain in GAINS)
@@ -56,11 +54,11 @@ def _table(
     yield f"{head}  | first {gains}  | other {gains}  | shows  | loss"
     for n in sizes:
         pairs = round(n * a_query)
-        chances = ["  ".join(f"{chance_to_show(plan, cell, n, gain):>5.0%}" for gain in GAINS) for cell in (first, other)]
-        least = detectable(plan, first, n, sd)
         row = f"  {n:>7,}  {pairs:>6,}  {shown(pairs * usd):>8}  {pairs * PERSON_SECONDS / 3600:>5.1f}"
-        figures = f"  |       {chances[0]}  |       {chances[1]}  | {least:5.2f}  | {excludable_loss(n, alpha=alpha):.2f}"
-        yield f"{row}{figures}  {marks.get(n, '')}".rstrip()
+        for cell in (first, other):
+            row += f"  |       {'  '.join(f'{chance_to_show(plan, cell, n, gain):>5.0%}' for gain in GAINS)}"
+        row += f"  | {detectable(plan, first, n, sd):5.2f}  | {excludable_loss(n, alpha=alpha):.2f}"
+        yield f"{row}  {marks.get(n, '')}".rstrip()
 
 
 def _compared(plan: Plan) -> tuple[str, str]:

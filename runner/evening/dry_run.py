@@ -17,7 +17,7 @@ from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import new_plan_text, version_in_force
-from runner.decide.sample_size import planned_words, shown_of
+from runner.decide.sample_size import shown_by
 from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
@@ -275,5 +275,5 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
 def _shown_by(version: Version, plan: Plan, count: int) -> str:
     """What the queries show: of the results once there are any, before by the plan's SD."""
     if version.results_path.exists():
-        return shown_of(plan, count, load_results(version).cells)
-    return planned_words(plan, count)
+        return shown_by(plan, count, load_results(version).cells)
+    return shown_by(plan, count)

@@ -8,13 +8,22 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
+from runner.score.gain_test import gain_tests
+from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
-from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.sign_flip import PairedTest, paired_tests
+from runner.score.winners_curse import (
+    Believed,
+    CorrectedGain,
+    FalseAlarms,
+    believed_gains,
+    corrected_gain,
+    false_alarms,
+)
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -90,21 +99,31 @@ class Comparison:
         return found
 
     @cached_property
-    def guards(self) -> dict[str, GuardResult]:
-        """Every challenger's Recall@10 against the loss that the rule allows."""
+    def gain_ps(self) -> dict[str, float]:
+        """P of "it does not gain" of every preregistered challenger, adjusted in the plan's order."""
+        settings, first = self.plan.significance, [cell for cell in self.plan.first if cell in self.runs]
+        cells = first + [cell for cell in self.challengers if cell in self.registered and cell not in first]
+        if not cells:
+            return {}
+        found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        return dict(zip(cells, found, strict=True))
+
+    @cached_property
+    def recall_bounds(self) -> dict[str, RecallBound]:
+        """How far every challenger's Recall@10 may have fallen."""
         if not self.challengers:
             return {}
-        settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
         changes = self.paired(self.challengers, "recall@10")
-        found = non_inferiority(changes, margin, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        rule, alpha = self.plan.rule, self.plan.significance.alpha
+        found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
         return dict(zip(self.challengers, found, strict=True))
 
-    def false_alarm(self) -> float | None:
-        """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
+    def false_alarms(self) -> FalseAlarms:
+        """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""
         if not self.challengers:
-            return None
+            return FalseAlarms((), 0.0)
         rule, settings = self.plan.rule, self.plan.significance
-        return false_alarm_probability(
+        return false_alarms(
             self.paired(self.challengers, "ndcg@10"),
             self.paired(self.challengers, "recall@10"),
             min_gain=rule.min_gain,
@@ -113,7 +132,13 @@ class Comparison:
             seed=settings.seed,
         )
 
-    def best_gain_corrected(self) -> float | None:
+    def believed(self) -> dict[str, Believed]:
+        """What is believed of every challenger's true gain."""
+        if not self.challengers:
+            return {}
+        return dict(zip(self.challengers, believed_gains(self.paired(self.challengers, "ndcg@10")), strict=True))
+
+    def best_gain_corrected(self) -> CorrectedGain | None:
         """The greatest gain less what picking it from several adds; None without challengers."""
         if not self.challengers:
             return None

@@ -58,26 +58,20 @@ def _critical(n_queries: int, alpha: float) -> tuple[float, float]:
     return t * (1 - 1 / (4 * df)), math.sqrt(1 + t * t / (2 * df))
 
 
-def assurance(
-    n_have: int, n_more: int, gain: float, believed: tuple[float, float], sd: float, alpha: float, *, bar: float = 0.0
-) -> float:
-    """Chance that a cell is confirmed on `n_have` judged queries and `n_more` new ones together.
+def assurance(n_queries: int, believed: tuple[float, float], sd: float, alpha: float, *, bar: float = 0.0) -> float:
+    """Chance that a cell is confirmed on so many new queries, averaged over what is `believed` of its true gain.
 
-    `gain` is the mean of the judged queries. The true gain is not taken to be that: it is `believed` to be normal, with
-    this mean and SD, and the chance is averaged over it (assurance, O'Hagan et al. 2005); the new queries scatter by
-    `sd` about each true gain.
+    That is normal with this mean and SD; new queries scatter by `sd` about each true gain (assurance, O'Hagan et al.
+    2005). Power, by contrast, takes one gain as true.
 
-    >>> round(assurance(50, 50, 0.05, (0.05, 0.0), 0.2, 0.04, bar=0.02), 2)
-    0.85
+    >>> round(assurance(50, (0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
+    0.5
     """
-    total = n_have + n_more
-    if n_more < 1 or total < 3:
+    if n_queries < 3:
         return 0.0
-    share = n_more / total
-    expected = (1 - share) * gain + share * believed[0]
-    wanted = max(bar, t_quantile(1 - alpha, total - 1) * sd / math.sqrt(total))
-    error = share * math.hypot(believed[1], sd / math.sqrt(n_more))
-    return _Z.cdf((expected - wanted) / error) if error else float(expected >= wanted)
+    wanted = max(bar, t_quantile(1 - alpha, n_queries - 1) * sd / math.sqrt(n_queries))
+    error = math.hypot(believed[1], sd / math.sqrt(n_queries))
+    return _Z.cdf((believed[0] - wanted) / error) if error else float(believed[0] >= wanted)
 
 
 def t_quantile(probability: float, df: int) -> float:

@@ -10,7 +10,6 @@ from runner.base.records import SCORE_UNIT, Ints
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
 
-
 PRIOR_SD = 0.05
 """SD of a true gain before any query is judged, about 0: two cells in three gain or lose less than this."""
 
@@ -64,8 +63,9 @@ def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> Corrected
 
     `differences` are (cells, queries) in units of 1e-9. Out-of-bag bootstrap (Efron & Tibshirani 1997): each resample
     of the queries picks its best row (the first of equal ones) and scores it by its mean over the queries that were
-    not drawn; the mean of those, with their percentiles, a third wider than those of a mean. Right where rows are equal; if one is a little better than the rest it errs
-    downwards, since a resample holds 63 % of the queries and picks that row less often (docs/statistics.md).
+    not drawn; the mean of those, and their percentiles, which for a row alone are a third wider than its interval.
+    Right where rows are equal; if one is a little better than the rest it errs downwards, since a resample holds 63 %
+    of the queries and picks that row less often (docs/statistics.md).
     ValueError for no row, fewer than 2 queries, no resample, or values too large to add exactly.
 
     >>> corrected_gain(np.full((1, 25), 100_000_000), resamples=100, seed=1)

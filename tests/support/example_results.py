@@ -13,11 +13,12 @@ from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
+from runner.score.winners_curse import Believed, CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -77,7 +78,7 @@ SAME = SensitivityMeasure(mean=0.5, difference=0.0)
 SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
 
 
-def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
+def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open", half=0.05, role="preregistered"):
     """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
 
     def measure(mean, per_query=EVEN):
@@ -92,7 +93,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         exact=False,
         p_t=p,
         p_adjusted=p if registered else None,
-        p_skew=p if registered else None,
+        p_gain=p if registered else None,
         p_holm=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
@@ -101,9 +102,9 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         left_out=[gain - 0.01, gain + 0.01],
         influential="q07",
     )
-    guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
+    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
-    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard, verdict, 1.0)
+    figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
         cell=cell,
@@ -116,7 +117,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         },
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         test=None if is_baseline else test,
-        guard=None if is_baseline else guarded,
+        recall_bound=None if is_baseline else bound,
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
         confirmed=not is_baseline and not unmet,
         short_of=unmet,
@@ -151,7 +152,9 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     )
 
 
-def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
+    """Each true gain is believed to be half of the observed one."""
+    challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
         plan=PLAN,
         cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
@@ -159,8 +162,10 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
         noise_floor=noise_floor,
         unjudged=unjudged,
         n_queries=25,
-        false_alarm=false_alarm,
-        best_gain_corrected=corrected,
+        challengers=challengers,
+        false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
+        believed={one.cell: Believed(one.differences["ndcg@10"].mean / 2, 0.03) for one in rows},
+        best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
     )
 
 
@@ -183,7 +188,7 @@ def scale(*cells):
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
-        schema_version=7,
+        schema_version=8,
         source="demo",
         version=1,
         kind=kind,

@@ -89,6 +89,7 @@ def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
 
 
 def number(text: str) -> float:
+    """An amount of dollars, as argparse reads it."""
     try:
         return float(text)
     except ValueError as error:

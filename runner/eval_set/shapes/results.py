@@ -12,7 +12,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVe
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
@@ -25,7 +25,7 @@ Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no de
 
 
 class CellResult(Sparse):
-    """One row of the ranking; `test` and `guard` are null for the baseline.
+    """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
     judgments are published.
@@ -36,7 +36,7 @@ class CellResult(Sparse):
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
     test: PairedTestResult | None
-    guard: GuardResult | None
+    recall_bound: RecallBound | None
     meets_criterion_5: bool
     confirmed: bool
     short_of: list[str]
@@ -102,10 +102,13 @@ class JudgePanel(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
-    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`
-    is how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they
-    did. `best_gain_corrected` is the best cell's gain less what picking the best adds to it; `queries_needed` shows a
-    gain of the size asked for with 80 % power; `detectable` is the gain that these queries show with that power.
+    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm` is
+    how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they did,
+    `own_false_alarm` how often the cell in question if it did. `best_gain_corrected`, with its interval, is the best
+    cell's gain less what picking the best adds to it. `queries_needed` are the new ones that `next_step` names, null if
+    no number is likely to do, and `assurance` is the chance that they confirm the cell (at most, if none is named);
+    both are null if queries are not what is wanted. `detectable` is the gain of the cell in question that these queries
+    show with 80 % power.
     """
 
     tier: Tier
@@ -116,8 +119,11 @@ class Outcome(FrozenModel):
     next_step: str
     baseline_gate: Verdict
     false_alarm: float | None
+    own_false_alarm: float | None
     best_gain_corrected: float | None
+    best_gain_interval: Ends | None
     queries_needed: int | None
+    assurance: float | None
     detectable: float | None
 
 
@@ -132,7 +138,7 @@ class Results(Sparse):
     first one.
     """
 
-    schema_version: Literal[7]
+    schema_version: Literal[8]
     source: str
     version: int
     kind: Kind

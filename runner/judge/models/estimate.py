@@ -23,7 +23,7 @@ ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""
 
 OVERLAP = 0.45
-"""A query's pool is about depth x cells ^ OVERLAP documents: 26 at depth 10 over the demo's 9 cells, 24 on real bills."""
+"""A query pools about depth x cells ^ OVERLAP documents: at depth 10 over 9 cells 26 in the demo, 24 on real bills."""
 
 
 class PairCosts(NamedTuple):
@@ -59,8 +59,8 @@ def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairC
 def likely_pairs(version: Version, n_cells: int, depth: int, n_queries: int) -> int:
     """How many pairs the cells are likely to pool, before they are run."""
     n_documents = _n_documents(version)
-    a_query = depth * n_cells**OVERLAP
-    return round(n_queries * (a_query if n_documents is None else min(n_documents, a_query)))
+    a_query: float = depth * n_cells**OVERLAP
+    return round(n_queries * (a_query if n_documents is None else min(float(n_documents), a_query)))
 
 
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
