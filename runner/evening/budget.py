@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runner.decide.sample_size import chance_to_show, detectable, first_challenger, planned_sd
 from runner.embed.cost.prices import shown
-from runner.eval_set.plan import MIN_QUERIES, default_judges
+from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
-from runner.judge.models.estimate import likely_pairs, pair_costs, pooled_pairs
+from runner.judge.models.estimate import pair_costs, pairs_a_query, pooled_pairs
 from runner.judge.models.run_judges import JudgeOptions
 from runner.score.power import POWER
 from runner.score.recall_bound import excludable_loss, queries_to_exclude
@@ -23,20 +23,23 @@ _SIZES = (MIN_QUERIES, 50, 100, 200)
 def budget_lines(version: Version, plan: Plan, usd: float, options: JudgeOptions) -> list[str]:
     """A table with a row for some numbers of queries, those that `usd` buys among them, and what it rests on."""
     judges = plan.judges or default_judges()
-    costs = pair_costs(version, judges, options)
-    n_cells, n_written = len(plan.cells), _n_written(version)
-    pooled = pooled_pairs(version, plan)
-    a_query = len(pooled) / n_written if pooled else likely_pairs(version, n_cells, plan.pool_depth, 1000) / 1000
+    costs, n_written = pair_costs(version, judges, options), _n_written(version)
+    pooled, n_cells = pooled_pairs(version, plan), len(plan.cells)
+    a_query = len(pooled) / n_written if pooled else pairs_a_query(version, n_cells, plan.pool_depth)
     ours = int(usd / (a_query * costs.in_batches)) if costs.in_batches else 0
     rows = sorted({*_SIZES, *(n for n in (ours, n_written) if n)})
     second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""
     lines = [
-        f"what {shown(usd)} of judging buys ({judges.first.model}{second}; {n_cells} cells at depth {plan.pool_depth}, "
-        f"about {a_query:.0f} pairs a query, {shown(costs.in_batches)} a pair in batches):",
+        f"what {shown(usd)} of judging buys, by {judges.first.model}{second}:",
+        f"  {n_cells} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, {shown(costs.in_batches)} a "
+        "pair in batches",
         *_table(plan, rows, a_query, costs.in_batches, {n_written: "<- written", ours: "<- budget"}),
     ]
     if costs.in_batches:
         lines.append(f"  {_bought(usd, a_query * costs.in_batches, a_query * costs.one_by_one)}")
+        if plan.pool_depth > POOL_DEPTH:
+            shallow = int(usd / (pairs_a_query(version, n_cells, POOL_DEPTH) * costs.in_batches))
+            lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, they buy about {shallow:,}.")
     else:
         lines.append("  This judge charges nothing that is known, so a budget does not bound the queries.")
     return [*lines, *(f"  {line}" for line in _basis(plan))]
@@ -84,9 +87,9 @@ def _basis(plan: Plan) -> Iterator[str]:
     if planning is not None:
         named = ", ".join(f"{row.source} v{row.version}" for row in planning.sources)
         known = f"the median over {named}" if named else "the plan's own"
-    yield f"first, other: chance that {first}, or any other cell, is confirmed if it truly gains so much nDCG@10"
-    yield f"  (SD of differences a query {planned_sd(plan):g}, {known})."
-    yield f"shows: the true gain of the first that is confirmed in {POWER:.0%} of evaluations."
+    yield f"first: the chance that {first} is confirmed if it truly gains so much nDCG@10;"
+    yield f"other: any other cell's. SD of differences a query {planned_sd(plan):g}, {known}."
+    yield f"shows: the true gain of the first that is confirmed in {100 * POWER:.0f} % of evaluations."
     needed = queries_to_exclude(rule.max_recall_loss, alpha=plan.significance.alpha)
-    yield f"loss: if no query loses Recall@10, a mean loss up to this cannot be excluded; {needed} such queries"
-    yield f"  exclude {rule.max_recall_loss:g}. hours: one person, at {PERSON_SECONDS} seconds a pair."
+    yield f"loss: if no query loses Recall@10, a mean loss up to this cannot be excluded; {needed} such queries exclude"
+    yield f"{rule.max_recall_loss:g}. hours: for one person, at {PERSON_SECONDS} seconds a pair."

@@ -266,7 +266,7 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
         count = len(load_queries(version.queries_path))
         lines.append(f"queries: {count}; {_shown_by(version, plan, count)}")
     elif version.source.policy != "external":
-        lines.append(f"queries: none yet; {MIN_QUERIES}, the fewest: {_shown_by(version, plan, MIN_QUERIES)}")
+        lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if version.labels_path.exists():
         lines.append(f"labels: {len(version_labels(version))}")
     return lines

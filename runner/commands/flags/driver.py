@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
 from runner.commands.console import answer, version_parser, whole_number
-from runner.commands.flags.backend import add_backend_flags, check_backend_flags, number
+from runner.commands.flags.backend import add_backend_flags, check_backend_flags, dollars
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags
 from runner.eval_set.version import Version
 
@@ -57,7 +57,7 @@ def driver_parser(epilog: str) -> argparse.ArgumentParser:
     add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
     add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
     add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
-    add("--budget", type=number, metavar="USD", help="with --dry-run: what so much judging buys; default --max-usd")
+    add("--budget", type=dollars, metavar="USD", help="with --dry-run: what so much judging buys; default --max-usd")
     add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
     add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
     add(

@@ -4,9 +4,9 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from runner.embed.cost.prices import shown
+from runner.embed.cost.prices import MAX_USD, shown
 from runner.eval_set.labels import version_labels
-from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.plan import MIN_QUERIES, default_judges
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
@@ -56,11 +56,16 @@ def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairC
     return PairCosts(usd(replace(options, how="batches")), usd(replace(options, how="messages")))
 
 
-def likely_pairs(version: Version, n_cells: int, depth: int, n_queries: int) -> int:
-    """How many pairs the cells are likely to pool, before they are run."""
-    n_documents = _n_documents(version)
-    a_query: float = depth * n_cells**OVERLAP
-    return round(n_queries * (a_query if n_documents is None else min(float(n_documents), a_query)))
+def pairs_a_query(version: Version, n_cells: int, depth: int) -> float:
+    """How many pairs a query of the cells is likely to pool, before they are run."""
+    likely: float = depth * n_cells**OVERLAP
+    return min(likely, len(load_corpus(version.corpus_path)[1])) if version.corpus_path.exists() else likely
+
+
+def queries_bought(version: Version, plan: Plan, usd: float = MAX_USD) -> int:
+    """How many queries of the plan the ceiling buys, judged in batches; 0 if its judge charges nothing."""
+    cost = pair_costs(version, plan.judges or default_judges(), JudgeOptions()).in_batches
+    return int(usd / (pairs_a_query(version, len(plan.cells), plan.pool_depth) * cost)) if cost else 0
 
 
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
@@ -95,10 +100,6 @@ def _tokens_read(version: Version) -> int:
     return round((prompt + ROW_CHARS + evidence) / LIKELY_BYTES)
 
 
-def _n_documents(version: Version) -> int | None:
-    return len(load_corpus(version.corpus_path)[1]) if version.corpus_path.exists() else None
-
-
 def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
     """How many pairs are not judged, of how many, and in words what is counted: likely ones until the cells are run."""
     pooled = pooled_pairs(version, plan)
@@ -106,5 +107,5 @@ def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
         return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
     written = version.queries_path.exists()
     n_queries = len(load_queries(version.queries_path)) if written else MIN_QUERIES
-    likely = likely_pairs(version, len(plan.cells), plan.pool_depth, n_queries)
+    likely = round(n_queries * pairs_a_query(version, len(plan.cells), plan.pool_depth))
     return likely, likely, "about, before the cells are run" if written else f"about, for {n_queries} queries"
