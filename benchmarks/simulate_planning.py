@@ -9,9 +9,10 @@ a test; recall, null gate and Judged@10 are taken as passed. Part of `make simul
 Power: how often a cell is confirmed at a true gain, as the first challenger or after another, beside what is said at
 its SD. All other cells equal the baseline.
 
-Settling: true gains of all cells are drawn from the prior. After evenings that end with a candidate and name a number
-of new queries, these are judged, with that cell first. Beside it the chance that was said, and what would be said if
-the observed gain were taken as true.
+Settling: each cell's true gain is drawn from the prior. Gains share the baseline's own quality, so half of their
+variance is common; beside it, gains that are independent, and that are worse than the prior has it. After evenings that
+end with a candidate and name a number of new queries, these are judged, with that cell first. Beside it the chance that
+was said, and what would be said if the observed gain were taken as true.
 
 Corrected gain: its error, and how often its interval covers the best cell's true gain.
 """
@@ -34,8 +35,8 @@ from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
 from runner.score.gain_test import gain_tests
-from runner.score.power import power
-from runner.score.winners_curse import PRIOR_SD, believed_gains, corrected_gain
+from runner.score.power import PRIOR_SD, believed_gain, power
+from runner.score.winners_curse import corrected_gain
 
 DRAWS, SIZES, GAINS = 998, (25, 50, 100), (0.02, 0.03, 0.05, 0.10)
 COMPARED = (CHALLENGER, "rrf(bm25,minilm-l6-v2) x whole_doc", "mpnet-base-v2 x whole_doc")
@@ -84,39 +85,49 @@ def print_power(runs: int) -> None:
     print_table(f"Confirmed at a true gain, in per cent of {runs:,} evenings", [*heads, "confirmed"], rows)
 
 
-def world_of_prior(rng: np.random.Generator) -> tuple[Floats, Floats] | None:
-    """True gains from the prior, and weights of the queries that give them; None if none do."""
-    gains = rng.normal(0, PRIOR_SD, len(PLAN.cells) - 1)
+KINDS = {"share the baseline": (0.0, 0.5), "independent": (0.0, 0.0), "worse by .03": (-0.03, 0.5)}
+"""Means of true gains over all cells, and the part of their variance that is the baseline's own."""
+
+
+def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
+    """Gains of every cell, each of SD PRIOR_SD, and weights of the queries that give them; None if none do."""
+    mean, shared = KINDS[kind]
+    own, baseline = rng.standard_normal(len(PLAN.cells) - 1), rng.standard_normal()
+    gains = mean + PRIOR_SD * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
     try:
         return gains, tilted(differences("scifact"), gains)
     except (ValueError, np.linalg.LinAlgError):
         return None
 
 
+def settled(kind: str, n: int, runs: int) -> list[object]:
+    """A row: evenings of n queries after which new ones are judged, as many as is said."""
+    world, rng, found = differences("scifact"), np.random.default_rng(np.random.PCG64(n)), []
+    for seed in range(runs):
+        if (drawn := true_gains(kind, rng)) is None:
+            continue
+        evening = world[:, rng.choice(world.shape[1], n, p=drawn[1])]
+        means = evening.mean(axis=1)
+        place = int(means.argmax())
+        if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
+            continue
+        gain, sd = float(means[place]), float(evening[place].std(ddof=1))
+        said = settling(PLAN, sd, believed_gain(gain, sd / math.sqrt(n)))
+        if not said.queries:
+            continue
+        new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
+        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
+        found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
+    named, chance, held, observed = np.array(found, float).reshape(-1, 4).T
+    shares = [f"{100 * chance.mean():.1f}", percent(held.sum(), len(found)), f"{100 * observed.mean():.1f}"]
+    return [kind, n, len(found), f"{np.median(named):.0f}", *shares]
+
+
 def print_settling(runs: int) -> None:
-    world, rows = differences("scifact"), []
-    for n in SIZES:
-        rng, found = np.random.default_rng(np.random.PCG64(n)), []
-        for seed in range(runs):
-            if (drawn := world_of_prior(rng)) is None:
-                continue
-            evening = world[:, rng.choice(world.shape[1], n, p=drawn[1])]
-            means = evening.mean(axis=1)
-            place = int(means.argmax())
-            if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
-                continue
-            sd = float(evening[place].std(ddof=1))
-            said = settling(PLAN, sd, believed_gains(units(evening))[place])
-            if not said.queries:
-                continue
-            new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
-            naive = power(said.queries, float(means[place]), sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
-            found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
-        named, chance, settled, observed = np.array(found).T
-        shares = [f"{100 * chance.mean():.1f}", percent(settled.sum(), len(found)), f"{100 * observed.mean():.1f}"]
-        rows.append([n, len(found), f"{np.median(named):.0f}", *shares])
-    heads = ["queries", "candidates with a number", "its median", "said", "confirmed", "said by the observed gain"]
-    print_table(f"New queries settle it, in per cent; {runs:,} evenings, gains from N(0, {PRIOR_SD}^2)", heads, rows)
+    heads = ["true gains", "queries", "candidates with a number", "its median", "said", "confirmed"]
+    title = f"New queries settle it, in per cent; {runs:,} evenings, gains of SD {PRIOR_SD}"
+    rows = [settled(kind, n, runs) for kind in KINDS for n in SIZES]
+    print_table(title, [*heads, "said by the observed gain"], rows)
 
 
 def print_corrected(runs: int) -> None:
@@ -124,7 +135,7 @@ def print_corrected(runs: int) -> None:
     for n in SIZES:
         rng, found = np.random.default_rng(np.random.PCG64(n)), []
         for seed in range(runs):
-            if (drawn := world_of_prior(rng)) is None:
+            if (drawn := true_gains("share the baseline", rng)) is None:
                 continue
             values = world[:, rng.choice(world.shape[1], n, p=drawn[1])]
             best = int(values.mean(axis=1).argmax())
@@ -134,7 +145,7 @@ def print_corrected(runs: int) -> None:
         errors = [f"{np.sqrt(np.mean(np.square(each))):.3f}" for each in (observed, corrected)]
         rows.append([n, *errors, percent(covers.sum(), len(found)), f"{width.mean():.2f}"])
     heads = ["queries", "RMSE observed", "RMSE corrected", "interval covers, %", "its width"]
-    print_table(f"The best cell's gain; {runs:,} evenings, gains from N(0, {PRIOR_SD}^2)", heads, rows)
+    print_table(f"The best cell's gain; {runs:,} evenings, gains of SD {PRIOR_SD}", heads, rows)
 
 
 def main() -> None:

@@ -49,7 +49,6 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         n_queries=len(comparison.queries),
         false_alarms=comparison.false_alarms(),
         challengers=comparison.challengers,
-        believed=comparison.believed(),
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     labels = _label_facts(version, comparison.qrels)

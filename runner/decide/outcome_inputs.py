@@ -1,12 +1,12 @@
 """What the outcome is computed from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
-from runner.score.winners_curse import Believed, CorrectedGain, FalseAlarms
+from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,6 @@ class OutcomeInputs:
     n_queries: int
     challengers: Sequence[str]
     false_alarms: FalseAlarms
-    believed: Mapping[str, Believed]
     best_gain_corrected: CorrectedGain | None
 
     @property

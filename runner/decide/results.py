@@ -62,7 +62,6 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         n_queries=len(query_rows),
         false_alarms=comparison.false_alarms(),
         challengers=comparison.challengers,
-        believed=comparison.believed(),
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     results = Results(

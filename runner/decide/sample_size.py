@@ -12,8 +12,7 @@ from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.gain_test import FIRST_SHARE
-from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
-from runner.score.winners_curse import PRIOR_SD, Believed
+from runner.score.power import DEFAULT_SD, POWER, PRIOR_SD, Believed, assurance, believed_gain, least_gain, power
 
 _STEPS = (25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
 """Numbers of new queries that are looked at: a finer one would promise more than a chance can hold."""
@@ -108,7 +107,12 @@ def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
     """
     if row.test is None or not row.test.sd or row.gate.verdict != "pass" or _gain_holds(inputs.plan, row):
         return None
-    return settling(inputs.plan, row.test.sd, inputs.believed[row.cell])
+    return settling(inputs.plan, row.test.sd, _believed(inputs, row))
+
+
+def _believed(inputs: OutcomeInputs, row: CellResult) -> Believed:
+    assert row.test is not None
+    return believed_gain(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5)
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
@@ -120,8 +124,8 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     found = settling_of(inputs, row)
     if found is None:
         return f"Try other cells: {row.cell} differs from the baseline alike on every query."
-    mean, sd = inputs.believed[row.cell]
-    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (before: 0 ± {PRIOR_SD:g}, for every cell)"
+    mean, sd = _believed(inputs, row)
+    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: 0 ± {PRIOR_SD:g})"
     if not found.queries:
         return (
             f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "

@@ -16,14 +16,7 @@ from runner.score.gain_test import gain_tests
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
 from runner.score.sign_flip import PairedTest, paired_tests
-from runner.score.winners_curse import (
-    Believed,
-    CorrectedGain,
-    FalseAlarms,
-    believed_gains,
-    corrected_gain,
-    false_alarms,
-)
+from runner.score.winners_curse import CorrectedGain, FalseAlarms, corrected_gain, false_alarms
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -131,12 +124,6 @@ class Comparison:
             draws=settings.draws,
             seed=settings.seed,
         )
-
-    def believed(self) -> dict[str, Believed]:
-        """What is believed of every challenger's true gain."""
-        if not self.challengers:
-            return {}
-        return dict(zip(self.challengers, believed_gains(self.paired(self.challengers, "ndcg@10")), strict=True))
 
     def best_gain_corrected(self) -> CorrectedGain | None:
         """The greatest gain less what picking it from several adds; None without challengers."""

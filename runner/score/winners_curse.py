@@ -10,9 +10,6 @@ from runner.base.records import SCORE_UNIT, Ints
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
 
-PRIOR_SD = 0.05
-"""SD of a true gain before any query is judged, about 0: two cells in three gain or lose less than this."""
-
 
 class FalseAlarms(NamedTuple):
     """How often criterion 5 would flag a cell that equals the baseline: each cell by itself, and one or more of all."""
@@ -87,35 +84,6 @@ def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> Corrected
         raise ValueError(f"none of {resamples} resamples of {n_queries} queries leaves one out")
     low, high = np.quantile(scored, (0.025, 0.975), method="closest_observation").tolist()
     return CorrectedGain(float(scored.mean()) / SCORE_UNIT, low / SCORE_UNIT, high / SCORE_UNIT)
-
-
-class Believed(NamedTuple):
-    """A normal distribution of a true gain."""
-
-    mean: float
-    sd: float
-
-
-def believed_gains(differences: Ints, prior_sd: float = PRIOR_SD) -> list[Believed]:
-    """What is believed of the true mean of each row (rows, queries), in units of 1e-9, once its queries are seen.
-
-    Before, true means are N(0, prior_sd^2), independent of one another; observed ones scatter about them with the
-    covariance of the rows over queries, as rows share the baseline and its luck. So the best of many is shrunk, and a
-    gain that all rows share more than one that stands out. ValueError for fewer than 2 queries.
-
-    >>> mean, sd = believed_gains(np.array([[-200_000_000, 320_000_000] * 13]))[0]
-    >>> round(mean, 3), round(sd, 3)
-    (0.029, 0.036)
-    """
-    n_rows, n_queries = differences.shape
-    if n_queries < 2:
-        raise ValueError(f"{n_queries} queries do not tell how much differences scatter")
-    values = differences / SCORE_UNIT
-    scatter = np.cov(values, ddof=1).reshape(n_rows, n_rows) / n_queries
-    weights = np.linalg.solve(scatter + prior_sd**2 * np.eye(n_rows), prior_sd**2 * np.eye(n_rows)).T
-    means = weights @ values.mean(axis=1)
-    spread = prior_sd * np.sqrt(np.clip(1 - np.diag(weights), 0, 1))
-    return [Believed(mean, sd) for mean, sd in zip(means.tolist(), spread.tolist(), strict=True)]
 
 
 def _least_total(threshold: float, n_queries: int) -> int:

@@ -18,7 +18,7 @@ from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
-from runner.score.winners_curse import Believed, CorrectedGain, FalseAlarms
+from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -153,7 +153,6 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
 
 
 def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
-    """Each true gain is believed to be half of the observed one."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
         plan=PLAN,
@@ -164,7 +163,6 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_a
         n_queries=25,
         challengers=challengers,
         false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
-        believed={one.cell: Believed(one.differences["ndcg@10"].mean / 2, 0.03) for one in rows},
         best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
     )
 
