@@ -18,7 +18,7 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import CHECKOUT, load_results
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
 from runner.judge.models.estimate import queries_bought
@@ -185,6 +185,17 @@ def test_the_default_plan_ends_under_the_default_ceiling_by_the_judging_lines_ow
     judged = [line for line in lines if line.startswith("judging: ")]
     total = sum(float(re.search(r"about \$([\d.]+)", line)[1]) for line in judged)
     assert total * queries / 25 == pytest.approx(dollars, rel=0.02)
+
+
+def test_what_the_queries_show_is_one_figure_in_dry_run_page_and_results(decided_evening):
+    version = make_version(decided_evening)
+    found = load_results(version)
+    (line,) = [line for line in describe(version)[0] if line.startswith("queries: ")]
+    gain = f"{found.outcome.detectable:.2f}"
+    said = line.partition("; ")[2]
+    assert f"a true gain of {gain} nDCG@10" in said
+    assert any(weakness.startswith(said) for weakness in found.weaknesses)
+    assert f"detectable: ±{gain}" in (version.record / "results.html").read_text()
 
 
 def test_a_budget_is_for_a_dry_run_and_an_amount(tmp_path, dry_run, capsys):
