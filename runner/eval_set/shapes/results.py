@@ -12,7 +12,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVe
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
@@ -28,7 +28,7 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published.
+    judgments are published, and so is `loss`, which the baseline has not either.
     """
 
     cell: str
@@ -49,6 +49,7 @@ class CellResult(Sparse):
     sensitivity: Sensitivity
     curve: RecallCurve
     provenance: Provenance
+    loss: ExpectedLoss | None = None
 
 
 class CorpusFacts(FrozenModel):
@@ -148,15 +149,17 @@ class KeptLook(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
-    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`
-    is how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they
-    did. `best_gain_corrected` is the best cell's gain less what picking the best adds to it; `queries_needed` shows a
-    gain of the size asked for with 80 % power; `detectable` is the gain that these queries show with that power.
+    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
+    the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
+    some cell if every cell equalled the baseline and queries scattered as they did. `best_gain_corrected` is the best
+    cell's gain less what picking the best adds to it; `queries_needed` shows a gain of the size asked for with 80 %
+    power; `detectable` is the gain that these queries show with that power.
     """
 
     tier: Tier
     candidates: list[str]
     confirmed: list[str]
+    recommended: str
     sentence: str
     not_shown: str
     next_step: str
