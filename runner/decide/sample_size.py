@@ -73,10 +73,12 @@ def detectable_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> fl
 def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
     """What so many queries show, in words: of the cell in question, before there are results of the first challenger.
 
-    Without results, at the plan's scatter. "" if differences do not scatter.
+    Without results, at the plan's scatter. "" if the baseline stands alone, or differences do not scatter.
     """
-    told = cell_in_question(cells, plan.rule)
+    if len(plan.cells) < 2:
+        return ""
     cell, sd = first_challenger(plan), planned_sd(plan)
+    told = cell_in_question(cells, plan.rule)
     if told is not None and told.test is not None:
         cell, sd = told.cell, told.test.sd
     gain = detectable(plan, cell, n_queries, sd)
