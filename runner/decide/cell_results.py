@@ -107,6 +107,7 @@ def _row(
         sensitivity=otherwise,
         curve=curve,
         provenance=_provenance(comparison.facts[cell]),
+        loss=comparison.losses.get(cell),
     )
 
 

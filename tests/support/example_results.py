@@ -18,6 +18,7 @@ from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
+from runner.score.expected_loss import Gain, expected_loss
 from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
@@ -78,8 +79,23 @@ SAME = SensitivityMeasure(mean=0.5, difference=0.0)
 SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
 
 
-def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open", half=0.05, role="preregistered"):
-    """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
+def row(
+    cell,
+    gain=0.0,
+    recall=0.0,
+    *,
+    verdict="pass",
+    p=0.5,
+    recall_state="open",
+    half=0.05,
+    role="preregistered",
+    believed=None,
+    doubt=0.03,
+):
+    """A cell with this gain, whose simultaneous interval reaches `half` to either side.
+
+    What is believed of its true gain is `believed`, else what was measured, give or take `doubt`.
+    """
 
     def measure(mean, per_query=EVEN):
         return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
@@ -104,6 +120,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
     )
     bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
+    gain_expected = Gain(gain if believed is None else believed, doubt)
     figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
@@ -129,6 +146,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
         pool=None,
         sensitivity=SENSITIVITY,
         curve=curve(0.6 + recall),
+        loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             schema_version=4,
             cell=cell,

@@ -1,7 +1,7 @@
 """The shape of a cell's measures and of its paired tests in results.json."""
 
 from runner.base.records import RecallState
-from runner.base.schema import Count, Ends, FrozenModel
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 
 class MeasureResult(FrozenModel):
@@ -27,9 +27,11 @@ class Difference(FrozenModel):
 class PairedTestResult(FrozenModel):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `p_gain` is that of the claim "it gains": one-sided, in the plan's order. All else is two-sided: `interval` inverts
-    the test of this cell alone; `simultaneous`, `p_adjusted` (max-T) and `p_holm` hold over all preregistered cells at
-    once. These four are null for a cell outside of that family. `p_t` is the paired t test's.
+    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `e_value` is
+    evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
+    two-sided: `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T) and `p_holm` hold
+    over all preregistered cells at once. Those that hold over several cells are null for one outside of that family.
+    `p_t` is the paired t test's.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
@@ -39,6 +41,7 @@ class PairedTestResult(FrozenModel):
     p_t: float
     p_adjusted: float | None
     p_gain: float | None
+    e_value: float | None = None
     p_holm: float | None
     interval: Ends
     simultaneous: Ends | None
@@ -58,3 +61,18 @@ class RecallBound(FrozenModel):
     low: float
     high: float
     losses: Count
+
+
+class ExpectedLoss(FrozenModel):
+    """What is believed of a cell's true gain in nDCG@10, given its prior and these queries, and what follows.
+
+    `gain` is its expectation, `p_above_0` and `p_above_bar` are the chances of any gain and of the rule's least one.
+    `switching` and `keeping` are what choosing the cell, and what keeping the baseline instead, are expected to lose,
+    the switching cost counted; they differ by the switching cost less `gain`.
+    """
+
+    gain: float
+    p_above_0: Share
+    p_above_bar: Share
+    switching: float
+    keeping: float
