@@ -34,8 +34,9 @@ from runner.decide.sample_size import error_for, settling
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
+from runner.score.expected_loss import believed
 from runner.score.gain_test import gain_tests
-from runner.score.power import PRIOR_SD, believed_gain, power
+from runner.score.power import power
 from runner.score.winners_curse import corrected_gain
 
 DRAWS, SIZES, GAINS = 998, (25, 50, 100), (0.02, 0.03, 0.05, 0.10)
@@ -86,14 +87,14 @@ def print_power(runs: int) -> None:
 
 
 KINDS = {"share the baseline": (0.0, 0.5), "independent": (0.0, 0.0), "worse by .03": (-0.03, 0.5)}
-"""Means of true gains over all cells, and the part of their variance that is the baseline's own."""
+"""What the mean of true gains is beside the prior's, and the part of their variance that is the baseline's own."""
 
 
 def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
-    """Gains of every cell, each of SD PRIOR_SD, and weights of the queries that give them; None if none do."""
+    """Gains of every cell, each of SD PLAN.prior.sd, and weights of the queries that give them; None if none do."""
     mean, shared = KINDS[kind]
     own, baseline = rng.standard_normal(len(PLAN.cells) - 1), rng.standard_normal()
-    gains = mean + PRIOR_SD * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
+    gains = PLAN.prior.mean + mean + PLAN.prior.sd * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
     try:
         return gains, tilted(differences("scifact"), gains)
     except (ValueError, np.linalg.LinAlgError):
@@ -112,7 +113,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
             continue
         gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, believed_gain(gain, sd / math.sqrt(n)))
+        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior))
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
@@ -125,7 +126,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
 
 def print_settling(runs: int) -> None:
     heads = ["true gains", "queries", "candidates with a number", "its median", "said", "confirmed"]
-    title = f"New queries settle it, in per cent; {runs:,} evenings, gains of SD {PRIOR_SD}"
+    title = f"New queries settle it, in per cent; {runs:,} evenings, gains from the prior"
     rows = [settled(kind, n, runs) for kind in KINDS for n in SIZES]
     print_table(title, [*heads, "said by the observed gain"], rows)
 
@@ -145,7 +146,7 @@ def print_corrected(runs: int) -> None:
         errors = [f"{np.sqrt(np.mean(np.square(each))):.3f}" for each in (observed, corrected)]
         rows.append([n, *errors, percent(covers.sum(), len(found)), f"{width.mean():.2f}"])
     heads = ["queries", "RMSE observed", "RMSE corrected", "interval covers, %", "its width"]
-    print_table(f"The best cell's gain; {runs:,} evenings, gains of SD {PRIOR_SD}", heads, rows)
+    print_table(f"The best cell's gain; {runs:,} evenings, gains from the prior", heads, rows)
 
 
 def main() -> None:

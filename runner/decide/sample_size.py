@@ -11,8 +11,9 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
+from runner.score.expected_loss import Gain, believed
 from runner.score.gain_test import FIRST_SHARE
-from runner.score.power import DEFAULT_SD, POWER, PRIOR_SD, Believed, assurance, believed_gain, least_gain, power
+from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
 
 _STEPS = (25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
 """Numbers of new queries that are looked at: a finer one would promise more than a chance can hold."""
@@ -73,10 +74,12 @@ def detectable_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> fl
 def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
     """What so many queries show, in words: of the cell in question, before there are results of the first challenger.
 
-    Without results, at the plan's scatter. "" if differences do not scatter.
+    Without results, at the plan's scatter. "" if the baseline stands alone, or differences do not scatter.
     """
-    told = cell_in_question(cells)
+    if len(plan.cells) < 2:
+        return ""
     cell, sd = first_challenger(plan), planned_sd(plan)
+    told = cell_in_question(cells)
     if told is not None and told.test is not None:
         cell, sd = told.cell, told.test.sd
     gain = detectable(plan, cell, n_queries, sd)
@@ -88,14 +91,14 @@ def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> st
     )
 
 
-def settling(plan: Plan, sd: float, believed: Believed) -> Settling:
+def settling(plan: Plan, sd: float, gain: Gain) -> Settling:
     """What would settle most cheaply whether a cell is better that these queries do not confirm.
 
     New queries: this evening has spent its error on the ones that it judged, and a cell that was picked on them looks
     better there than it is. The fewest that confirm it with a chance of 80 %, if these are 200 or fewer, else of 50 %.
     """
     bar, alpha = plan.rule.min_gain, FIRST_SHARE * plan.significance.alpha
-    tried = [Settling(n, assurance(n, believed, sd, alpha, bar=bar)) for n in _STEPS]
+    tried = [Settling(n, assurance(n, gain, sd, alpha, bar=bar)) for n in _STEPS]
     enough = [one for wanted, most in _SETTLED for one in tried if one.chance >= wanted and one.queries <= most]
     return enough[0] if enough else Settling(0, max(one.chance for one in tried))
 
@@ -110,9 +113,9 @@ def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
     return settling(inputs.plan, row.test.sd, _believed(inputs, row))
 
 
-def _believed(inputs: OutcomeInputs, row: CellResult) -> Believed:
+def _believed(inputs: OutcomeInputs, row: CellResult) -> Gain:
     assert row.test is not None
-    return believed_gain(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5)
+    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior)
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
@@ -124,8 +127,8 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     found = settling_of(inputs, row)
     if found is None:
         return f"Try other cells: {row.cell} differs from the baseline alike on every query."
-    mean, sd = _believed(inputs, row)
-    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: 0 ± {PRIOR_SD:g})"
+    (mean, sd), prior = _believed(inputs, row), inputs.plan.prior
+    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: {prior.mean:+g} ± {prior.sd:g})"
     if not found.queries:
         return (
             f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "

@@ -282,7 +282,7 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
         )
     if version.queries_path.exists():
         count = len(load_queries(version.queries_path))
-        lines.append(f"queries: {count}; {_shown_by(version, plan, count)}")
+        lines.append("; ".join(filter(None, [f"queries: {count}", _shown_by(version, plan, count)])))
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if version.labels_path.exists():

@@ -70,8 +70,11 @@ def posterior(differences: Ints, prior: Prior) -> list[Gain]:
     if n_queries < 2:
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     values = differences / SCORE_UNIT
-    found = []
-    for mean, variance in zip(values.mean(axis=1).tolist(), values.var(axis=1, ddof=1).tolist(), strict=True):
-        share = prior.sd**2 / (prior.sd**2 + variance / n_queries)
-        found.append(Gain(prior.mean + share * (mean - prior.mean), prior.sd * math.sqrt(1 - share)))
-    return found
+    errors = values.std(axis=1, ddof=1) / math.sqrt(n_queries)
+    return [believed(*one, prior) for one in zip(values.mean(axis=1).tolist(), errors.tolist(), strict=True)]
+
+
+def believed(gain: float, error: float, prior: Prior) -> Gain:
+    """What is believed of a true gain, of which `gain` was observed with this standard error."""
+    share = prior.sd**2 / (prior.sd**2 + error**2)
+    return Gain(prior.mean + share * (gain - prior.mean), prior.sd * math.sqrt(1 - share))

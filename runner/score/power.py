@@ -7,16 +7,12 @@ the exact one from 10 queries on; benchmarks/simulate_planning.py holds it to si
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
 
 DEFAULT_SD = 0.25
 """SD of per-query nDCG@10 differences to the baseline, of a plan that has none from sources of its own.
 
 Measured: SciFact, 8 cells against MiniLM over whole documents, .12 to .41, median .29; the demo, 8 cells, median .26.
 """
-
-PRIOR_SD = 0.05
-"""SD of a true gain before any query is judged, about 0: two cells in three gain or lose less than this."""
 
 POWER = 0.8
 
@@ -62,38 +58,19 @@ def _critical(n_queries: int, alpha: float) -> tuple[float, float]:
     return t * (1 - 1 / (4 * df)), math.sqrt(1 + t * t / (2 * df))
 
 
-class Believed(NamedTuple):
-    """A normal distribution of a true gain in nDCG@10."""
-
-    mean: float
-    sd: float
-
-
-def believed_gain(gain: float, error: float) -> Believed:
-    """What is believed of a true gain once queries are judged: the observed one, shrunk by the prior N(0, PRIOR_SD^2).
-
-    `error` is the standard error of the observed gain.
-
-    >>> believed_gain(0.06, 0.05)
-    Believed(mean=0.03, sd=0.035355339059327376)
-    """
-    weight = PRIOR_SD**2 / (PRIOR_SD**2 + error**2)
-    return Believed(gain * weight, math.sqrt(weight) * error)
-
-
-def assurance(n_queries: int, believed: Believed, sd: float, alpha: float, *, bar: float = 0.0) -> float:
+def assurance(n_queries: int, believed: tuple[float, float], sd: float, alpha: float, *, bar: float = 0.0) -> float:
     """Chance that a cell is confirmed on so many new queries, averaged over what is `believed` of its true gain.
 
     New queries scatter by `sd` about each true gain (assurance, O'Hagan et al. 2005). Power takes one gain as true.
 
-    >>> round(assurance(50, Believed(0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
+    >>> round(assurance(50, (0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
     0.5
     """
     if n_queries < 3:
         return 0.0
     wanted = max(bar, t_quantile(1 - alpha, n_queries - 1) * sd / math.sqrt(n_queries))
-    error = math.hypot(believed.sd, sd / math.sqrt(n_queries))
-    return _Z.cdf((believed.mean - wanted) / error) if error else float(believed.mean >= wanted)
+    error = math.hypot(believed[1], sd / math.sqrt(n_queries))
+    return _Z.cdf((believed[0] - wanted) / error) if error else float(believed[0] >= wanted)
 
 
 def t_quantile(probability: float, df: int) -> float:

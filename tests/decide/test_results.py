@@ -53,9 +53,9 @@ def judge(version, *labels):
     )
 
 
-def scored(version, *cells, registered=(BASELINE, OTHER, THIRD)):
+def scored(version, *cells, registered=(BASELINE, OTHER, THIRD), **settings):
     """results.json as a parsed file, and its rows by cell."""
-    plan = version.plan().model_copy(update={"cells": list(cells)})
+    plan = version.plan().model_copy(update={"cells": list(cells), **settings})
     comparison = load_comparison(version, plan, frozenset(registered))
     made = make_results(version, comparison, GradedGate.over(comparison), kind="production")
     parsed = json.loads(json_bytes(made.model_dump()))
@@ -101,7 +101,7 @@ def test_unjudged_documents_count_to_rank_ten_in_a_cell_and_to_the_pools_depth_i
     put(version, BASELINE, {"q01": bills[:12]})
     put(version, OTHER, {"q01": bills[15:], "q02": [A]})
     judge(version, label("q01", A, 3), label("q02", A, 3))
-    made, rows = scored(version, BASELINE, OTHER)
+    made, rows = scored(version, BASELINE, OTHER, pool_depth=30)
     assert (rows[BASELINE]["unjudged"], rows[OTHER]["unjudged"]) == (9, 1)
     assert made["labels"]["pool_pairs"] == 14
     assert made["labels"]["unjudged_pairs"] == 12
