@@ -41,6 +41,7 @@ bench: setup
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
 	$(BIN)/python benchmarks/simulate_judges.py
+	$(BIN)/python benchmarks/simulate_planning.py
 	$(BIN)/python benchmarks/simulate_pooled.py
 	$(BIN)/python benchmarks/simulate_choice.py
 	$(BIN)/python benchmarks/simulate_looks.py

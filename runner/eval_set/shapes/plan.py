@@ -84,6 +84,21 @@ class Prior(Sparse):
     from_results: list[Sha256] = Field(default_factory=list)
 
 
+class PlanningSource(FrozenModel):
+    """The locked results of another source that a planning figure was taken from."""
+
+    source: str
+    version: Annotated[int, Field(ge=1)]
+    results_sha256: Sha256
+
+
+class Planning(Sparse):
+    """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
+
+    sd: Annotated[float, Field(gt=0, le=1)]
+    sources: list[PlanningSource] = Field(default_factory=list)
+
+
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
@@ -113,6 +128,7 @@ class Plan(Sparse):
     ] = 0.02
     prior: Prior = Prior(mean=-0.03, sd=0.049)
     looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    planning: Planning | None = None
 
 
 class PlanDigest(FrozenModel):
