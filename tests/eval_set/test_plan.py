@@ -125,7 +125,7 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_the_default_ones(path):
     del rows["prior"], rows["switching_cost"]
     path.write_text(yaml.safe_dump(rows))
     assert load(path) == stated
-    assert (stated.prior.mean, stated.prior.sd, stated.switching_cost) == (-0.03, 0.05, 0.02)
+    assert (stated.prior.mean, stated.prior.sd, stated.switching_cost) == (-0.03, 0.049, 0.02)
     change(path, prior={"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]})
     assert load(path).model_dump()["prior"] == {"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]}
 

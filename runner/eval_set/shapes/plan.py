@@ -127,7 +127,7 @@ class Plan(Sparse):
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
-    prior: Prior = Prior(mean=-0.03, sd=0.05)
+    prior: Prior = Prior(mean=-0.03, sd=0.049)
     looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
 
 
