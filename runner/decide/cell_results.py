@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
 from runner.decide.as_results import by_cell, test_of
+from runner.decide.scale import scale_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
 from runner.eval_set.shapes.paired import Difference, MeasureResult
-from runner.eval_set.shapes.pool import CellPool, Sensitivity
+from runner.eval_set.shapes.pool import CellPool, Sensitivity, TenTimes
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
@@ -43,7 +44,7 @@ def cell_results(
     """
     plan = comparison.plan
     pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
-    curves = recall_curves(comparison, readings)
+    curves, scales = recall_curves(comparison, readings), scale_of(comparison)
     scores = by_cell(comparison.runs, comparison.means, MEASURES)
     differences = by_cell(comparison.runs, comparison.differences, COMPARED)
     rows = [
@@ -55,6 +56,7 @@ def cell_results(
             pools.get(cell),
             sensitivities[cell],
             curves[cell],
+            scales.get(cell),
             scores[cell],
             differences[cell],
         )
@@ -72,6 +74,7 @@ def _row(
     pool: CellPool | None,
     otherwise: Sensitivity,
     curve: RecallCurve,
+    scale: TenTimes | None,
     scores: dict[str, MeasureResult],
     differences: dict[str, Difference],
 ) -> CellResult:
@@ -106,6 +109,7 @@ def _row(
         pool=pool,
         sensitivity=otherwise,
         curve=curve,
+        scale=scale,
         provenance=_provenance(comparison.facts[cell]),
     )
 

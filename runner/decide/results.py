@@ -15,7 +15,6 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
@@ -82,7 +81,6 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
         outcome=outcome(inputs),

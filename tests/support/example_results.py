@@ -17,7 +17,6 @@ from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
-from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -128,6 +127,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         pool=None,
         sensitivity=SENSITIVITY,
         curve=curve(0.6 + recall),
+        scale=None,
         provenance=Provenance(
             schema_version=4,
             cell=cell,
@@ -161,22 +161,6 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
         n_queries=25,
         false_alarm=false_alarm,
         best_gain_corrected=corrected,
-    )
-
-
-def scale(*cells):
-    """All cells alike, now and among ten times as many documents."""
-    points = [
-        ScalePoint(factor=factor, mean=0.5, low=0.4, high=0.6, at_most=0.5, rank=1, side_stays=None)
-        for factor in (1.0, 10.0)
-    ]
-    return ScaleResult(
-        baseline=BASELINE,
-        documents=3,
-        distractors=[2, 2],
-        factors=[ScaleFactor(factor=factor, tau=None, best=cells[0], best_stays=1.0) for factor in (1.0, 10.0)],
-        cells=[ScaleCell(cell=cell, centre=-3.0, scale=0.5, points=points, back_test=None) for cell in cells],
-        sentences=[],
     )
 
 
@@ -223,7 +207,6 @@ def results(*rows, kind="production", unjudged=0):
         slices=[],
         previous=None,
         lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
-        scale=scale(*(row.cell for row in inputs.cells)),
         outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )

@@ -26,10 +26,11 @@ from runner.eval_set.shapes.lists import (
 )
 from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Sample
+from runner.eval_set.shapes.pool import TenTimes
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
 from tests.support import example_panel
-from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row, scale
+from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row
 
 NEEDS = (
     "Which bills create a grant program for repairing rural bridges?",
@@ -92,7 +93,6 @@ def full_results(
                 control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
-            "scale": scale(*(one.cell for one in rows)),
             "lists": _lists([one.cell for one in rows], ids),
             "noise_floor": NoiseFloor(cell=cells[0], difference=same, max_change=0.0, queries_changed=0),
             "judging": example_panel.panel(cells, cells[0]),
@@ -170,6 +170,7 @@ def _cell(
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
             "pool": example_panel.cell_pool(gain, gain),
             "sensitivity": example_panel.sensitivity(mean, gain),
+            "scale": TenTimes(ndcg=max(mean - 0.2, 0.0), bias=-0.01, error=0.02),
             "provenance": _provenance(made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }
     )

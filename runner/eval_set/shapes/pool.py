@@ -1,4 +1,4 @@
-"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices."""
+"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices, scale."""
 
 from typing import Annotated, Literal
 
@@ -119,3 +119,15 @@ class Slice(FrozenModel):
     queries: Annotated[int, Field(ge=1)]
     few: bool
     cells: dict[str, SliceMeans]
+
+
+class TenTimes(FrozenModel):
+    """A cell's nDCG@10 expected among ten times the documents.
+
+    `bias` and `error` are the mean and the root mean square of what the method says of the present collection from
+    tenths of it, less what was observed.
+    """
+
+    ndcg: Share
+    bias: float
+    error: Annotated[float, Field(ge=0)]

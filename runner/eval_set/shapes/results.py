@@ -14,9 +14,8 @@ from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
 from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
+from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
@@ -28,7 +27,7 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `guard` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published.
+    judgments are published, `scale` if there are too few documents to test it.
     """
 
     cell: str
@@ -48,6 +47,7 @@ class CellResult(Sparse):
     pool: CellPool | None
     sensitivity: Sensitivity
     curve: RecallCurve
+    scale: TenTimes | None
     provenance: Provenance
 
 
@@ -127,7 +127,7 @@ class Results(Sparse):
     Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `scale` says what other numbers of documents would do; `spans` is null if no reading lists are kept; `slices`
+    `spans` is null if no reading lists are kept; `slices`
     describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
     first one.
     """
@@ -150,7 +150,6 @@ class Results(Sparse):
     judging: JudgePanel | None
     spans: SpanResult | None
     slices: list[Slice]
-    scale: ScaleResult
     lists: RankedLists
     previous: PreviousVersion | None
     outcome: Outcome

@@ -19,7 +19,6 @@ from runner.report.results_page.leave_one_out import left_out
 from runner.report.results_page.lengths import length_rows
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.pareto import cost_plot
-from runner.report.results_page.scale_plot import scale_plot
 from runner.report.results_page.where_embedded import embedded
 from runner.report.rows import confirmation, criterion_5, ranked
 
@@ -59,7 +58,6 @@ def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists |
             "cost": cost_plot(shown, measured),
             "nulls": null_strips(shown),
             "lengths": length_rows(shown),
-            "scale": scale_plot(shown.scale),
             "lists": drill_down(shown),
         },
         local_copy=local_copy is not None,
