@@ -10,34 +10,18 @@ from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import (
     Agreement,
-    CellConfusion,
-    CellFavour,
     Confusion,
     Estimate,
     JudgeDrift,
-    RepeatShare,
     SecondJudge,
 )
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
-from runner.judge.agreement.by_cell import cell_confusions, favours
+from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats
-from runner.judge.agreement.kappa import GRADES, agreement_share, coefficients, confusion, left_open
+from runner.judge.agreement.kappa import GRADES, confusion, estimates, left_open
 
 WIDTH = 110
-
-_NAMES = {
-    "linear": "weighted kappa, linear",
-    "quadratic": "weighted kappa, quadratic",
-    "kappa": "Cohen's kappa",
-    "ac1": "Gwet's AC1",
-    "exact": "same grade",
-    "kappa_binary": "relevant or not: kappa",
-    "pabak": "relevant or not: PABAK",
-    "ac1_binary": "relevant or not: AC1",
-    "binary": "relevant or not: same",
-    "difference": "mean of first less second",
-}
 
 
 def judge_agreement(
@@ -67,7 +51,9 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
     by_query = _by_query(twice)
     settings, whole = plan.significance, np.array(list(by_query.values())).sum(axis=0)
     compared = runs if plan.baseline in runs else {}
-    found = coefficients(by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence)
+    kappa, binary = estimates(
+        by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence
+    )
     by_cell = favours(twice, compared, plan.baseline, alpha=settings.alpha, seed=settings.seed) if compared else []
     return SecondJudge(
         judge=twice[0].second_judge,
@@ -77,11 +63,9 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         pairs=len(twice),
         queries=len(by_query),
         confusion=whole.tolist(),
-        coefficients=found,
+        kappa=kappa,
+        binary=binary,
         by_cell=by_cell,
-        cell_confusions=[
-            CellConfusion(cell=cell, confusion=table) for cell, table in cell_confusions(twice, runs).items()
-        ],
     )
 
 
@@ -106,7 +90,7 @@ def summary_lines(agreement: Agreement) -> list[str]:
 
 def can_say(agreement: Agreement, second: SecondJudge) -> str:
     """What the readings of one second judge can and cannot show, with their own figures."""
-    estimate = second.coefficients.quadratic
+    estimate = second.kappa
     said = f"{second.pairs} pairs of {second.queries} queries "
     if estimate.value is None:
         said += "do not vary enough for a kappa"
@@ -150,11 +134,9 @@ def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
     beside = ", ".join(second.first_judges)
     yield f"{second.judge}{model} beside {beside}: {second.pairs:,} pairs, {second.queries} queries"
     yield f"  {'':26} {'value':>7}  {100 * agreement.confidence:g} % interval (over queries)"
-    for field, name in _NAMES.items():
-        estimate = getattr(second.coefficients, field)
-        is_bound = field in ("exact", "binary") and estimate.value in (0, 1)
-        bound = "  (over pairs, one-sided: Clopper-Pearson)" if is_bound else ""
-        yield f"  {name:26} {_estimate(estimate)}{bound}"
+    yield f"  {'weighted kappa':26} {_estimate(second.kappa)}"
+    bound = "  (over pairs, one-sided: Clopper-Pearson)" if second.binary.value in (0, 1) else ""
+    yield f"  {'relevant or not: same':26} {_estimate(second.binary)}{bound}"
     yield f"  relevant is grade {agreement.relevant_grade} or more"
     yield from _confusion_lines(second.confusion, "first", "second")
     yield from _cell_lines(second)
@@ -183,31 +165,17 @@ def _confusion_lines(table: Confusion, rows: str, columns: str) -> Iterator[str]
 def _cell_lines(second: SecondJudge) -> Iterator[str]:
     if not second.by_cell:
         return
-    same = {row.cell: row.confusion for row in second.cell_confusions}
-    wide = max(len(cell) for cell in same)
-    heads = "only cell's  only baseline's  contrast    needed  p cell  p baseline"
-    yield "  first less second grade, by which cell has the pair in its first ten, and p (max-T) of a favoured side"
-    yield f"  {'':{wide}}  pairs   same  {heads}"
+    wide = max(len(row.cell) for row in second.by_cell)
+    yield "  first less second grade, the cell's pairs less the baseline's, and p (max-T) of a favoured side"
+    yield f"  {'':{wide}}  only cell's  only baseline's  contrast    needed  p cell  p baseline"
     for row in second.by_cell:
-        yield f"  {row.cell:{wide}}  {_cell_figures(row, same.pop(row.cell))}"
-    for cell, confused in same.items():
-        yield f"  {cell:{wide}}  {_same(confused)}"
+        p_cell, p_baseline = (p_text(p) if p is not None else "-" for p in (row.p_for_cell, row.p_for_baseline))
+        contrast = "  ".join(f"{_signed(value):>8}" for value in (row.contrast, row.beyond_chance))
+        counts = f"{row.n_cell:>11}  {row.n_baseline:>15}"
+        yield f"  {row.cell:{wide}}  {counts}  {contrast}  {p_cell:>6}  {p_baseline:>10}"
     for unknown in dict.fromkeys(row.unknown for row in second.by_cell if row.unknown):
         cells = ", ".join(row.cell for row in second.by_cell if row.unknown == unknown)
         yield from wrap(f"{unknown}: {cells}", WIDTH, initial_indent="  ", subsequent_indent="    ")
-
-
-def _cell_figures(row: CellFavour, confused: Confusion) -> str:
-    own, other = f"{_signed(row.mean_cell)} ({row.n_cell})", f"{_signed(row.mean_baseline)} ({row.n_baseline})"
-    p_cell, p_baseline = (p_text(p) if p is not None else "-" for p in (row.p_for_cell, row.p_for_baseline))
-    figures = [_same(confused), f"{own:>11}", f"{other:>15}"]
-    figures += [f"{_signed(value):>8}" for value in (row.contrast, row.beyond_chance)]
-    return "  ".join([*figures, f"{p_cell:>6}", f"{p_baseline:>10}"])
-
-
-def _same(confused: Confusion) -> str:
-    total, share = sum(map(sum, confused)), float(agreement_share(np.array(confused)))
-    return f"{total:>5}  {f'{100 * share:.0f} %' if total else '-':>5}"
 
 
 def _signed(value: float | None) -> str:
@@ -216,15 +184,7 @@ def _signed(value: float | None) -> str:
 
 def _drift_lines(drift: JudgeDrift) -> Iterator[str]:
     yield f"{drift.judge} read {drift.repeats} pairs of {drift.queries} queries again"
-    kappa = "not defined" if drift.quadratic is None else f"{drift.quadratic:.3f}"
-    yield f"  same grade {whole_percent(drift.exact)}, weighted kappa (quadratic) {kappa}"
+    yield f"  same grade {whole_percent(drift.exact)}"
     yield f"  new grade less old {_signed(drift.shift)}, p of no shift {p_text(drift.p_shift)}"
-    if drift.early is not None and drift.late is not None and drift.p_change is not None:
-        yield f"  earlier batches: {_half(drift.early)}; later ones: {_half(drift.late)}; p {p_text(drift.p_change)}"
     if drift.left_open:
         yield f"  {drift.left_open}"
-    yield from _confusion_lines(drift.confusion, "old", "new")
-
-
-def _half(half: RepeatShare) -> str:
-    return f"{half.repeats} pairs, {whole_percent(half.exact)} the same, shift {_signed(half.shift)}"

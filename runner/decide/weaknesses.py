@@ -151,7 +151,7 @@ def _agreed(agreement: Agreement, second: SecondJudge) -> str:
 
 
 def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.coefficients.quadratic, zero_count_bound(agreement, second)
+    kappa, unseen = second.kappa, zero_count_bound(agreement, second)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:

@@ -118,8 +118,7 @@ def test_judges_who_always_agree_are_not_said_to_agree_for_certain():
 )
 def test_a_kappa_that_is_not_defined_or_has_no_interval_is_not_made_up(estimate, expected):
     second = PANEL.agreement.seconds[0]
-    known = second.coefficients.model_copy(update={"quadratic": estimate})
-    agreement = PANEL.agreement.model_copy(update={"seconds": [second.model_copy(update={"coefficients": known})]})
+    agreement = PANEL.agreement.model_copy(update={"seconds": [second.model_copy(update={"kappa": estimate})]})
     assert expected in said_of(row(BASELINE), panel=PANEL.model_copy(update={"agreement": agreement}))
 
 

@@ -423,7 +423,7 @@ def test_hostile_text_is_inert_wherever_it_comes_from(text: str):
     plain = Outline(page_of(synthetic_results(), synthetic_receipt() | {"backends": {"x": MODAL, "y": SERVED}}))
     assert {tag for tag, _ in Outline(html).elements} == {tag for tag, _ in plain.elements}
     names = {name for _, attributes in Outline(html).elements for name in attributes}
-    assert names == {name for _, attributes in plain.elements for name in attributes}
+    assert names <= {name for _, attributes in plain.elements for name in attributes}
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]", html)
     assert "49" not in words(html.split('class="sentence"')[1].split("</p>")[0])
 
