@@ -82,13 +82,13 @@ def _row(
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     is_tested = cell in comparison.tests
     test = test_of(comparison, cell) if is_tested else None
-    guard = comparison.guards[cell] if is_tested else None
+    recall_bound = comparison.recall_bounds[cell] if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
-    if eligible and test is not None and guard is not None:
+    if eligible and test is not None:
         judged, alpha = scores["judged@10"].mean, plan.significance.alpha
-        figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged)
+        figures = CellFigures(gain, recall, test.p_gain, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule, alpha) or blockers(cell)
     holes = holes_of(run, qrels)
     return CellResult(
@@ -97,7 +97,7 @@ def _row(
         scores=scores,
         differences=differences,
         test=test,
-        guard=guard,
+        recall_bound=recall_bound,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and not unmet,
         short_of=unmet,

@@ -11,7 +11,7 @@ from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.decide.sample_size import detectable
-from runner.decide.tiers import Stand, interval_of, stand
+from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.shapes.corpus import CollectionFacts
@@ -51,7 +51,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, comparison.qrels)
     return Results(
-        schema_version=7,
+        schema_version=8,
         source=version.source.name,
         version=version.number,
         kind="external",
@@ -113,10 +113,9 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
 def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     baseline = inputs.baseline
     others = [row for row in inputs.cells if row.test is not None]
-    alpha = inputs.plan.significance.alpha
     passed = [row for row in others if row.gate.verdict == "pass"]
-    groups = {what: [row for row in passed if _stand(row, alpha).side == side] for side, what in _SIDES.items()}
-    listed = {what: _listed(rows, alpha) for what, rows in groups.items() if rows}
+    groups = {what: [row for row in passed if stand(row) == side] for side, what in _SIDES.items()}
+    listed = {what: _listed(rows) for what, rows in groups.items() if rows}
     if failed := [row.cell for row in others if row not in passed]:
         listed["not passing the null gate, so nothing is said of it"] = ", ".join(failed)
     said = "; ".join(f"{what}: {cells}" for what, cells in listed.items())
@@ -131,24 +130,13 @@ def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     )
 
 
-def _stand(row: CellResult, alpha: float) -> Stand:
-    found = stand(row, alpha)
-    assert found is not None  # all cells of a collection are one family
-    return found
-
-
 def _score(row: CellResult) -> str:
     score = row.scores["ndcg@10"]
     return f"{score.mean:.{places_allowed(score.low, score.high)}f}"
 
 
-def _listed(rows: Sequence[CellResult], alpha: float) -> str:
-    return ", ".join(f"{row.cell} ({_difference(row)}){_despite(row, alpha)}" for row in rows)
-
-
-def _despite(row: CellResult, alpha: float) -> str:
-    despite = _stand(row, alpha).despite
-    return f", which {despite} though its interval does not reach 0" if despite else ""
+def _listed(rows: Sequence[CellResult]) -> str:
+    return ", ".join(f"{row.cell} ({_difference(row)})" for row in rows)
 
 
 def _difference(row: CellResult) -> str:

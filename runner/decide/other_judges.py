@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
-from runner.decide.as_results import test_of
 from runner.decide.judge_agreement import judge_agreement
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
@@ -82,16 +81,14 @@ def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
 
 
 def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
-    """What test and guard say of a cell with the grades that the comparison has."""
-    plan, test, guard = comparison.plan, test_of(comparison, cell), comparison.guards[cell]
+    """What the test says of a cell with the grades that the comparison has."""
+    plan, p_gain = comparison.plan, comparison.gain_ps.get(cell)
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
-    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
+    figures = CellFigures(gain, recall, p_gain, "pass", 1.0)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
-        p_adjusted=test.p_adjusted,
-        p_skew=test.p_skew,
-        guard=guard.state,
+        p_gain=p_gain,
         meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
         holds=not unmet_criteria(figures, plan.rule, plan.significance.alpha),
     )

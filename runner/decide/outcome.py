@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.sample_size import detectable, queries_to_show, to_confirm
-from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain
+from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain, recall_words
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
@@ -120,19 +120,17 @@ def _gate_advice(baseline: CellResult) -> str:
 def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Sentences:
     plan = inputs.plan
     best, top = confirmed[0], inputs.best
-    test, guard = best.test, best.guard
+    test, bound = best.test, best.recall_bound
     assert test is not None
-    assert test.p_adjusted is not None
-    assert guard is not None
-    rule, p = plan.rule, p_beside_alpha(test.p_adjusted, plan.significance.alpha)
-    lower = figure_beside_bar(guard.low, -rule.max_recall_loss, guard.low, guard.high)
+    assert test.p_gain is not None
+    assert bound is not None
+    rule, p = plan.rule, p_beside_alpha(test.p_gain, plan.significance.alpha)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, adjusted p {p}. It "
-        f"loses at most {rule.max_recall_loss:g} Recall@10 (lower bound of the difference {lower}) and passes the null "
-        "gate."
+        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, p {p}, and passes the "
+        f"null gate. Recall@10 changes by {_recall_text(best, plan)}: {recall_words(bound, inputs.n_queries, rule)}."
     )
     not_shown = [_optimism(inputs, best)]
     if round4(interval_of(test)[0]) < rule.min_gain:
@@ -193,7 +191,7 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
 
 def _bar(row: CellResult, plan: Plan) -> str:
     failed = row.gate.verdict == "fail"
-    return "fails the null gate" if failed else f"loses more than {plan.rule.max_recall_loss:g} Recall@10"
+    return "fails the null gate" if failed else f"is shown to lose more than {plan.rule.max_recall_loss:g} Recall@10"
 
 
 def _gain(row: CellResult, plan: Plan) -> str:
@@ -210,9 +208,10 @@ def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
 
 
 def _recall_text(row: CellResult, plan: Plan) -> str:
-    assert row.guard is not None
+    assert row.recall_bound is not None
+    low, high = row.recall_bound.low, row.recall_bound.high
     change = row.differences["recall@10"].mean
-    return figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    return figure_beside_bar(change, -plan.rule.max_recall_loss, low, high)
 
 
 def _lacks(row: CellResult) -> str:

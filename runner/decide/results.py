@@ -63,7 +63,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     results = Results(
-        schema_version=7,
+        schema_version=8,
         source=version.source.name,
         version=version.number,
         kind=kind,

@@ -1,9 +1,6 @@
 """How many more queries would settle whether a cell is better, and what so many can show."""
 
-from statistics import stdev
-
 from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
@@ -15,18 +12,14 @@ POWER = 0.8
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     """A sentence on what would settle most cheaply whether the cell can be confirmed."""
     assert row.test is not None
-    assert row.guard is not None
     if row.gate.verdict != "pass":
         return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
     head, n_have = f"The next cheapest experiment for {row.cell}", inputs.n_queries
-    if row.test.p_adjusted is None:
+    if row.test.p_gain is None:
         head, n_have = f"Name {row.cell} in the plan of a new version, with queries of its own", 0
-    wanted = [] if _gain_holds(inputs.plan, row) else [_to_show_gain(inputs, row, n_have)]
-    if row.guard.state == "inconclusive":
-        wanted.append(_to_clear_recall(inputs, row, n_have))
-    if not wanted:
+    if _gain_holds(inputs.plan, row):
         return _to_clear_doubts(row)
-    return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
+    return f"{head}: {_to_show_gain(inputs, row, n_have)} ({100 * POWER:.0f} % power)."
 
 
 def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
@@ -63,15 +56,6 @@ def _to_show_gain(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
     return said if shows is None else f"{said}, where these {inputs.n_queries} show one of {shows:.2g}"
 
 
-def _to_clear_recall(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
-    """One-sided, for a cell whose recall equals the baseline's."""
-    loss, alpha = inputs.plan.rule.max_recall_loss, inputs.plan.significance.alpha
-    own, other = (cell.scores["recall@10"].per_query for cell in (row, inputs.baseline))
-    sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
-    needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
-    return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
-
-
 def _to_clear_doubts(row: CellResult) -> str:
     """What no further query settles: hits that nobody judged, or else judges who do not uphold the scores."""
     if row.unjudged:
@@ -90,9 +74,9 @@ def _number(needed: int | None, n_have: int) -> str:
 
 def _gain_holds(plan: Plan, row: CellResult) -> bool:
     test, gain = row.test, row.differences["ndcg@10"].mean
-    if test is None or test.p_adjusted is None or test.p_skew is None:
+    if test is None or test.p_gain is None:
         return False
-    return round4(gain) >= plan.rule.min_gain and round4(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
+    return round4(gain) >= plan.rule.min_gain and round4(test.p_gain) <= plan.significance.alpha
 
 
 def _target(inputs: OutcomeInputs, row: CellResult) -> float:

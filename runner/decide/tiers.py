@@ -7,38 +7,34 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import p_beside_alpha, round4
-from runner.base.records import GuardState, Verdict
-from runner.eval_set.shapes.paired import PairedTestResult
+from runner.base.records import Verdict
+from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
 
 
 class CellFigures(NamedTuple):
-    """What the rule looks at: differences to the baseline, p over the tested family, guard, gate, and Judged@10.
+    """What the rule looks at: differences to the baseline, p of "it does not gain", gate, and Judged@10.
 
-    A cell outside of the family has no p.
+    A cell that was not preregistered has no p.
     """
 
     gain: float
     recall: float
-    p_adjusted: float | None
-    p_skew: float | None
-    guard: GuardState
+    p_gain: float | None
     gate: Verdict
     judged: float
 
     @classmethod
     def of(cls, row: CellResult) -> Self:
         """The figures of a tested cell; ValueError for the baseline."""
-        if row.test is None or row.guard is None:
+        if row.test is None:
             raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
         return cls(
             row.differences["ndcg@10"].mean,
             row.differences["recall@10"].mean,
-            row.test.p_adjusted,
-            row.test.p_skew,
-            row.guard.state,
+            row.test.p_gain,
             row.gate.verdict,
             row.scores["judged@10"].mean,
         )
@@ -50,7 +46,7 @@ class Criterion(NamedTuple):
     `lacks` is what "it" does or is if the condition is not met.
     """
 
-    name: Literal["gain", "chance", "skew", "recall", "guard", "gate", "judged"]
+    name: Literal["gain", "chance", "recall", "gate", "judged"]
     met: bool | None
     figure: float | str | None
     bound: float | str
@@ -69,22 +65,13 @@ def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion
 def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     """Every condition of a confirmed cell, in the order of `Criterion.name`.
 
-    Criterion 5, an adjusted p of at most `alpha` by both statistics, Recall@10 shown not to fall by more than the rule
-    allows, a null gate passed, and every hit that counts judged.
+    Criterion 5, an adjusted p of at most `alpha`, a null gate passed, and every hit that counts judged.
     """
     gain, recall = criterion_5(cell.gain, cell.recall, rule)
-    may = "may lose" if cell.guard == "inconclusive" else "loses"
     return [
         gain,
-        *_beyond_chance(cell.p_adjusted, cell.p_skew, alpha),
+        _beyond_chance(cell.p_gain, alpha),
         recall,
-        Criterion(
-            "guard",
-            {"non-inferior": True, "inconclusive": None, "inferior": False}[cell.guard],
-            cell.guard,
-            "non-inferior",
-            f"{may} more than {rule.max_recall_loss:g} Recall@10",
-        ),
         Criterion(
             "gate",
             {"pass": True, "insufficient": None, "fail": False}[cell.gate],
@@ -96,17 +83,10 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     ]
 
 
-def _beyond_chance(p_adjusted: float | None, p_skew: float | None, alpha: float) -> list[Criterion]:
-    return [
-        _by_p("chance", p_adjusted, alpha, "may be chance (adjusted p {})"),
-        _by_p("skew", p_skew, alpha, "may be chance, since its differences are skewed (p {})"),
-    ]
-
-
-def _by_p(name: Literal["chance", "skew"], p: float | None, alpha: float, lacks: str) -> Criterion:
+def _beyond_chance(p: float | None, alpha: float) -> Criterion:
     if p is None:
-        return Criterion(name, None, None, alpha, "has no p adjusted over the preregistered family")
-    return Criterion(name, round4(p) <= alpha, round4(p), alpha, lacks.format(p_beside_alpha(p, alpha)))
+        return Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
+    return Criterion("chance", round4(p) <= alpha, round4(p), alpha, f"may be chance (p {p_beside_alpha(p, alpha)})")
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
@@ -115,19 +95,14 @@ def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
 
 
 def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
-    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores.
-
-    Of two conditions on one figure one speaks: the guard for the mean of Recall@10, which it covers, and the p that
-    allows for skewed differences only if the other one is met.
-    """
-    gain, chance, skew, _, *others = criteria(cell, rule, alpha)
-    return [one.lacks for one in (gain, skew if chance.met else chance, *others) if not one.met]
+    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
+    return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
 
 
 def may_gain(row: CellResult, rule: Rule) -> bool:
     """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    able = row.guard is not None and row.guard.state != "inferior" and row.gate.verdict != "fail"
-    return able and reaches_gain(row, rule)
+    falls = row.recall_bound is not None and row.recall_bound.state == "shown to fall"
+    return not falls and row.gate.verdict != "fail" and reaches_gain(row, rule)
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
@@ -147,34 +122,25 @@ def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | No
     return next(iter(confirmed or candidates or hopeful or tested), None)
 
 
-class Stand(NamedTuple):
-    """Where a cell stands to the baseline, all cells compared.
-
-    `despite` is why a difference may be chance though its interval does not reach 0, to follow "it"; "" if nothing is.
-    """
-
-    side: Side
-    despite: str
+def stand(row: CellResult) -> Side | None:
+    """Where a cell stands to the baseline, all cells compared; None for the baseline, and outside of the family."""
+    return None if row.test is None or row.test.simultaneous is None else side_of(row.test.simultaneous)
 
 
-def stand_of(simultaneous: Sequence[float], p_adjusted: float, p_skew: float, alpha: float) -> Stand:
-    """A side if the simultaneous interval lies wholly on it, and neither p says that it may be chance."""
+def side_of(simultaneous: Sequence[float]) -> Side:
+    """The side on which a simultaneous interval wholly lies."""
     low, high = map(round4, simultaneous)
-    if low <= 0 <= high:
-        return Stand("not told apart", "")
-    if despite := next((one.lacks for one in _beyond_chance(p_adjusted, p_skew, alpha) if not one.met), ""):
-        return Stand("not told apart", despite)
-    return Stand("above" if low > 0 else "below", "")
-
-
-def stand(row: CellResult, alpha: float) -> Stand | None:
-    """The same of a row of results.json; None for the baseline, and for a cell outside of the tested family."""
-    test = row.test
-    if test is None or test.simultaneous is None or test.p_adjusted is None or test.p_skew is None:
-        return None
-    return stand_of(test.simultaneous, test.p_adjusted, test.p_skew, alpha)
+    return "not told apart" if low <= 0 <= high else "above" if low > 0 else "below"
 
 
 def interval_of(test: PairedTestResult) -> Sequence[float]:
     """The simultaneous interval of a tested cell, its own outside of the tested family."""
     return test.simultaneous or test.interval
+
+
+def recall_words(bound: RecallBound, n_queries: int, rule: Rule) -> str:
+    """What is known of a fall of Recall@10, to stand after it."""
+    lost = f"{bound.losses} of {n_queries} queries lose" if bound.losses else f"no loss seen in {n_queries} queries"
+    if bound.state == "open":
+        return f"{lost}; a mean loss up to {-bound.low:.2f} cannot be excluded"
+    return f"{lost}; {bound.state} by more than {rule.max_recall_loss:g}"

@@ -32,7 +32,7 @@ def declared_weaknesses(
     """
     return [
         *_power(plan, len(queries), cells, plan.rule.min_gain),
-        *_guard(plan, cells),
+        *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
         *_models(queries, labels, panel),
@@ -99,13 +99,13 @@ def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float
     return [f"{small}." if effect <= asked else f"{small}, so a smaller gain may be missed or be chance."]
 
 
-def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
-    unsure = [row.cell for row in cells if row.guard is not None and row.guard.state == "inconclusive"]
+def _recall(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+    unsure = [row.cell for row in cells if row.recall_bound is not None and row.recall_bound.state == "open"]
     if not unsure:
         return []
     return [
         f"Whether Recall@10 falls by more than {plan.rule.max_recall_loss:g} is not known for {len(unsure)} of "
-        f"{len(cells) - 1} cells: the interval is wider than that."
+        f"{len(cells) - 1} cells: so few queries cannot exclude it."
     ]
 
 

@@ -49,7 +49,7 @@ NOT_EVALUATED = "not yet evaluated"
 _SETTINGS = """
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
-significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2026}
+significance: {method: "sign-flip ordered v2", draws: 100000, alpha: 0.05, seed: 2026}
 null_gate: {nulls: "graded v2", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
@@ -71,7 +71,10 @@ EXTERNAL_CELLS = (
 
 
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`."""
+    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
+
+    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker.
+    """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
     structural = source.structural_chunker
@@ -115,6 +118,7 @@ def default_plan_text(
         f'baseline: "{cells[0]}"',
         "cells:",
         *(f'  - "{cell}"' for cell in cells),
+        *([] if external else [f'first: ["{cells[1]}"]']),
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
         *([] if external else JUDGES.splitlines()),
@@ -221,6 +225,11 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
             cells.append(cell)
     problems += [
         f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
+    ]
+    problems += [
+        f"first: {text!r} is no challenger; name cells of the plan beside the baseline, each once, or leave it out"
+        for text in plan.first
+        if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1
     ]
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 

@@ -49,7 +49,7 @@ _TEST: dict[str, Type] = {
     "p_exact": "boolean",
     "p_t": "Float64",
     "p_adjusted": "Float64",
-    "p_skew": "Float64",
+    "p_gain": "Float64",
     "p_holm": "Float64",
     "interval_low": "Float64",
     "interval_high": "Float64",
@@ -63,10 +63,10 @@ _TEST: dict[str, Type] = {
 }
 
 _VERDICTS: dict[str, Type] = {
-    "guard": "string",
-    "guard_low": "Float64",
-    "guard_high": "Float64",
-    "guard_p": "Float64",
+    "recall_state": "string",
+    "recall_low": "Float64",
+    "recall_high": "Float64",
+    "recall_losses": "Int64",
     "gate": "string",
     "meets_criterion_5": "boolean",
     "confirmed": "boolean",
@@ -178,14 +178,13 @@ def _tested(row: CellResult) -> Row:
     for name, found in (("interval", test.interval), ("simultaneous", test.simultaneous), ("left_out", test.left_out)):
         if found is not None:
             ends |= {f"{name}_low": found[0], f"{name}_high": found[1]}
-    same = {"p", "p_t", "p_adjusted", "p_skew", "p_holm", "cohens_d", "sd", "influential"}
+    same = {"p", "p_t", "p_adjusted", "p_gain", "p_holm", "cohens_d", "sd", "influential"}
     return test.model_dump(include=same) | ends | {"p_exact": test.exact}
 
 
 def _judged(row: CellResult) -> Row:
-    guard: Row = {} if row.guard is None else _prefixed("guard", row.guard.model_dump(include={"low", "high", "p"}))
-    return guard | {
-        "guard": None if row.guard is None else row.guard.state,
+    bound: Row = {} if row.recall_bound is None else _prefixed("recall", row.recall_bound.model_dump())
+    return bound | {
         "gate": row.gate.verdict,
         "meets_criterion_5": row.meets_criterion_5,
         "confirmed": row.confirmed,

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.decide.decide import decision_sentence
-from runner.decide.tiers import interval_of, stand
+from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -26,7 +26,6 @@ def run_summary(results: Results) -> str:
     lines = [
         *_wrapped(f"{_name(results)}: {said.sentence}"),
         ranking_table(results),
-        *(line for row in results.cells for line in _wrapped(_despite(row, results.plan))),
         *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
         *_wrapped(f"not shown: {said.not_shown}"),
         *_wrapped(f"next: {said.next_step}"),
@@ -34,16 +33,9 @@ def run_summary(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _despite(row: CellResult, plan: Plan) -> str:
-    found = stand(row, plan.significance.alpha)
-    if found is None or not found.despite:
-        return ""
-    return f"{row.cell}: its interval does not reach 0, but it {found.despite}"
-
-
 def ranking_table(results: Results) -> str:
     """The cells, best nDCG@10 first, at the places that their intervals allow; a name too long for its column wraps."""
-    head = ("nDCG@10", "difference", "adj. p", "Recall@10", "guard", "gate")
+    head = ("nDCG@10", "difference", "p", "Recall@10", "queries lost", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     left = max(WIDTH - sum(len(_GAP) + width for width in widths), _NARROWEST)
@@ -68,17 +60,17 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     """A cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
-    if row.test is None or row.guard is None:
+    if row.test is None or row.recall_bound is None:
         return score, "baseline", "", recalled, "", row.gate.verdict
     gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
     low, high = interval_of(row.test)
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
     alone = "" if row.test.simultaneous else "*"
-    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
-    p = row.test.p_adjusted
-    adjusted = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
+    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
+    p = row.test.p_gain
+    claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
-    return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
+    return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
 
 
 def _wrapped(text: str) -> list[str]:
@@ -175,10 +167,11 @@ def _cell_json(row: CellResult) -> dict[str, JSON]:
         "role": row.role,
         "ndcg@10": row.scores["ndcg@10"].model_dump(include={"mean", "low", "high"}),
         "difference": difference,
+        "p_gain": None if test is None else test.p_gain,
         "p_adjusted": None if test is None else test.p_adjusted,
         "recall@10": row.scores["recall@10"].model_dump(include={"mean", "low", "high"}),
         "recall_change": None if test is None else row.differences["recall@10"].mean,
-        "guard": None if row.guard is None else row.guard.state,
+        "recall_bound": None if row.recall_bound is None else row.recall_bound.model_dump(),
         "gate": row.gate.verdict,
         "judged": None if judged is None else judged.mean,
         "meets_criterion_5": row.meets_criterion_5,

@@ -8,12 +8,14 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
+from runner.score.gain_test import gain_tests
+from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
-from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
+from runner.score.sign_flip import PairedTest, paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarm_probability
 
 HIGHEST_GRADE = 3
@@ -90,13 +92,23 @@ class Comparison:
         return found
 
     @cached_property
-    def guards(self) -> dict[str, GuardResult]:
-        """Every challenger's Recall@10 against the loss that the rule allows."""
+    def gain_ps(self) -> dict[str, float]:
+        """P of "it does not gain" of every preregistered challenger, adjusted in the plan's order."""
+        settings, first = self.plan.significance, [cell for cell in self.plan.first if cell in self.runs]
+        cells = first + [cell for cell in self.challengers if cell in self.registered and cell not in first]
+        if not cells:
+            return {}
+        found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        return dict(zip(cells, found, strict=True))
+
+    @cached_property
+    def recall_bounds(self) -> dict[str, RecallBound]:
+        """How far every challenger's Recall@10 may have fallen."""
         if not self.challengers:
             return {}
-        settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
         changes = self.paired(self.challengers, "recall@10")
-        found = non_inferiority(changes, margin, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        rule, alpha = self.plan.rule, self.plan.significance.alpha
+        found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
         return dict(zip(self.challengers, found, strict=True))
 
     def false_alarm(self) -> float | None:

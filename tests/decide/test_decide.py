@@ -25,7 +25,7 @@ def test_criterion_6_records_the_baseline_by_itself():
 
 
 def test_recommended_is_the_best_confirmed_cell():
-    confirmed = {"p": 0.001, "guard": "non-inferior"}
+    confirmed = {"p": 0.001}
     made = results(row(SPARSE, 0.2), row(BETTER, 0.1, **confirmed), row(HYBRID, 0.09, **confirmed), row(BASELINE))
     assert needs_choice(made)
     decision = decide(made, SHA, Choice(RECOMMENDED, "", "a job"), today="2026-01-31")
@@ -107,9 +107,7 @@ def test_a_rehearsals_decision_says_that_it_is_one():
 
 
 def test_what_is_chosen_is_called_what_the_rule_says_of_it():
-    made = results(
-        row(SPARSE, -0.16), row(BETTER, 0.1, p=0.001, guard="non-inferior"), row(HYBRID, 0.05), row(BASELINE)
-    )
+    made = results(row(SPARSE, -0.16), row(BETTER, 0.1, p=0.001), row(HYBRID, 0.05), row(BASELINE))
 
     def said(cell):
         return decision_sentence(decide(made, SHA, Choice(cell, "r", "me"), today="2026-01-31"))

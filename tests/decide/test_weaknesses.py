@@ -66,8 +66,8 @@ def test_power_is_that_of_the_measured_scatter_and_of_nothing_where_cells_do_not
     assert "80 % power" not in said_of(same, row(BASELINE))
 
 
-def test_a_guard_that_does_not_know_is_counted():
-    rows = row(BETTER), row(SPARSE, guard="non-inferior"), row(BASELINE)
+def test_cells_whose_recall_may_fall_are_counted():
+    rows = row(BETTER), row(SPARSE, recall_state="shown not to fall"), row(BASELINE)
     assert "falls by more than 0.02 is not known for 1 of 2 cells" in said_of(*rows)
     assert "is not known for" not in said_of(*rows[1:])
 

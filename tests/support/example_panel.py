@@ -110,9 +110,7 @@ def under(judge, challengers, baseline, *, model=""):
             CellUnderJudge(
                 cell=cell,
                 gain=0.0289,
-                p_adjusted=0.0712,
-                p_skew=0.0811,
-                guard="inconclusive",
+                p_gain=0.0712,
                 meets_criterion_5=True,
                 holds=False,
             )

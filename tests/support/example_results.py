@@ -13,7 +13,7 @@ from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
@@ -76,7 +76,7 @@ SAME = SensitivityMeasure(mean=0.5, difference=0.0)
 SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
 
 
-def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
+def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open", half=0.05, role="preregistered"):
     """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
 
     def measure(mean, per_query=EVEN):
@@ -91,7 +91,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         exact=False,
         p_t=p,
         p_adjusted=p if registered else None,
-        p_skew=p if registered else None,
+        p_gain=p if registered else None,
         p_holm=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
@@ -100,9 +100,9 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         left_out=[gain - 0.01, gain + 0.01],
         influential="q07",
     )
-    guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
+    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
-    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard, verdict, 1.0)
+    figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
         cell=cell,
@@ -115,7 +115,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         },
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         test=None if is_baseline else test,
-        guard=None if is_baseline else guarded,
+        recall_bound=None if is_baseline else bound,
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
         confirmed=not is_baseline and not unmet,
         short_of=unmet,
@@ -167,7 +167,7 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
-        schema_version=7,
+        schema_version=8,
         source="demo",
         version=1,
         kind=kind,

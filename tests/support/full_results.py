@@ -144,16 +144,16 @@ def _cell(
     gain, recall, mean = differences["ndcg@10"].mean, differences["recall@10"].mean, scores["ndcg@10"].mean
     late = kind == "exploration"
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
-    further: dict[str, Any] = {"role": "baseline", "test": None, "guard": None, "short_of": []}
+    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "short_of": []}
     if number:
-        test = {"p": 0.0312, "p_t": 0.0298, "p_adjusted": 0.1734, "p_skew": 0.1911, "p_holm": 0.2184, "sd": 0.1312}
+        test = {"p": 0.0312, "p_t": 0.0298, "p_adjusted": 0.1734, "p_gain": 0.1911, "p_holm": 0.2184, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
-        assert made.guard is not None
+        assert made.recall_bound is not None
         further = {
             "test": made.test.model_copy(update={**test, **ends, "cohens_d": 0.41}),
-            "guard": made.guard.model_copy(update={"low": recall - 0.05, "high": recall + 0.05, "p": 0.1919}),
-            "short_of": ["may be chance (adjusted p 0.1734)"],
+            "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
+            "short_of": ["may be chance (p 0.1911)"],
         }
     return made.model_copy(
         update={
@@ -329,7 +329,7 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         sentence=f"Candidate: {best}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to +0.0804, "
         f"{n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
         confirmed=[],
-        not_shown="It is not confirmed: it may be chance (adjusted p 0.1734).",
+        not_shown="It is not confirmed: it may be chance (p 0.1911).",
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
         baseline_gate="pass",
         false_alarm=0.6134,

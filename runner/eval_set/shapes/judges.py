@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.records import GuardState
 from runner.base.schema import Count, Ends, FrozenModel, Share
 
 ConfusionRow = Annotated[list[Count], Field(min_length=4, max_length=4)]
@@ -167,16 +166,14 @@ class PoweredResult(FrozenModel):
 
 
 class CellUnderJudge(FrozenModel):
-    """A cell's test and guard with another judge's grades; `holds` says that they would let it be confirmed.
+    """A cell's test with another judge's grades; `holds` says that it would let the cell be confirmed.
 
-    Null gate and Judged@10 are not asked again. `p_adjusted` and `p_skew` are null for a cell outside of the family.
+    Null gate and Judged@10 are not asked again. `p_gain` is null for a cell that was not preregistered.
     """
 
     cell: str
     gain: float
-    p_adjusted: float | None
-    p_skew: float | None
-    guard: GuardState
+    p_gain: float | None
     meets_criterion_5: bool
     holds: bool
 

@@ -1,6 +1,6 @@
 """The shape of a cell's measures and of its paired tests in results.json."""
 
-from runner.base.records import GuardState
+from runner.base.records import RecallState
 from runner.base.schema import Count, Ends, FrozenModel
 
 
@@ -25,11 +25,11 @@ class Difference(FrozenModel):
 
 
 class PairedTestResult(FrozenModel):
-    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; two-sided, intervals at 1 - alpha.
+    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T), `p_skew` (max-T with a
-    statistic that skewed differences do not mislead) and `p_holm` hold over all preregistered cells at once and are
-    null for a cell outside of that family. `p_t` is the paired t test's.
+    `p_gain` is that of the claim "it gains": one-sided, in the plan's order. All else is two-sided: `interval` inverts
+    the test of this cell alone; `simultaneous`, `p_adjusted` (max-T) and `p_holm` hold over all preregistered cells at
+    once. These four are null for a cell outside of that family. `p_t` is the paired t test's.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
@@ -38,7 +38,7 @@ class PairedTestResult(FrozenModel):
     exact: bool
     p_t: float
     p_adjusted: float | None
-    p_skew: float | None
+    p_gain: float | None
     p_holm: float | None
     interval: Ends
     simultaneous: Ends | None
@@ -48,10 +48,13 @@ class PairedTestResult(FrozenModel):
     influential: str
 
 
-class GuardResult(FrozenModel):
-    """Whether Recall@10 falls by more than the rule allows: one-sided bounds at 1 - alpha, and p of "it does"."""
+class RecallBound(FrozenModel):
+    """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha.
 
-    state: GuardState
+    `losses` are the queries that lose.
+    """
+
+    state: RecallState
     low: float
     high: float
-    p: float
+    losses: Count

@@ -34,7 +34,7 @@ class Bootstrap(FrozenModel):
 class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
-    method: Literal["sign-flip max-T v1"]
+    method: Literal["sign-flip ordered v2"]
     draws: Annotated[int, Field(ge=1_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
@@ -59,13 +59,17 @@ class Reuse(FrozenModel):
 
 
 class Plan(Sparse):
-    """plan.yaml: what the operator decides before anything is judged."""
+    """plan.yaml: what the operator decides before anything is judged.
+
+    `first` are the challengers whose gain is tested first, with most of the error that is allowed.
+    """
 
     schema_version: Literal[2]
     source: str
     version: Annotated[int, Field(ge=1)]
     baseline: str
     cells: list[str]
+    first: list[str] = Field(default_factory=list)
     sample: Sample
     pool_depth: Annotated[int, Field(ge=1, le=100)]
     relevant_grade: Annotated[int, Field(ge=1, le=3)]

@@ -12,7 +12,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVe
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
 from runner.eval_set.shapes.queries import QueryRow
@@ -24,7 +24,7 @@ Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no de
 
 
 class CellResult(Sparse):
-    """One row of the ranking; `test` and `guard` are null for the baseline.
+    """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
     judgments are published, `scale` if there are too few documents to test it.
@@ -35,7 +35,7 @@ class CellResult(Sparse):
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
     test: PairedTestResult | None
-    guard: GuardResult | None
+    recall_bound: RecallBound | None
     meets_criterion_5: bool
     confirmed: bool
     short_of: list[str]
@@ -132,7 +132,7 @@ class Results(Sparse):
     first one.
     """
 
-    schema_version: Literal[7]
+    schema_version: Literal[8]
     source: str
     version: int
     kind: Kind

@@ -164,10 +164,10 @@ def _row(number: int, one: Tested, paired: Paired, ids: Sequence[str], axis: Axi
 
 def _turn(query: str, without: tuple[float, float], one: Tested, rule: Rule | None) -> Turn:
     gain, change = without
-    ends, guard = interval_of(one.test), one.guard
+    ends, bound = interval_of(one.test), one.bound
     if rule is None:
         return Turn(query, told(gain, 0.0, *ends), None)
-    return Turn(query, told(gain, rule.min_gain, *ends), told(change, -rule.max_recall_loss, guard.low, guard.high))
+    return Turn(query, told(gain, rule.min_gain, *ends), told(change, -rule.max_recall_loss, bound.low, bound.high))
 
 
 def _says(gain: float, change: float, rule: Rule | None) -> str:
