@@ -72,6 +72,7 @@ _VERDICTS: dict[str, Type] = {
     "confirmed": "boolean",
     "short_of": "string",
     "unjudged": "Int64",
+    "tied": "Float64",
     "bound_low": "Float64",
     "bound_high": "Float64",
 }
@@ -190,6 +191,7 @@ def _judged(row: CellResult) -> Row:
         "confirmed": row.confirmed,
         "short_of": "; ".join(row.short_of) or None,
         "unjudged": row.unjudged,
+        "tied": row.tied,
         "bound_low": row.bounds[0],
         "bound_high": row.bounds[1],
     }

@@ -88,7 +88,7 @@ PARTS = [
     ("outcome",),
     ("cells", 0, "gate"),
     ("cells", 0, "pool", "kin"),
-    ("cells", 0, "sensitivity"),
+    ("cells", 0, "scale"),
     ("cells", 0, "gate", "nulls", 0),
     ("cells", 0, "provenance"),
     ("cells", 0, "provenance", "chunks"),

@@ -173,16 +173,9 @@ def panel_of_one(*, repeats=False):
     return JudgePanel(agreement=agreement, noise=None, others=[], people=NOBODY)
 
 
-def cell_pool(difference=0.04, kin=0.01):
+def cell_pool(kin=0.01):
     """A cell that would differ from the baseline by `kin` without what its like brought."""
-    left = LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=difference, judged=0.91)
-    return CellPool(
-        pairs=640,
-        ndcg=0.55,
-        difference=difference,
-        alone=left.model_copy(update={"pairs": 0, "relevant": 0, "ndcg": 0.55}),
-        kin=left.model_copy(update={"difference": kin}),
-    )
+    return CellPool(pairs=640, kin=LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=kin))
 
 
 def sensitivity(mean=0.5, difference=0.0312):

@@ -15,7 +15,6 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
@@ -72,10 +71,6 @@ def curve(recall):
     return RecallCurve(by_rank=points, by_tokens=None)
 
 
-SAME = SensitivityMeasure(mean=0.5, difference=0.0)
-SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
-
-
 def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open", half=0.05, role="preregistered"):
     """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
 
@@ -125,7 +120,8 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
         unjudged=0,
         bounds=[0.0, 1.0],
         pool=None,
-        sensitivity=SENSITIVITY,
+        sensitivity=None,
+        tied=0.0,
         curve=curve(0.6 + recall),
         scale=None,
         provenance=Provenance(

@@ -168,8 +168,9 @@ def _cell(
             "curve": _curve(scores["recall@100"].mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
-            "pool": example_panel.cell_pool(gain, gain),
-            "sensitivity": example_panel.sensitivity(mean, gain),
+            "pool": example_panel.cell_pool(gain),
+            "sensitivity": example_panel.sensitivity(mean, gain) if unjudged or kind == "external" else None,
+            "tied": 0.0104 * number,
             "scale": TenTimes(ndcg=max(mean - 0.2, 0.0), bias=-0.01, error=0.02),
             "provenance": _provenance(made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }

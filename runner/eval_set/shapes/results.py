@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.records import Verdict
-from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
@@ -27,7 +27,9 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published, `scale` if there are too few documents to test it.
+    judgments are published, `sensitivity` if every first ten hits of every cell are judged, `scale` if there are too
+    few documents to test it. `tied` is the share of hits that share their score with a neighbour, so that the document
+    id decided; null for an imported run, whose `provenance` counts them.
     """
 
     cell: str
@@ -45,7 +47,8 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     pool: CellPool | None
-    sensitivity: Sensitivity
+    sensitivity: Sensitivity | None
+    tied: Share | None
     curve: RecallCurve
     scale: TenTimes | None
     provenance: Provenance
