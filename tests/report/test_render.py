@@ -222,7 +222,7 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
     results = synthetic_results(kind="exploration")
     for row in results["cells"]:
         if row["test"]:
-            row["test"] |= {"p_adjusted": None, "p_skew": None, "p_holm": None, "simultaneous": None}
+            row["test"] |= {"p_adjusted": None, "p_gain": None, "simultaneous": None}
     first = column(page_of(results), "tests-caption", 0)
     assert (first[3], first[4], first[5], first[8]) == ("not adjusted", "none", "none", "none 0.0298")
 

@@ -84,13 +84,10 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
     test = PairedTestResult(
         p=p,
         exact=False,
-        p_t=p,
         p_adjusted=p if registered else None,
         p_gain=p if registered else None,
-        p_holm=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
-        cohens_d=0.4,
         sd=0.15,
         left_out=[gain - 0.01, gain + 0.01],
         influential="q07",

@@ -146,12 +146,12 @@ def _cell(
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
     further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "short_of": []}
     if number:
-        test = {"p": 0.0312, "p_t": 0.0298, "p_adjusted": 0.1734, "p_gain": 0.1911, "p_holm": 0.2184, "sd": 0.1312}
+        test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.1911, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
         assert made.recall_bound is not None
         further = {
-            "test": made.test.model_copy(update={**test, **ends, "cohens_d": 0.41}),
+            "test": made.test.model_copy(update={**test, **ends}),
             "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
             "short_of": ["may be chance (p 0.1911)"],
         }

@@ -28,21 +28,18 @@ class PairedTestResult(FrozenModel):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
     `p_gain` is that of the claim "it gains": one-sided, in the plan's order. All else is two-sided: `interval` inverts
-    the test of this cell alone; `simultaneous`, `p_adjusted` (max-T) and `p_holm` hold over all preregistered cells at
-    once. These four are null for a cell outside of that family. `p_t` is the paired t test's.
+    the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all preregistered cells at once.
+    These three are null for a cell outside of that family.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
 
     p: float
     exact: bool
-    p_t: float
     p_adjusted: float | None
     p_gain: float | None
-    p_holm: float | None
     interval: Ends
     simultaneous: Ends | None
-    cohens_d: float
     sd: float
     left_out: Ends
     influential: str
