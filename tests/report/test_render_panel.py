@@ -64,7 +64,7 @@ def test_one_side_that_cannot_be_told_leaves_the_others_p():
 
 def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
     results = synthetic_results()
-    unknown = {"stability": None, "stability_queries_only": None, "choices": {}, "cells": [], "draws": 0}
+    unknown = {"stability": None, "stability_queries_only": None, "cells": [], "draws": 0}
     results["judging"]["noise"] |= unknown | {"unknown": "11 second readings do not say; it takes 30"}
     html = page_of(results)
     assert "Not drawn: 11 second readings do not say; it takes 30." in words(section(html, "judges"))

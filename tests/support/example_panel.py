@@ -72,7 +72,7 @@ def drift():
     return JudgeDrift(judge=FIRST, repeats=40, queries=22, exact=0.925, shift=0.025, p_shift=0.6543, left_open="")
 
 
-def noise(challengers, baseline):
+def noise(challengers):
     return NoiseResult(
         judge=SECOND,
         readings=400,
@@ -82,16 +82,12 @@ def noise(challengers, baseline):
         chosen=challengers[-1],
         stability=0.742,
         stability_queries_only=0.9985,
-        choices={challengers[-1]: 0.742, baseline: 0.258},
         cells=[
             NoisyCell(
                 cell=cell,
                 gain=0.0312,
                 interval=[-0.0123, 0.0741],
                 queries_only=[0.0051, 0.0688],
-                meets=0.71,
-                meets_queries_only=0.93,
-                told_apart=55,
             )
             for cell in sorted(challengers)
         ],
@@ -153,7 +149,7 @@ def panel(cells, baseline):
             seconds=[second_judge(challengers)],
             drift=[drift()],
         ),
-        noise=noise(challengers, baseline),
+        noise=noise(challengers),
         others=[under(SECOND, challengers, baseline, model=MODEL), under(PERSON, challengers, baseline)],
         people=people(challengers),
     )

@@ -99,26 +99,21 @@ class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
     `gain` is the mean of the draws, `interval` their percentiles at the plan's confidence; `queries_only` is the
-    interval of the same draws of queries with the grades as they were scored. `meets` is the share of draws in which
-    the cell meets criterion 5, `meets_queries_only` that with the grades as scored. `told_apart` counts second
-    readings of documents that one of the two cells alone has in its first ten.
+    interval of the same draws of queries with the grades as they were scored.
     """
 
     cell: str
     gain: float
     interval: Ends
     queries_only: Ends
-    meets: Share
-    meets_queries_only: Share
-    told_apart: Count
 
 
 class NoiseResult(FrozenModel):
     """What the scored judge's errors, as a second judge shows them, leave of every difference and of the choice.
 
     `chosen` is the best cell that meets criterion 5, else the baseline; `stability` the share of draws that choose it
-    too, `stability_queries_only` that with the grades as scored; `choices` the share of draws by cell, none left out
-    that was ever chosen. Without `unknown`, which says why nothing was drawn, `cells` has every cell but the baseline.
+    too, `stability_queries_only` that with the grades as scored. Without `unknown`, which says why nothing was drawn,
+    `cells` has every cell but the baseline.
     """
 
     judge: str
@@ -129,7 +124,6 @@ class NoiseResult(FrozenModel):
     chosen: str
     stability: Share | None
     stability_queries_only: Share | None
-    choices: dict[str, Share]
     cells: list[NoisyCell]
     unknown: str
 
