@@ -21,8 +21,7 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
-from runner.report.results_page.render import page
-from runner.report.rows import criterion_5
+from runner.report.results_page.render import criterion_5, page
 from tests.support.example_results import BASELINE, BETTER
 from tests.support.example_results import row as example_row
 from tests.support.full_results import backend, full_receipt, full_results

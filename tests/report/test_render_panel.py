@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.rows import ranked
+from runner.report.results_page.render import ranked
 from tests.report.test_render import column, page_of, rendered, synthetic_results
 from tests.support import example_panel
 from tests.support.example_panel import FIRST, TOO_FEW
