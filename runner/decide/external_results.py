@@ -83,7 +83,6 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
         lines=pairs,
         sha256=file_sha256(version.qrels_path),
         pairs=pairs,
-        second_readings=0,
         pool_pairs=pairs,
         unjudged_pairs=0,
         judges={PUBLISHED: pairs},

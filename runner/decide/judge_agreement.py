@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from textwrap import wrap
 
-import numpy as np
-
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import (
     Agreement,
-    Confusion,
     Estimate,
     JudgeDrift,
     SecondJudge,
@@ -19,7 +16,7 @@ from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats
-from runner.judge.agreement.kappa import GRADES, confusion, estimates, left_open
+from runner.judge.agreement.kappa import confusion, estimates, left_open
 
 WIDTH = 110
 
@@ -49,7 +46,7 @@ def judge_agreement(
 
 def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> SecondJudge:
     by_query = _by_query(twice)
-    settings, whole = plan.significance, np.array(list(by_query.values())).sum(axis=0)
+    settings = plan.significance
     compared = runs if plan.baseline in runs else {}
     kappa, binary = estimates(
         by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence
@@ -62,7 +59,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         first_judges=sorted({double.first_judge for double in twice}),
         pairs=len(twice),
         queries=len(by_query),
-        confusion=whole.tolist(),
+        same=sum(double.first == double.second for double in twice),
         kappa=kappa,
         binary=binary,
         by_cell=by_cell,
@@ -125,8 +122,7 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
 
 def zero_count_bound(agreement: Agreement, second: SecondJudge) -> str:
     """What a second judge's readings leave open where all or none of the pairs were graded alike, else ""."""
-    same = sum(row[grade] for grade, row in enumerate(second.confusion))
-    return left_open(same, second.pairs, agreement.confidence)
+    return left_open(second.same, second.pairs, agreement.confidence)
 
 
 def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
@@ -137,8 +133,7 @@ def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
     yield f"  {'weighted kappa':26} {_estimate(second.kappa)}"
     bound = "  (over pairs, one-sided: Clopper-Pearson)" if second.binary.value in (0, 1) else ""
     yield f"  {'relevant or not: same':26} {_estimate(second.binary)}{bound}"
-    yield f"  relevant is grade {agreement.relevant_grade} or more"
-    yield from _confusion_lines(second.confusion, "first", "second")
+    yield f"  {second.same:,} pairs have the same grade twice; relevant is grade {agreement.relevant_grade} or more"
     yield from _cell_lines(second)
     yield from wrap(can_say(agreement, second), WIDTH, initial_indent="  ", subsequent_indent="  ")
 
@@ -148,18 +143,6 @@ def _estimate(estimate: Estimate) -> str:
         return "not defined"
     interval = "" if estimate.low is None else f"  {estimate.low:.3f} to {estimate.high:.3f}"
     return f"{estimate.value:7.3f}{interval}"
-
-
-def _confusion_lines(table: Confusion, rows: str, columns: str) -> Iterator[str]:
-    """Counts with margins, and of each row the share on the diagonal."""
-    heads = "".join(f"{grade:>6}" for grade in range(GRADES))
-    yield f"  {rows} down, {columns} across"
-    yield f"  {'':6}{heads}{'all':>7}{'same':>9}"
-    for grade, counts in enumerate(table):
-        same = whole_percent(counts[grade] / sum(counts)) if any(counts) else "-"
-        yield f"  {grade:>6}{''.join(f'{count:>6}' for count in counts)}{sum(counts):>7}{same:>9}"
-    totals = [sum(column) for column in zip(*table, strict=True)]
-    yield f"  {'all':>6}{''.join(f'{total:>6}' for total in totals)}{sum(totals):>7}"
 
 
 def _cell_lines(second: SecondJudge) -> Iterator[str]:

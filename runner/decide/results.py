@@ -173,7 +173,6 @@ def _label_facts(
         lines=prefix.lines,
         sha256=prefix.sha256,
         pairs=n_pairs,
-        second_readings=len(labels) - n_pairs,
         pool_pairs=len(pooled),
         unjudged_pairs=len(missing),
         judges=dict(Counter(label.judge for label in labels)),

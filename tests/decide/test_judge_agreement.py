@@ -34,7 +34,7 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     found = judge_agreement(labels, runs, query_ids, PLAN)
     (second,), (drift,) = found.seconds, found.drift
     assert (second.judge, second.models, second.first_judges) == ("two", ["model-2"], ["one"])
-    assert second.pairs == found.read_twice == np.sum(second.confusion)
+    assert second.pairs == found.read_twice > second.same > 0
     assert found.pairs == sum(row.judge == "one" and row.round == 1 for row in labels)
     assert [row.cell for row in second.by_cell] == [BETTER]
     assert second.kappa.low < second.kappa.value < second.kappa.high
@@ -80,11 +80,6 @@ def test_the_text_has_the_figures_margins_cells_and_drift():
     text, (second,) = "\n".join(lines), found.seconds
     kappa = second.kappa
     assert f"{kappa.value:7.3f}  {kappa.low:.3f} to {kappa.high:.3f}" in text
-    margins = [sum(column) for column in zip(*second.confusion, strict=True)]
-    assert next(line for line in lines if line.strip().startswith("all ")).split()[1:] == [
-        *map(str, margins),
-        str(second.pairs),
-    ]
     row = next(line for line in lines if line.strip().startswith(BETTER))
     assert row.split()[3:5] == [str(second.by_cell[0].n_cell), str(second.by_cell[0].n_baseline)]
     assert f"one read {found.drift[0].repeats} pairs of 25 queries again" in lines

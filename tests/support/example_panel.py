@@ -40,7 +40,6 @@ from runner.eval_set.shapes.versions import (
 
 FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
 MODEL = "judge-model-2-2026"
-CONFUSION = [[200, 20, 1, 0], [15, 60, 8, 0], [2, 7, 40, 6], [0, 1, 5, 35]]
 TOO_FEW = "so few readings with these differences could not tell a favoured side from chance"
 
 
@@ -61,7 +60,7 @@ def second_judge(challengers):
         first_judges=[FIRST],
         pairs=400,
         queries=30,
-        confusion=CONFUSION,
+        same=335,
         kappa=Estimate(value=0.8149, low=0.7351, high=0.8849),
         binary=Estimate(value=0.935, low=0.9, high=0.96),
         by_cell=rows,

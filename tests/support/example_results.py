@@ -185,7 +185,6 @@ def results(*rows, kind="production", unjudged=0):
             lines=60,
             sha256=SHA,
             pairs=60,
-            second_readings=0,
             pool_pairs=60 + unjudged,
             unjudged_pairs=unjudged,
             judges={"me": 60},

@@ -314,7 +314,6 @@ def _labels(unjudged: int) -> LabelFacts:
         lines=4211,
         sha256=sha256("labels"),
         pairs=4180,
-        second_readings=31,
         pool_pairs=4180 + unjudged,
         unjudged_pairs=unjudged,
         judges={"reader-a": 4180, "reader-b": 31},

@@ -6,10 +6,6 @@ from pydantic import Field
 
 from runner.base.schema import Count, Ends, FrozenModel, Share
 
-ConfusionRow = Annotated[list[Count], Field(min_length=4, max_length=4)]
-Confusion = Annotated[list[ConfusionRow], Field(min_length=4, max_length=4)]
-"""Pairs by two readings' grades: a row for each first grade 0 to 3, a column for each second one."""
-
 
 class Estimate(FrozenModel):
     """A figure and its interval; `value` is null if it is not defined, the ends if no interval is."""
@@ -43,9 +39,9 @@ class SecondJudge(FrozenModel):
     """One judge's readings of pairs that another had graded.
 
     `models` are the second judge's, none if a person judged; `only_models` says that both readings of every pair
-    are a language model's. `kappa` is quadratically weighted, `binary` the share of pairs on which both agree whether
-    they are relevant: if all or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no bootstrap
-    draw changes has no interval.
+    are a language model's. `same` pairs have the same grade twice. `kappa` is quadratically weighted, `binary` the
+    share of pairs on which both agree whether they are relevant: if all or none, with Clopper & Pearson's one-sided
+    bound over pairs. A figure that no bootstrap draw changes has no interval.
     """
 
     judge: str
@@ -54,7 +50,7 @@ class SecondJudge(FrozenModel):
     first_judges: list[str]
     pairs: Count
     queries: Count
-    confusion: Confusion
+    same: Count
     kappa: Estimate
     binary: Estimate
     by_cell: list[CellFavour]

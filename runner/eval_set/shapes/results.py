@@ -72,7 +72,6 @@ class LabelFacts(LabelPrefix):
     """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document."""
 
     pairs: Count
-    second_readings: Count
     pool_pairs: Count
     unjudged_pairs: Count
     judges: dict[str, Count]
