@@ -234,12 +234,12 @@ def subcommand(name: str) -> Callable[[Sequence[str]], int]:
 
 def _without_choice(arguments: Sequence[str]) -> str:
     """The arguments as a shell would take them, without what belongs to a choice."""
-    kept, skip = [], False
+    kept, skip, ours = [], False, ("--choose", "--reason", "--by", "--pooled")
     for argument in arguments:
         name = argument.partition("=")[0]
-        if not skip and name not in ("--choose", "--reason", "--by"):
+        if not skip and name not in ours:
             kept.append(argument)
-        skip = name in ("--choose", "--reason", "--by") and "=" not in argument
+        skip = name in ours and "=" not in argument
     return shlex.join(kept)
 
 

@@ -115,6 +115,7 @@ def _row(
         curve=curve,
         scale=scale,
         provenance=_provenance(comparison.facts[cell]),
+        loss=comparison.losses.get(cell),
     )
 
 

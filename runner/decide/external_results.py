@@ -98,6 +98,7 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
         tier="no decision" if barred else "compared",
         candidates=[],
         confirmed=[],
+        recommended=inputs.plan.baseline,
         sentence=found,
         not_shown=not_shown,
         next_step=next_step,

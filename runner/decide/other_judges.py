@@ -8,7 +8,7 @@ from runner.base.records import Qrels
 from runner.decide.judge_agreement import judge_agreement
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -62,13 +62,14 @@ def _outcome(comparison: Comparison, judge: str, read: Sequence[Double]) -> Judg
     if changed := [double for double in read if double.first != double.second]:
         under = replace(comparison, qrels=_regraded(comparison.qrels, changed))
     cells = [under_judge(under, cell) for cell in under.challengers]
-    holding = min((row for row in cells if row.holds), key=lambda row: (-row.gain, row.cell), default=None)
+    candidates = [row.cell for row in cells if row.meets_criterion_5 and row.cell in under.registered]
+    eligible = {cell: under.losses[cell] for cell in candidates}
     return JudgeOutcome(
         judge=judge,
         model=read[0].second_model,
         n_pairs=len(read),
         n_changed=len(changed),
-        recommended=comparison.plan.baseline if holding is None else holding.cell,
+        recommended=least_loss(comparison.plan.baseline, eligible),
         cells=cells,
     )
 

@@ -1,8 +1,8 @@
 """What a complete result says: the tier, and the sentences that an operator reads.
 
 A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
-Without a candidate the baseline is recorded by criterion 6: "baseline kept" if no cell can gain what the rule asks
-for, "inconclusive" if that is not known.
+Without a candidate the baseline is recorded by criterion 6: "baseline kept" if keeping it is expected to lose no more
+than the switching cost beside any cell that could be chosen, else "inconclusive".
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.sample_size import detectable, queries_to_show, to_confirm
-from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain, recall_words
+from runner.decide.tiers import (
+    cell_in_question,
+    could_be_chosen,
+    interval_of,
+    reaches_gain,
+    recall_words,
+    recommendation,
+    regret_of_keeping,
+)
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
@@ -25,7 +33,7 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     """
     candidates = [row for row in inputs.cells if row.meets_criterion_5]
     confirmed = [row for row in candidates if row.confirmed]
-    open_cells = [row for row in inputs.cells if may_gain(row, inputs.plan.rule)]
+    missed = max(inputs.cells, key=regret_of_keeping)
     tier: Tier
     if barred := blocked(inputs):
         tier, sentences = "no decision", barred
@@ -33,18 +41,22 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         tier, sentences = "confirmed", _confirmed(inputs, confirmed)
     elif candidates:
         tier, sentences = "candidate", _candidate(inputs, candidates)
-    elif open_cells:
-        tier, sentences = "inconclusive", _inconclusive(inputs, open_cells)
+    elif regret_of_keeping(missed) > inputs.plan.switching_cost:
+        tier, sentences = "inconclusive", _inconclusive(inputs, missed)
     else:
         tier, sentences = "baseline kept", _kept(inputs)
-    told = cell_in_question(inputs.cells, inputs.plan.rule)
+    told = cell_in_question(inputs.cells)
+    recommended, why = recommendation(inputs.cells, inputs.plan)
+    if tier == "no decision":
+        recommended = inputs.plan.baseline
     return Outcome(
         tier=tier,
         candidates=[row.cell for row in candidates],
         confirmed=[row.cell for row in confirmed],
+        recommended=recommended,
         sentence=sentences[0],
         not_shown=sentences[1],
-        next_step=sentences[2],
+        next_step=f"Recommended: {recommended} ({why}). {sentences[2]}" if tier in CHOSEN else sentences[2],
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
         best_gain_corrected=inputs.best_gain_corrected,
@@ -52,6 +64,9 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         detectable=None if told is None else detectable(inputs, told),
     )
 
+
+CHOSEN = ("confirmed", "candidate")
+"""Tiers in which a person chooses."""
 
 Sentences = tuple[str, str, str]
 """What was found, what it does not show, what to do next."""
@@ -159,13 +174,12 @@ def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sente
     return found, not_shown, to_confirm(inputs, best)
 
 
-def _inconclusive(inputs: OutcomeInputs, open_cells: Sequence[CellResult]) -> Sentences:
+def _inconclusive(inputs: OutcomeInputs, best: CellResult) -> Sentences:
     plan = inputs.plan
-    best, others = open_cells[0], len(inputs.cells) - 1
-    which = "the other cell" if others == 1 else f"{len(open_cells)} of {others} other cells"
     found = (
         f"Inconclusive: no cell meets criterion 5 on {inputs.n_queries} queries, so by criterion 6 the baseline "
-        f"{plan.baseline} is recorded. A gain of {plan.rule.min_gain:g} nDCG@10 is not ruled out for {which}."
+        f"{plan.baseline} is recorded. Keeping it is expected to lose {regret_of_keeping(best):.2g} nDCG@10 beside "
+        f"{best.cell}, more than the {plan.switching_cost:g} that switching costs."
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
@@ -180,13 +194,19 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
     not_shown = "How other cells than these compare, and how these do on other documents or other kinds of query."
     if not others:
         return f"Baseline kept: no cell stands beside {plan.baseline}.", not_shown, "Name other cells in the plan."
+    missed = max(map(regret_of_keeping, others))
     found = (
-        f"Baseline kept: on {inputs.n_queries} queries no cell that could be chosen can be expected to gain "
-        f"{plan.rule.min_gain:g} nDCG@10 over {plan.baseline}."
+        f"Baseline kept: no cell meets criterion 5 on {inputs.n_queries} queries, and keeping {plan.baseline} is "
+        f"expected to lose {f'{missed:.2g}' if missed else 'less than 0.0001'} nDCG@10 at most, within the "
+        f"{plan.switching_cost:g} that switching costs."
     )
-    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in others if reaches_gain(row, plan.rule)]:
+    reaching = [row for row in others if reaches_gain(row, plan.rule)]
+    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in reaching if not could_be_chosen(row)]:
         found += f" Ruled out: {'; '.join(ruled_out)}."
-    return found, not_shown, "Try other cells: more queries on these are unlikely to change what is recorded."
+    if left := sum(map(could_be_chosen, reaching)):
+        which = "the other cell" if len(others) == 1 else f"{left} of {len(others)} other cells"
+        not_shown = f"That none gains {plan.rule.min_gain:g} nDCG@10: the interval of {which} reaches it. {not_shown}"
+    return found, not_shown, "Try other cells: more queries on these are expected to be worth less than a switch."
 
 
 def _bar(row: CellResult, plan: Plan) -> str:

@@ -3,13 +3,13 @@
 Every threshold is compared at the four places that a page shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from runner.base.figures import p_beside_alpha, round4
+from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, whole_percent
 from runner.base.records import Verdict
-from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
-from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.paired import ExpectedLoss, PairedTestResult, RecallBound
+from runner.eval_set.shapes.plan import Plan, Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
 
@@ -99,10 +99,15 @@ def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
     return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
 
 
-def may_gain(row: CellResult, rule: Rule) -> bool:
-    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    falls = row.recall_bound is not None and row.recall_bound.state == "shown to fall"
-    return not falls and row.gate.verdict != "fail" and reaches_gain(row, rule)
+def could_be_chosen(row: CellResult) -> bool:
+    """Whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
+    bound = row.recall_bound
+    return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
+
+
+def regret_of_keeping(row: CellResult) -> float:
+    """What keeping the baseline instead of the cell is expected to lose, at four places; 0 if it cannot be chosen."""
+    return round4(row.loss.keeping) if row.loss is not None and could_be_chosen(row) else 0.0
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
@@ -110,16 +115,54 @@ def reaches_gain(row: CellResult, rule: Rule) -> bool:
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
-def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | None:
-    """The best confirmed cell, else the best candidate, else the best that may gain enough, else the best tested one.
+def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
+    """The choice that is expected to lose least: of the cells that may be chosen the one of greatest expected gain.
+
+    The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
+    """
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain, default=baseline)
+    if best == baseline or round4(eligible[best].switching) >= round4(eligible[best].keeping):
+        return baseline
+    return best
+
+
+def eligible_cells(cells: Sequence[CellResult]) -> dict[str, ExpectedLoss]:
+    """The preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit, by name."""
+    return {
+        row.cell: row.loss
+        for row in cells
+        if row.role == "preregistered" and row.meets_criterion_5 and row.gate.verdict == "pass" and not row.unjudged
+        if row.loss is not None
+    }
+
+
+def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
+    """The choice that is expected to lose least under the plan's prior and cost, and a sentence on why."""
+    eligible, baseline = eligible_cells(cells), plan.baseline
+    chosen = least_loss(baseline, eligible)
+    if not eligible and not any(row.meets_criterion_5 for row in cells):
+        return chosen, "no cell met criterion 5"
+    if not eligible:
+        return chosen, "no preregistered candidate passes the null gate with every hit judged"
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
+    gain, cost = eligible[best].gain, plan.switching_cost
+    told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
+    found = f"is expected to gain {told} nDCG@10 (chance of any gain {whole_percent(eligible[best].p_above_0)})"
+    if chosen == baseline:
+        return chosen, f"least expected loss: {best} {found}, no more than the {cost:g} that switching costs"
+    return chosen, f"least expected loss: it {found}, more than the {cost:g} that switching costs"
+
+
+def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
+    """The best confirmed cell, else the best candidate, else the one that keeping the baseline may miss most.
 
     `cells` are ranked, best first. None if the baseline stands alone.
     """
     tested = [row for row in cells if row.test is not None]
     confirmed = [row for row in tested if row.confirmed]
     candidates = [row for row in tested if row.meets_criterion_5]
-    hopeful = [row for row in tested if may_gain(row, rule)]
-    return next(iter(confirmed or candidates or hopeful or tested), None)
+    missed = sorted(tested, key=regret_of_keeping, reverse=True)
+    return next(iter(confirmed or candidates or missed), None)
 
 
 def stand(row: CellResult) -> Side | None:

@@ -60,6 +60,12 @@ judges:
 """
 """Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
 
+LOSS = """\
+switching_cost: 0.02
+prior: {mean: -0.03, sd: 0.05}
+"""
+"""What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
+
 EXTERNAL_CELLS = (
     *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
     *(f"minilm-l6-v2 x {chunker}" for chunker in ("whole_doc", "fixed_token_256_25")),
@@ -121,7 +127,7 @@ def default_plan_text(
         *([] if external else [f'first: ["{cells[1]}"]']),
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
-        *([] if external else JUDGES.splitlines()),
+        *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
         f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
         f"relevant_grade: {1 if external else 2}",
     ]

@@ -126,6 +126,7 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
         "not_shown": said.not_shown,
         "next_step": said.next_step,
         "baseline": results.plan.baseline,
+        "recommended": said.recommended,
         "chosen": None if decision is None else chosen_json(decision),
         "cells": [_cell_json(row) for row in results.cells],
         "results": str(folder / "results.json"),
@@ -135,7 +136,7 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
 
 def unscored_json(source: str, version: int, kind: str, decision: Decision | None) -> dict[str, JSON]:
     """A summary's fields if there are no results: before scoring, and after a decision by policy."""
-    fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "results", "page")
+    fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "recommended", "results", "page")
     found: dict[str, JSON] = {"source": source, "version": version, "kind": kind} | dict.fromkeys(fields)
     found |= {"chosen": None, "cells": []}
     if decision is None:
@@ -176,4 +177,5 @@ def _cell_json(row: CellResult) -> dict[str, JSON]:
         "judged": None if judged is None else judged.mean,
         "meets_criterion_5": row.meets_criterion_5,
         "confirmed": row.confirmed,
+        "loss": None if row.loss is None else row.loss.model_dump(),
     }

@@ -8,10 +8,11 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, MeasureResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
+from runner.score.expected_loss import expected_losses
 from runner.score.gain_test import gain_tests
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
@@ -109,6 +110,17 @@ class Comparison:
         changes = self.paired(self.challengers, "recall@10")
         rule, alpha = self.plan.rule, self.plan.significance.alpha
         found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
+        return dict(zip(self.challengers, found, strict=True))
+
+    @cached_property
+    def losses(self) -> dict[str, ExpectedLoss]:
+        """What choosing each challenger is expected to lose.
+
+        Empty if the judgments are published, from which nothing is chosen, and for a single query.
+        """
+        if self.published or len(self.queries) < 2 or not self.challengers:
+            return {}
+        found = expected_losses(self.paired(self.challengers, "ndcg@10"), self.plan)
         return dict(zip(self.challengers, found, strict=True))
 
     def false_alarm(self) -> float | None:

@@ -18,6 +18,7 @@ from tests.support.small_set import begin, make_version, write_corpus
         (("--cells=bm25 x whole_doc", "--dry-run"), "--cells explores"),
         (("--dry-run", "--choose=recommended"), "--dry-run decides nothing"),
         (("--reason=why",), "belong to --choose"),
+        (("--pooled=pooled.json",), "--pooled belongs to --choose"),
         (("--by=me",), "belong to --choose"),
         (("--reason=why", "--by=me", "--dry-run"), "belong to --choose"),
         (("--choose=", "--reason=why", "--by=me"), "belong to --choose"),

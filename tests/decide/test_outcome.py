@@ -16,20 +16,15 @@ def found_by(*rows, **facts):
     return outcome(outcome_inputs(*rows, **facts))
 
 
-def test_the_baseline_is_kept_where_no_cell_can_gain_what_the_rule_asks_for():
-    found = found_by(row(BETTER, -0.05, half=0.06), row(SPARSE, -0.2), row(BASELINE))
-    assert (found.tier, found.candidates, found.confirmed) == ("baseline kept", [], [])
-    assert f"no cell that could be chosen can be expected to gain 0.02 nDCG@10 over {BASELINE}" in found.sentence
-    assert "Ruled out" not in found.sentence
-    assert found.next_step.startswith("Try other cells")
-
-
-def test_a_result_is_inconclusive_where_the_interval_reaches_the_gain_that_was_not_found():
-    found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
-    assert found.tier == "inconclusive"
-    assert "not ruled out for 1 of 2 other cells" in found.sentence
-    assert f"That the baseline is as good as {BETTER}, whose difference to it is -0.05 nDCG@10" in found.not_shown
-    assert f"{found.queries_needed:,} queries in all" in found.next_step
+@pytest.mark.parametrize(("doubt", "tier"), [(0.03, "baseline kept"), (0.2, "inconclusive")])
+def test_without_a_candidate_the_baseline_is_kept_if_that_is_expected_to_cost_less_than_a_switch(doubt, tier):
+    better = row(BETTER, -0.05, doubt=doubt)
+    found = found_by(better, row(SPARSE, -0.2), row(BASELINE))
+    assert (found.tier, found.candidates, found.confirmed) == (tier, [], [])
+    assert (better.loss.keeping <= 0.02) == (tier == "baseline kept")
+    assert (found.recommended, "Recommended" in found.next_step) == (BASELINE, False)
+    assert ("Ruled out" in found.sentence, BETTER in found.sentence) == (False, tier == "inconclusive")
+    assert found.next_step.startswith("Try other cells") == (tier == "baseline kept")
 
 
 @pytest.mark.parametrize(
@@ -40,15 +35,30 @@ def test_a_result_is_inconclusive_where_the_interval_reaches_the_gain_that_was_n
     ],
 )
 def test_a_cell_that_could_not_be_chosen_leaves_nothing_open_and_is_named(change, why):
-    found = found_by(row(BETTER, 0.01, half=0.07, **change), row(SPARSE, -0.3), row(BASELINE))
+    found = found_by(row(BETTER, 0.01, doubt=0.2, **change), row(SPARSE, -0.3), row(BASELINE))
     assert found.tier == "baseline kept"
     assert f"Ruled out: {BETTER} {why}." in found.sentence
 
 
+def test_a_kept_baseline_says_how_many_intervals_reach_the_gain_that_was_not_found():
+    found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
+    assert "the interval of 1 of 2 other cells reaches it" in found.not_shown
+    assert "reaches it" not in found_by(row(BETTER, -0.05), row(BASELINE)).not_shown
+
+
 def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
-    found = found_by(row(BETTER, 0.01, half=0.07, verdict="insufficient"), row(BASELINE))
+    found = found_by(row(BETTER, 0.01, doubt=0.2, verdict="insufficient"), row(BASELINE))
     assert found.tier == "inconclusive"
     assert found.next_step == f"Find out first why {BETTER} does not pass the null gate (insufficient)."
+
+
+@pytest.mark.parametrize(("believed", "chosen"), [(0.05, BETTER), (0.01, BASELINE)])
+def test_what_is_recommended_stands_before_what_would_confirm_it(believed, chosen):
+    for p in (0.5, 0.001):
+        found = found_by(row(BETTER, 0.1, believed=believed, p=p), row(BASELINE))
+        assert found.recommended == chosen
+        assert found.next_step.startswith(f"Recommended: {chosen} (")
+    assert found_by(row(BETTER, 0.1), row(BASELINE), unjudged=1).recommended == BASELINE
 
 
 def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_lack():
@@ -99,7 +109,8 @@ def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most_and_n
     assert (found.tier, found.confirmed) == ("candidate", [])
     assert "(95 % interval" in found.sentence
     assert "was not preregistered" in found.not_shown
-    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
+    assert f"Name {SPARSE} in the plan of a new version, with queries of its own: about " in found.next_step
+    assert found.recommended == BASELINE
 
 
 def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
@@ -152,7 +163,7 @@ def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_a
     doubted = row(BETTER, 0.1, **GOOD).model_copy(update={"confirmed": False, "short_of": [DOUBT]})
     found = found_by(doubted, row(BASELINE))
     assert found.tier == "candidate"
-    assert found.next_step == (
+    assert found.next_step.endswith(
         "Have more pairs read by a second judge (labels double --share PART): by its scores "
         f"{BETTER} would be confirmed, but it {DOUBT}."
     )
@@ -161,7 +172,7 @@ def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_a
 def test_where_unjudged_hits_alone_keep_a_cell_from_being_confirmed_their_judgment_is_asked_for():
     short = {"confirmed": False, "short_of": ["has unjudged hits"], "unjudged": 4}
     holes = row(BETTER, 0.1, **GOOD).model_copy(update=short)
-    assert found_by(holes, row(BASELINE)).next_step == f"Have the unjudged hits of {BETTER} judged."
+    assert found_by(holes, row(BASELINE)).next_step.endswith(f"Have the unjudged hits of {BETTER} judged.")
 
 
 def test_more_cells_need_more_queries():
@@ -223,14 +234,14 @@ def test_a_baseline_alone_has_nothing_to_be_compared_with():
 
 def test_the_gain_is_no_finer_than_its_interval_but_never_seems_to_reach_what_it_does_not():
     assert "gains +0.03 nDCG@10" in found_by(row(BETTER, 0.0312), row(BASELINE)).sentence
-    short = found_by(row(BETTER, 0.0196), row(BASELINE)).not_shown
+    short = found_by(row(BETTER, 0.0196, doubt=0.2), row(BASELINE)).not_shown
     assert "is +0.0196 nDCG@10" in short.replace("whose difference to it ", "")
     assert "gains +0.0204 nDCG@10" in found_by(row(BETTER, 0.0204, half=0.0004), row(BASELINE)).sentence
 
 
 def test_no_sentence_is_finer_than_its_interval_allows():
     confirmed = found_by(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
-    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07), row(BASELINE))
+    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07, doubt=0.2), row(BASELINE))
     for found in (confirmed, kept_open):
         assert not re.search(r"[+-]0\.\d{4}", f"{found.sentence} {found.not_shown}")
     assert "it gains +0.21 but" in confirmed.not_shown

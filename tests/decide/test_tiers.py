@@ -12,10 +12,12 @@ from runner.decide.tiers import (
     criteria,
     interval_of,
     meets_criterion_5,
+    recommendation,
     unmet_criteria,
 )
 from runner.eval_set.shapes.plan import Rule
-from tests.support.example_results import BASELINE, BETTER, HYBRID, RULE, SPARSE, row
+from runner.score.expected_loss import Gain, expected_loss
+from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, RULE, SPARSE, row
 
 
 @pytest.mark.parametrize(
@@ -119,15 +121,35 @@ def test_a_row_of_results_is_short_of_what_its_figures_lack():
 
 
 def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():
-    kept, hopeful = row(SPARSE, 0.0, recall_state="shown to fall"), row(HYBRID, 0.0, half=0.07)
+    kept, hopeful = row(SPARSE, 0.01, recall_state="shown to fall"), row(HYBRID, 0.0, doubt=0.07)
     candidate = row(BETTER, 0.03)
     confirmed = candidate.model_copy(update={"confirmed": True})
     ranked = [kept, hopeful, candidate, row(BASELINE)]
-    assert cell_in_question(ranked, RULE) == candidate
-    assert cell_in_question([kept, candidate, hopeful, confirmed], RULE) == confirmed
-    assert cell_in_question([kept, hopeful], RULE) == hopeful
-    assert cell_in_question([kept], RULE) == kept
-    assert cell_in_question([row(BASELINE)], RULE) is None
+    assert cell_in_question(ranked) == candidate
+    assert cell_in_question([kept, candidate, hopeful, confirmed]) == confirmed
+    assert cell_in_question([kept, row(BETTER, 0.005), hopeful]) == hopeful
+    assert cell_in_question([kept]) == kept
+    assert cell_in_question([row(BASELINE)]) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"recall": -0.03}, {"gain": 0.019, "believed": 0.1}, {"verdict": "insufficient"}, {"role": "exploratory"}],
+)
+def test_what_is_recommended_meets_criterion_5_passes_the_gate_and_was_preregistered(change):
+    good, other = row(BETTER, 0.05), row(SPARSE, **{"gain": 0.1} | change)
+    assert recommendation([other, good, row(BASELINE)], PLAN)[0] == BETTER
+    assert recommendation([other, row(BASELINE)], PLAN)[0] == BASELINE
+
+
+def test_a_cell_with_unjudged_hits_and_one_that_is_not_worth_its_switch_are_not_recommended():
+    holes = row(SPARSE, 0.1).model_copy(update={"unjudged": 1})
+    assert recommendation([holes, row(BASELINE)], PLAN)[0] == BASELINE
+    dear = PLAN.model_copy(update={"switching_cost": 0.06})
+    better = row(BETTER, 0.05).model_copy(update={"loss": expected_loss(Gain(0.05, 0.03), dear)})
+    assert recommendation([better, row(BASELINE)], dear)[0] == BASELINE
+    shrunk, greater = row(SPARSE, 0.2, believed=0.03), row(HYBRID, 0.04)
+    assert recommendation([shrunk, greater, row(BASELINE)], PLAN)[0] == HYBRID
 
 
 @pytest.mark.parametrize(

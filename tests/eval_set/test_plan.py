@@ -101,6 +101,35 @@ def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields):
     assert "(found " in problem
 
 
+@pytest.mark.parametrize(
+    ("fields", "place", "example"),
+    [
+        ({"switching_cost": -0.01}, "switching_cost", "0.02"),
+        ({"switching_cost": float("nan")}, "switching_cost", "0.02"),
+        ({"prior": {"mean": 0.0, "sd": 0}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": 0.0, "sd": -0.1}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": 0.0, "sd": float("inf")}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": -2.0, "sd": 0.1}}, "prior.mean", "-0.03"),
+    ],
+)
+def test_a_cost_below_0_and_a_prior_without_scale_are_refused_with_what_to_write(path, fields, place, example):
+    change(path, **fields)
+    (problem,) = problems(path)
+    assert problem.startswith(f"{place}: write ")
+    assert f"such as {example} (found" in problem
+
+
+def test_a_plan_that_states_neither_prior_nor_cost_has_the_default_ones(path):
+    stated = load(path)
+    rows = yaml.safe_load(path.read_text())
+    del rows["prior"], rows["switching_cost"]
+    path.write_text(yaml.safe_dump(rows))
+    assert load(path) == stated
+    assert (stated.prior.mean, stated.prior.sd, stated.switching_cost) == (-0.03, 0.05, 0.02)
+    change(path, prior={"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]})
+    assert load(path).model_dump()["prior"] == {"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]}
+
+
 def test_a_missing_field_is_named(path):
     rows = yaml.safe_load(path.read_text())
     del rows["bootstrap"]
@@ -163,6 +192,8 @@ def test_the_digest_holds_the_rule_and_not_the_cells(path):
         {"pool_depth": 50},
         {"sample": {"size": 500, "seed": 1}},
         {"bootstrap": {"resamples": 10000, "confidence": 0.9, "seed": 2026}},
+        {"switching_cost": 0.0},
+        {"prior": {"mean": 0.0, "sd": 0.05}},
         {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
     ],
     ids=lambda fields: next(iter(fields)),

@@ -353,6 +353,7 @@ def test_other_judges_and_a_query_left_out_stand_among_what_would_change_the_ver
     results = synthetic_results()
     other = challengers(results)[0]["cell"]
     results["judging"]["others"][0]["recommended"] = other
+    results["outcome"]["recommended"] = results["plan"]["baseline"]
     assert f"the rule would recommend {other}, not {results['plan']['baseline']}." in top(page_of(results))
     results["judging"] = None
     assert "No other judge read any of these pairs" in top(page_of(results))

@@ -16,6 +16,7 @@ from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
+from runner.score.expected_loss import Gain, expected_loss
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -71,8 +72,23 @@ def curve(recall):
     return RecallCurve(by_rank=points, by_tokens=None)
 
 
-def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open", half=0.05, role="preregistered"):
-    """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
+def row(
+    cell,
+    gain=0.0,
+    recall=0.0,
+    *,
+    verdict="pass",
+    p=0.5,
+    recall_state="open",
+    half=0.05,
+    role="preregistered",
+    believed=None,
+    doubt=0.03,
+):
+    """A cell with this gain, whose simultaneous interval reaches `half` to either side.
+
+    What is believed of its true gain is `believed`, else what was measured, give or take `doubt`.
+    """
 
     def measure(mean, per_query=EVEN):
         return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
@@ -94,6 +110,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
     )
     bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
+    gain_expected = Gain(gain if believed is None else believed, doubt)
     figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
@@ -121,6 +138,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, recall_state="open
         tied=0.0,
         curve=curve(0.6 + recall),
         scale=None,
+        loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             schema_version=4,
             cell=cell,

@@ -144,7 +144,7 @@ def _cell(
     gain, recall, mean = differences["ndcg@10"].mean, differences["recall@10"].mean, scores["ndcg@10"].mean
     late = kind == "exploration"
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
-    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "short_of": []}
+    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "loss": None, "short_of": []}
     if number:
         test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.1911, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
@@ -326,6 +326,7 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
     return Outcome(
         tier=tier,
         candidates=[best],
+        recommended=best,
         sentence=f"Candidate: {best}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to +0.0804, "
         f"{n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
         confirmed=[],

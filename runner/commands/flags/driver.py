@@ -69,6 +69,7 @@ def driver_parser(epilog: str) -> argparse.ArgumentParser:
     add_judge_flags(parser, "have the plan's judges grade what is missing, and go on")
     add("--choose", metavar="CELL", help="decide for this cell, or 'recommended'")
     add("--reason", default="", help=f"why, with {_SIGNED}")
+    add("--pooled", type=Path, metavar="FILE", help="cite what `pooled --output` says, with --choose")
     add("--by", default="", metavar="NAME", help=f"who decides, with {_SIGNED}")
     return parser
 
@@ -88,6 +89,8 @@ def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namesp
     signed = options.choose or options.adopt_baseline or options.new_version or options.abandon
     if (options.reason or options.by) and not signed:
         parser.error("--reason and --by belong to --choose CELL, --adopt-baseline, --new-version and --abandon")
+    if options.pooled is not None and not options.choose:
+        parser.error("--pooled belongs to --choose: it is the decision that cites it")
     changes = options.adopt_baseline or options.new_version or options.abandon
     if options.json and (changes or options.post_bulk or options.bulk_gate is not None):
         parser.error("--json goes with an evening, an exploration, a collection and --dry-run")
@@ -118,11 +121,13 @@ def choice_of(options: argparse.Namespace) -> "Choice | None":
     if options.choose is None:
         return None
     from runner.decide.decide import RECOMMENDED, Choice
+    from runner.decide.pooled_gains import read_pooled
 
     if options.choose != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("--choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
     check_signature(options)
-    return Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)")
+    pooled = None if options.pooled is None else read_pooled(options.pooled)
+    return Choice(options.choose, options.reason, options.by or "unattended run (--choose recommended)", pooled)
 
 
 def check_signature(options: argparse.Namespace) -> None:
@@ -140,6 +145,7 @@ OF_A_DECISION = [
     "choose",
     "reason",
     "by",
+    "pooled",
     "post-bulk",
     "adopt-baseline",
     "bulk-gate",

@@ -172,7 +172,7 @@ class JudgeOutcome(FrozenModel):
     """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
 
     `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `--choose recommended` would
-    take: the best cell that holds, else the baseline. `model` is empty for a person.
+    take, null gate and unjudged hits left aside. `model` is empty for a person.
     """
 
     judge: str

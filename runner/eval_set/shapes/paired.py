@@ -1,7 +1,7 @@
 """The shape of a cell's measures and of its paired tests in results.json."""
 
 from runner.base.records import RecallState
-from runner.base.schema import Count, Ends, FrozenModel
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 
 class MeasureResult(FrozenModel):
@@ -55,3 +55,18 @@ class RecallBound(FrozenModel):
     low: float
     high: float
     losses: Count
+
+
+class ExpectedLoss(FrozenModel):
+    """What is believed of a cell's true gain in nDCG@10, given its prior and these queries, and what follows.
+
+    `gain` is its expectation, `p_above_0` and `p_above_bar` are the chances of any gain and of the rule's least one.
+    `switching` and `keeping` are what choosing the cell, and what keeping the baseline instead, are expected to lose,
+    the switching cost counted; they differ by the switching cost less `gain`.
+    """
+
+    gain: float
+    p_above_0: Share
+    p_above_bar: Share
+    switching: float
+    keeping: float

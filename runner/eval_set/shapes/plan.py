@@ -1,8 +1,10 @@
 """The shape of plan.yaml."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.labels import Judges
@@ -58,10 +60,36 @@ class Reuse(FrozenModel):
     result: str
 
 
+def _only(allowed: Callable[[float], bool], advice: str) -> AfterValidator:
+    """A check of a figure; its error is the advice."""
+
+    def check(value: float) -> float:
+        if not allowed(value):
+            raise PydanticCustomError("figure", "write {advice}", {"advice": advice})
+        return value
+
+    return AfterValidator(check)
+
+
+class Prior(Sparse):
+    """What is believed of a challenger's true gain in nDCG@10 before anything is judged: a normal distribution.
+
+    `from_results` has the digests of the results that it was taken from (`pooled` prints it so), empty if of none.
+    """
+
+    mean: Annotated[
+        float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.03")
+    ]
+    sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
+    from_results: list[Sha256] = Field(default_factory=list)
+
+
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
+    `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
+    was frozen with, so no release changes them.
     """
 
     schema_version: Literal[2]
@@ -79,6 +107,10 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
+    switching_cost: Annotated[
+        float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
+    ] = 0.02
+    prior: Prior = Prior(mean=-0.03, sd=0.05)
 
 
 class PlanDigest(FrozenModel):

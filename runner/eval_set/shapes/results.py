@@ -12,7 +12,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVe
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
 from runner.eval_set.shapes.queries import QueryRow
@@ -29,7 +29,8 @@ class CellResult(Sparse):
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
     judgments are published, `sensitivity` if every first ten hits of every cell are judged, `scale` if there are too
     few documents to test it. `tied` is the share of hits that share their score with a neighbour, so that the document
-    id decided; null for an imported run, whose `provenance` counts them.
+    id decided; null for an imported run, whose `provenance` counts them. `loss` is null for the
+    baseline and if the judgments are published.
     """
 
     cell: str
@@ -52,6 +53,7 @@ class CellResult(Sparse):
     curve: RecallCurve
     scale: TenTimes | None
     provenance: Provenance
+    loss: ExpectedLoss | None = None
 
 
 class CorpusFacts(FrozenModel):
@@ -104,15 +106,17 @@ class JudgePanel(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
-    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`
-    is how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they
-    did. `best_gain_corrected` is the best cell's gain less what picking the best adds to it; `queries_needed` shows a
-    gain of the size asked for with 80 % power; `detectable` is the gain that these queries show with that power.
+    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
+    the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
+    some cell if every cell equalled the baseline and queries scattered as they did. `best_gain_corrected` is the best
+    cell's gain less what picking the best adds to it; `queries_needed` shows a gain of the size asked for with 80 %
+    power; `detectable` is the gain that these queries show with that power.
     """
 
     tier: Tier
     candidates: list[str]
     confirmed: list[str]
+    recommended: str
     sentence: str
     not_shown: str
     next_step: str

@@ -72,7 +72,7 @@ def challenger(results: Results) -> Challenger | None:
     None if no cell stands beside the baseline.
     """
     plan = results.plan
-    question = cell_in_question(results.cells, plan.rule)
+    question = cell_in_question(results.cells)
     one = next((each for each in tested(results) if each.row is question), None)
     if one is None:
         return None

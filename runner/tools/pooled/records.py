@@ -11,7 +11,8 @@ from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError, InputNeeded
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import checked
-from runner.eval_set.catalog import SOURCES, source
+from runner.decide.pooled_gains import effects_of
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.history import versions_of
 from runner.eval_set.shapes.results import Kind, Results
@@ -19,9 +20,6 @@ from runner.eval_set.version import Version, newest_version
 from runner.tools.pooled.model import SourceGains
 
 MEASURE = "ndcg@10"
-FIXED = "fixed tokens"
-STRUCTURAL = "structural chunker"
-_OTHERS = {"whole_doc": "whole documents", "recursive_v1": "recursive chunker"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +94,6 @@ def gains_of(results: Results) -> SourceGains:
         np.cov(differences, ddof=1).reshape(len(rows), len(rows)) / n_queries,
         n_queries,
     )
-
-
-def effects_of(cell: str, baseline: str, source_name: str) -> tuple[str, ...]:
-    """What a cell has that the baseline has not: its retriever by name, and its kind of chunker."""
-    retriever, _, chunker = cell.rpartition(" x ")
-    own_retriever, _, own_chunker = baseline.rpartition(" x ")
-    kind, own_kind = (kind_of(name, source_name) for name in (chunker, own_chunker))
-    return tuple(([retriever] if retriever != own_retriever else []) + ([kind] if kind != own_kind else []))
-
-
-def kind_of(chunker: str, source_name: str) -> str:
-    """The kind of a chunker: fixed tokens of whatever size, the source's structural one, or another by its name."""
-    name = chunker.removesuffix("-bare")
-    if name.startswith("fixed_token_"):
-        kind = FIXED
-    elif name.rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
-        kind = STRUCTURAL
-    else:
-        kind = _OTHERS.get(name, name)
-    return kind if name == chunker else f"{kind}, without context"
 
 
 def checked_together(given: Sequence[Given]) -> list[Given]:
