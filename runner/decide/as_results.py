@@ -29,5 +29,5 @@ def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
         test[name] = list(test[name].values())
     if cell not in comparison.registered:
         test |= dict.fromkeys(("p_adjusted", "simultaneous"))
-    test["p_gain"] = comparison.gain_ps.get(cell)
+    test |= {"p_gain": comparison.gain_ps.get(cell), "e_value": comparison.e_values.get(cell)}
     return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})

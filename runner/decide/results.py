@@ -9,6 +9,7 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
+from runner.decide.look_end import look_result, with_look
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
@@ -18,7 +19,7 @@ from runner.decide.ranked_lists import ranked_lists
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
-from runner.eval_set.labels import judgments, label_prefix, version_labels
+from runner.eval_set.labels import judgments, label_prefix
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.gate import ControlResult
@@ -31,18 +32,21 @@ from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
+from runner.score.comparison import HIGHEST_GRADE, Comparison, labels_of, paired_differences
 from runner.score.score import score
 from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
-def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Results:
+def make_results(
+    version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind, kept: Sequence[str] = ()
+) -> Results:
     """The results of a comparison of the version's runs.
 
-    Passages stand in them only if the checkout holds the corpus, so that its words are ours to show.
+    `kept` are the digests of the looks that are over. Passages stand in them only if the checkout holds the corpus, so
+    that its words are ours to show.
     """
-    plan, labels = comparison.plan, version_labels(version)
+    plan, labels = comparison.plan, labels_of(version, comparison.runs[comparison.plan.baseline].hits)
     pooled = pool(comparison.runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
@@ -62,6 +66,8 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         false_alarm=comparison.false_alarm(),
         best_gain_corrected=comparison.best_gain_corrected(),
     )
+    said = outcome(inputs)
+    at_look = None if kind == "exploration" else look_result(inputs, said, comparison.look, kept)
     results = Results(
         schema_version=8,
         source=version.source.name,
@@ -83,7 +89,8 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         slices=slices(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
-        outcome=outcome(inputs),
+        look=at_look,
+        outcome=with_look(said, inputs, at_look),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
     if kind == "exploration":
@@ -115,7 +122,9 @@ def lists_of(
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     """The reading lists of the cells that have one."""
     return {
-        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
+        cell: read_reading(
+            version.chunk_run_path(cell), [*comparison.query_ids, *comparison.later], len(comparison.queries)
+        )
         for cell, facts in comparison.facts.items()
         if facts.chunk_run_sha256 is not None
     }
@@ -130,7 +139,8 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
     if not path.exists():
         return None
-    repeated = read_run(path, plan.baseline, comparison.query_ids)
+    answered = [*comparison.query_ids, *comparison.later]
+    repeated = read_run(path, plan.baseline, answered, len(comparison.queries))
     again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
     values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
     changes = values[1] - values[0]

@@ -22,13 +22,16 @@ from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
+from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries, load_results
 from runner.retrieve.pool import pool, unjudged
+from runner.score.looks import Look, alphas, look_after
 from runner.score.power import DEFAULT_SD, minimum_detectable_effect
 
 if TYPE_CHECKING:
@@ -130,8 +133,16 @@ def _plan_lines(plan: Plan) -> list[str]:
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
+        *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
     ]
+
+
+def _look_lines(plan: Plan) -> list[str]:
+    if not plan.looks:
+        return []
+    each = zip(plan.looks, alphas(plan.looks, plan.significance.alpha), strict=True)
+    return [f"looks: {', '.join(f'after {queries} queries at alpha {alpha:.4f}' for queries, alpha in each)}"]
 
 
 def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -> list[str]:
@@ -222,15 +233,22 @@ def _missing(version: Version, plan: Plan | None) -> str:
     absent = [cell for cell in plan.cells if cell not in current]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    look = look_after(plan, kept_looks(version, plan).digests)
+    query_ids, first = [query.query_id for query in load_queries(version.queries_path)], look.queries if look else None
+    runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
+    pooled = pool(runs, plan.pool_depth)
     missing = unjudged(pooled, version_labels(version))
+    which = f"{look.name}: " if look else ""
     if missing:
-        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
-    if version.results_path.exists():
+        return f"{which}{len(missing)} of {len(pooled)} pairs are not judged yet"
+    if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
         # Without its first words, which are also those of a line that determiners search for.
-        return load_results(version).outcome.sentence.removeprefix("No decision: ")
-    return "everything is there; run without --dry-run"
+        return which + results.outcome.sentence.removeprefix("No decision: ")
+    return f"{which}everything is there; run without --dry-run"
+
+
+def _is_of(results: Results, look: Look | None) -> bool:
+    return results.look is None or look is None or results.look.number == look.number
 
 
 def _inventory(version: Version) -> list[str]:

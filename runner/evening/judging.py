@@ -12,6 +12,7 @@ from runner.judge.models.run_judges import check_judges, judge_again, judge_miss
 from runner.judge.prep_labels import export_missing, judging_message
 from runner.judge.second_reading import unread_twice
 from runner.retrieve.pool import unjudged
+from runner.score.looks import Look
 
 
 def check_keys(session: Session) -> None:
@@ -23,11 +24,18 @@ def check_keys(session: Session) -> None:
 
 
 def need_labels(
-    session: Session, pooled: Sequence[Pair], runs: Mapping[str, Run], provisional: Callable[[], Path]
+    session: Session,
+    pooled: Sequence[Pair],
+    runs: Mapping[str, Run],
+    provisional: Callable[[], Path],
+    look: Look | None = None,
+    *,
+    ask: bool = True,
 ) -> None:
     """Have the whole pool judged, or raise InputNeeded with the batches that wait for a judge.
 
-    `provisional` writes a page of what is judged so far. InputError if pairs are missing and labels are final.
+    `provisional` writes a page of what is judged so far. The pool is that of `look` if looks are planned; without `ask`
+    no model is asked for it in this run. InputError if pairs are missing and labels are final.
     """
     version, plan, final = session.version, session.plan, closed(session.version)
     if missing := unjudged(pooled, version_labels(version)):
@@ -35,9 +43,13 @@ def need_labels(
             raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
         documents = {document.doc_id: document for document in session.documents}
         batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
-        if session.judge is None:
+        if session.judge is None or not ask:
             lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {session.again}"]
-            if len(missing) < len(pooled):
+            due = list(next(iter(runs.values())).hits)
+            if look is not None:
+                due = due[look.before :]
+                lines.insert(0, f"{look.name}: queries {look.before + 1} to {look.queries} of {look.planned}.")
+            if len(missing) < sum(query_id in due for query_id, _ in pooled):
                 lines.append(f"A provisional page with {len(missing)} pairs unjudged: {provisional()}")
             raise InputNeeded("\n".join(lines))
         judge_missing(version, plan, set(missing), session.judge)

@@ -27,9 +27,10 @@ class Difference(FrozenModel):
 class PairedTestResult(FrozenModel):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `p_gain` is that of the claim "it gains": one-sided, in the plan's order. All else is two-sided: `interval` inverts
-    the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all preregistered cells at once.
-    These three are null for a cell outside of that family.
+    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `e_value` is
+    evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
+    two-sided: `interval` inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
+    preregistered cells at once. Those that hold over several cells are null for one outside of that family.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
@@ -38,6 +39,7 @@ class PairedTestResult(FrozenModel):
     exact: bool
     p_adjusted: float | None
     p_gain: float | None
+    e_value: float | None = None
     interval: Ends
     simultaneous: Ends | None
     sd: float

@@ -89,7 +89,8 @@ class Plan(Sparse):
 
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
-    was frozen with, so no release changes them.
+    was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
+    ascending; empty for once, after all.
     """
 
     schema_version: Literal[2]
@@ -111,6 +112,7 @@ class Plan(Sparse):
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.03, sd=0.05)
+    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
 
 
 class PlanDigest(FrozenModel):

@@ -2,6 +2,7 @@
 
 from runner.embed.cost.prices import shown
 from runner.eval_set.labels import version_labels
+from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import JudgeSpec
@@ -14,6 +15,7 @@ from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
 from runner.retrieve.pool import pool, unjudged
+from runner.score.looks import look_after
 
 ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""
@@ -47,9 +49,12 @@ def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
         return most, most, f"the most for {MIN_QUERIES} queries"
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     if all(version.run_path(cell).exists() for cell in plan.cells):
-        runs = (read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells)
+        look = look_after(plan, kept_looks(version, plan).digests)
+        first = look.queries if look else None
+        runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
         pooled = pool(runs, plan.pool_depth)
-        return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
+        said = f"not judged yet at {look.name}" if look else "not judged yet"
+        return len(unjudged(pooled, version_labels(version))), len(pooled), said
     n_documents = len(load_corpus(version.corpus_path)[1])
     most = len(query_ids) * min(n_documents, plan.pool_depth * len(plan.cells))
     return most, most, "the most, before the cells are run"
