@@ -14,7 +14,6 @@ NOT_BENCHMARKS = {
     "simulate_judges.py",
     "simulate_pooled.py",
     "simulate_looks.py",
-    "distractors.py",
 }
 
 

@@ -11,7 +11,6 @@ from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
 from runner.decide.sample_size import detectable_of
-from runner.decide.scale.scale import scale_of
 from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
@@ -71,7 +70,6 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         judging=None,
         spans=None,
         slices=[],
-        scale=scale_of(comparison),
         lists=lists_of(comparison, documents),
         previous=None,
         outcome=_outcome(inputs, facts),
@@ -86,7 +84,6 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
         lines=pairs,
         sha256=file_sha256(version.qrels_path),
         pairs=pairs,
-        second_readings=0,
         pool_pairs=pairs,
         unjudged_pairs=0,
         judges={PUBLISHED: pairs},

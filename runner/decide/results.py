@@ -16,7 +16,6 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
@@ -89,7 +88,6 @@ def make_results(
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
         look=at_look,
@@ -186,7 +184,6 @@ def _label_facts(
         lines=prefix.lines,
         sha256=prefix.sha256,
         pairs=n_pairs,
-        second_readings=len(labels) - n_pairs,
         pool_pairs=len(pooled),
         unjudged_pairs=len(missing),
         judges=dict(Counter(label.judge for label in labels)),

@@ -9,12 +9,9 @@ from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.pool import CellPool, SpanResult
+from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-
-MOVED = 0.02
-"""A change of a difference in nDCG@10 that is worth a sentence."""
 
 
 def declared_weaknesses(
@@ -41,7 +38,7 @@ def declared_weaknesses(
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
-        *_pool(cells),
+        *_pool(plan, cells),
         "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
         "index) was not measured here; --post-bulk does.",
     ]
@@ -138,7 +135,7 @@ def _agreed(agreement: Agreement, second: SecondJudge) -> str:
 
 
 def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.coefficients.quadratic, zero_count_bound(agreement, second)
+    kappa, unseen = second.kappa, zero_count_bound(agreement, second)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:
@@ -192,34 +189,22 @@ def _passages(n_queries: int, spans: SpanResult | None) -> str:
     return f"{said}, and {spans.unmarked} relevant documents have no mark." if spans.unmarked else f"{said}."
 
 
-def _pool(cells: Sequence[CellResult]) -> list[str]:
-    """Cells whose difference to the baseline would be another one, had their like not fed the pool."""
-    moved = [row for row in cells if row.test is not None and row.pool is not None and _owed(row.pool)]
-    if not moved:
+def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+    """Cells that meet criterion 5 and would not gain enough for it, had their like not fed the pool."""
+    said = []
+    for row in cells:
+        kin = row.pool.kin if row.pool is not None and row.meets_criterion_5 else None
+        if kin is None or row.test is None or round4(kin.difference) >= plan.rule.min_gain:
+            continue
+        gains = row.differences["ndcg@10"].mean, kin.difference
+        now, then = (figure_beside_bar(gain, plan.rule.min_gain, *interval_of(row.test)) for gain in gains)
+        said.append(f"{row.cell} differs from the baseline by {now}, and by {then} without them")
+    if not said:
         return []
-    most = max(moved, key=lambda row: _change(row.pool))
-    assert most.test is not None
-    assert most.pool is not None
-    assert most.pool.kin is not None
-    interval = interval_of(most.test)
-    now, then = (figure_beside_bar(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
     return [
-        f"Differences depend on who fed the pool, for {len(moved)} of {len(cells) - 1} cells: {most.cell} differs from "
-        f"the baseline by {now}, and by {then} without the pairs that only "
-        "it and cells with its encoder or BM25 brought. A cell that had no part in the pool cannot be held against "
-        "these figures."
+        f"A gain depends on pairs that only a cell and cells with its encoder or BM25 brought to the pool: "
+        f"{'; '.join(said)}."
     ]
-
-
-def _owed(pool: CellPool) -> bool:
-    """Whether leaving out what its like brought turns the difference round, or moves it by more than MOVED."""
-    if pool.kin is None:
-        return False
-    return round4(pool.difference) * round4(pool.kin.difference) < 0 or _change(pool) > MOVED
-
-
-def _change(pool: CellPool | None) -> float:
-    return abs(round4(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

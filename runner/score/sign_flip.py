@@ -16,9 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.score.bootstrap import holm
 from runner.score.flips import Floats, exact_p, flipped
-from runner.score.power import t_tails
 
 Side = Literal["above", "below", "not told apart"]
 """Where a cell stands to another, once every cell compared was allowed for."""
@@ -34,9 +32,7 @@ _TIE = 1e-12
 class PairedTest:
     """One row of differences against "no difference", two-sided; means and intervals lie in [-1, 1].
 
-    `sd` is per query (ddof 1) and `cohens_d` is mean / sd. If the row does not scatter, both are 0, and `p_t`, the
-    paired t test's p, is 1 if the mean is 0 too, else 0 (1 for a single query). Over all rows are `p_adjusted`
-    (max-T) and `p_holm`.
+    `sd` is per query (ddof 1), 0 if the row does not scatter. `p_adjusted` (max-T) is over all rows.
     `interval` is for this row alone, `simultaneous` for all rows at once. `left_out` is the least and the greatest mean
     that leaving one query out gives ([-1, 1] for a single query), `influential` the column whose absence moves the mean
     most, of equal ones the first.
@@ -46,12 +42,9 @@ class PairedTest:
     sd: float
     p: float
     exact: bool
-    p_t: float
     p_adjusted: float
-    p_holm: float
     interval: Interval
     simultaneous: Interval
-    cohens_d: float
     left_out: Interval
     influential: int
 
@@ -93,7 +86,7 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
         together.append(_inverted(np.minimum(low, row.mean - reach), np.maximum(high, row.mean + reach), alpha))
     exact = [complete or sum(map(bool, row.values)) <= EXACT_UP_TO for row in rows]
     p = [exact_p(row.values) if known else test.p for row, known, test in zip(rows, exact, alone, strict=True)]
-    return tuple(map(_paired_test, rows, alone, together, exact, p, holm(p) if p else ()))
+    return tuple(map(_paired_test, rows, alone, together, exact, p))
 
 
 class _Row(NamedTuple):
@@ -175,22 +168,18 @@ def _inverted(low: Floats, high: Floats, alpha: float) -> _Inverted:
     return _Inverted((1 + extreme) / (1 + draws), Interval(max(-1.0, least), min(1.0, most)))
 
 
-def _paired_test(row: _Row, alone: _Inverted, together: _Inverted, exact: bool, p: float, p_holm: float) -> PairedTest:
-    n, mean, error = len(row.values), row.mean, row.standard_error
-    sd = error * math.sqrt(n)
+def _paired_test(row: _Row, alone: _Inverted, together: _Inverted, exact: bool, p: float) -> PairedTest:
+    n = len(row.values)
     moves = [abs(n * value - row.total) for value in row.values]
     without = [(row.total - value) / ((n - 1) * SCORE_UNIT) for value in row.values] if n > 1 else [-1.0, 1.0]
     return PairedTest(
-        mean=mean / SCORE_UNIT,
-        sd=sd / SCORE_UNIT,
+        mean=row.mean / SCORE_UNIT,
+        sd=row.standard_error * math.sqrt(n) / SCORE_UNIT,
         p=p,
         exact=exact,
-        p_t=t_tails(mean / error, n - 1) if error else float(n == 1 or mean == 0),
         p_adjusted=max(p, together.p),
-        p_holm=p_holm,
         interval=alone.interval,
         simultaneous=together.interval,
-        cohens_d=mean / sd if sd else 0.0,
         left_out=Interval(min(without), max(without)),
         influential=moves.index(max(moves)),
     )

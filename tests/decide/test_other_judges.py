@@ -48,9 +48,6 @@ def noise(low, high=0.2):
         gain=0.1,
         interval=[low, high],
         queries_only=[0.05, 0.15],
-        meets=0.9,
-        meets_queries_only=0.99,
-        told_apart=20,
     )
     return NoiseResult(
         judge="second",
@@ -61,7 +58,6 @@ def noise(low, high=0.2):
         chosen=CELL,
         stability=0.9,
         stability_queries_only=0.95,
-        choices={CELL: 0.9, BASELINE: 0.1},
         cells=[row],
         unknown="",
     )

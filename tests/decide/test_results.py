@@ -127,7 +127,7 @@ def test_without_an_a_a_run_there_is_no_noise_floor(version):
     assert scored(version, BASELINE, OTHER)[0]["noise_floor"] is None
 
 
-def test_label_facts_count_lines_pairs_judges_and_second_readings(version):
+def test_label_facts_count_lines_pairs_and_judges(version):
     put(version, BASELINE, {"q01": [A, B]})
     put(version, OTHER, {"q02": [A]})
     judge(
@@ -141,7 +141,7 @@ def test_label_facts_count_lines_pairs_judges_and_second_readings(version):
     facts = scored(version, BASELINE, OTHER)[0]["labels"]
     assert facts["lines"] == 5
     assert facts["sha256"] == file_sha256(version.labels_path)
-    assert (facts["pairs"], facts["second_readings"]) == (3, 2)
+    assert facts["pairs"] == 3
     assert facts["judges"] == {"ann": 3, "bob": 2}
     assert facts["models"] == ["m-1", "m-2"]
     assert facts["grades"] == {"0": 1, "1": 1, "2": 0, "3": 3}

@@ -15,9 +15,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
-from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 from runner.score.expected_loss import Gain, expected_loss
 from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
@@ -75,10 +73,6 @@ def curve(recall):
     return RecallCurve(by_rank=points, by_tokens=None)
 
 
-SAME = SensitivityMeasure(mean=0.5, difference=0.0)
-SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
-
-
 def row(
     cell,
     gain=0.0,
@@ -107,13 +101,10 @@ def row(
     test = PairedTestResult(
         p=p,
         exact=False,
-        p_t=p,
         p_adjusted=p if registered else None,
         p_gain=p if registered else None,
-        p_holm=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
-        cohens_d=0.4,
         sd=0.15,
         left_out=[gain - 0.01, gain + 0.01],
         influential="q07",
@@ -144,8 +135,10 @@ def row(
         unjudged=0,
         bounds=[0.0, 1.0],
         pool=None,
-        sensitivity=SENSITIVITY,
+        sensitivity=None,
+        tied=0.0,
         curve=curve(0.6 + recall),
+        scale=None,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             schema_version=4,
@@ -185,22 +178,6 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_a
     )
 
 
-def scale(*cells):
-    """All cells alike, now and among ten times as many documents."""
-    points = [
-        ScalePoint(factor=factor, mean=0.5, low=0.4, high=0.6, at_most=0.5, rank=1, side_stays=None)
-        for factor in (1.0, 10.0)
-    ]
-    return ScaleResult(
-        baseline=BASELINE,
-        documents=3,
-        distractors=[2, 2],
-        factors=[ScaleFactor(factor=factor, tau=None, best=cells[0], best_stays=1.0) for factor in (1.0, 10.0)],
-        cells=[ScaleCell(cell=cell, centre=-3.0, scale=0.5, points=points, back_test=None) for cell in cells],
-        sentences=[],
-    )
-
-
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
@@ -229,7 +206,6 @@ def results(*rows, kind="production", unjudged=0):
             lines=60,
             sha256=SHA,
             pairs=60,
-            second_readings=0,
             pool_pairs=60 + unjudged,
             unjudged_pairs=unjudged,
             judges={"me": 60},
@@ -244,7 +220,6 @@ def results(*rows, kind="production", unjudged=0):
         slices=[],
         previous=None,
         lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
-        scale=scale(*(row.cell for row in inputs.cells)),
         outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )

@@ -29,23 +29,19 @@ class PairedTestResult(FrozenModel):
 
     `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `e_value` is
     evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
-    two-sided: `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T) and `p_holm` hold
-    over all preregistered cells at once. Those that hold over several cells are null for one outside of that family.
-    `p_t` is the paired t test's.
+    two-sided: `interval` inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
+    preregistered cells at once. Those that hold over several cells are null for one outside of that family.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
 
     p: float
     exact: bool
-    p_t: float
     p_adjusted: float | None
     p_gain: float | None
     e_value: float | None = None
-    p_holm: float | None
     interval: Ends
     simultaneous: Ends | None
-    cohens_d: float
     sd: float
     left_out: Ends
     influential: str

@@ -14,9 +14,8 @@ from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
+from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
@@ -28,7 +27,10 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published, and so is `loss`, which the baseline has not either.
+    judgments are published, `sensitivity` if every first ten hits of every cell are judged, `scale` if there are too
+    few documents to test it. `tied` is the share of hits that share their score with a neighbour, so that the document
+    id decided; null for an imported run, whose `provenance` counts them. `loss` is null for the
+    baseline and if the judgments are published.
     """
 
     cell: str
@@ -46,8 +48,10 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     pool: CellPool | None
-    sensitivity: Sensitivity
+    sensitivity: Sensitivity | None
+    tied: Share | None
     curve: RecallCurve
+    scale: TenTimes | None
     provenance: Provenance
     loss: ExpectedLoss | None = None
 
@@ -70,7 +74,6 @@ class LabelFacts(LabelPrefix):
     """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document."""
 
     pairs: Count
-    second_readings: Count
     pool_pairs: Count
     unjudged_pairs: Count
     judges: dict[str, Count]
@@ -181,7 +184,7 @@ class Results(Sparse):
     Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `scale` says what other numbers of documents would do; `spans` is null if no reading lists are kept; `slices`
+    `spans` is null if no reading lists are kept; `slices`
     describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
     first one. `look` is null unless looks are planned: `queries` and all figures are of those that it judges.
     """
@@ -204,7 +207,6 @@ class Results(Sparse):
     judging: JudgePanel | None
     spans: SpanResult | None
     slices: list[Slice]
-    scale: ScaleResult
     lists: RankedLists
     previous: PreviousVersion | None
     look: LookResult | None = None

@@ -99,7 +99,6 @@ class Paired(Pairing):
     exact: bool
     bootstrap_interval: Interval
     sd: float
-    cohens_d: float
     left_out: Interval
     influential: str
     detectable: float | None
@@ -221,7 +220,6 @@ def _paired(run: QueryScores, other: QueryScores, shared: Sequence[str], resampl
         exact=test.exact,
         bootstrap_interval=mean_intervals(differences, seed=seed, resamples=resamples)[0],
         sd=test.sd,
-        cohens_d=test.cohens_d,
         left_out=test.left_out,
         influential=shared[test.influential],
         detectable=least_gain(len(shared), test.sd, ALPHA / 2) if len(shared) > 2 and test.sd else None,
