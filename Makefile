@@ -41,9 +41,10 @@ bench: setup
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
 	$(BIN)/python benchmarks/simulate_judges.py
+	$(BIN)/python benchmarks/simulate_planning.py
 	$(BIN)/python benchmarks/simulate_pooled.py
-	$(BIN)/python benchmarks/simulate_looks.py
 	$(BIN)/python benchmarks/simulate_choice.py
+	$(BIN)/python benchmarks/simulate_looks.py
 	$(BIN)/python benchmarks/distractors.py
 
 # Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.

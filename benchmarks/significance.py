@@ -22,7 +22,7 @@ from runner.base.records import SCORE_UNIT
 from runner.score import bootstrap as significance
 from runner.score.recall_bound import recall_bounds
 from runner.score.sign_flip import paired_tests
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.winners_curse import corrected_gain, false_alarms
 
 ROUNDS = sized(3, 1)
 N_LONG, N_DRAWS, N_RESAMPLES = sized((5_000, 100_000, 10_000), (50, 1_000, 100))
@@ -87,7 +87,7 @@ def main() -> None:
     large = matrix(10, N_LONG)
     for name, call in {
         "recall bounds, 10 cells x 25 queries": lambda: recall_bounds(small, 0.02, alpha=0.05),
-        f"false-alarm figure, {N_DRAWS:,} draws, 10 cells x 25 queries": lambda: false_alarm_probability(
+        f"false-alarm figure, {N_DRAWS:,} draws, 10 cells x 25 queries": lambda: false_alarms(
             small, small, min_gain=0.02, max_recall_loss=0.02, draws=N_DRAWS, seed=1
         ),
         f"winner's curse, {N_RESAMPLES:,} resamples, 10 cells x 25 queries": lambda: corrected_gain(

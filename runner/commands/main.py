@@ -162,6 +162,7 @@ def _adopt_baseline(version: Version, options: argparse.Namespace) -> int:
 
 def _dry_run(version: Version, options: argparse.Namespace) -> int:
     from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
     from runner.evening.dry_run import describe
 
@@ -172,7 +173,9 @@ def _dry_run(version: Version, options: argparse.Namespace) -> int:
 
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
     remote, judge = remote_options(options), judge_options(options)
-    lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, judge)
+    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
+    budget = ceiling if options.budget is None else positive("--budget", options.budget)
+    lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, judge, budget)
     if options.json:
         answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
     else:

@@ -10,7 +10,7 @@ from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
-from runner.decide.sample_size import detectable
+from runner.decide.sample_size import detectable_of
 from runner.decide.scale.scale import scale_of
 from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
@@ -47,7 +47,8 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         noise_floor=None,
         unjudged=0,
         n_queries=len(comparison.queries),
-        false_alarm=comparison.false_alarm(),
+        false_alarms=comparison.false_alarms(),
+        challengers=comparison.challengers,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     labels = _label_facts(version, comparison.qrels)
@@ -95,7 +96,7 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
 
 
 def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
-    barred, best = blocked(inputs), inputs.best
+    barred, best, corrected = blocked(inputs), inputs.best, inputs.best_gain_corrected
     found, not_shown, next_step = barred or _compared(inputs, facts)
     return Outcome(
         tier="no decision" if barred else "compared",
@@ -107,9 +108,12 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
         next_step=next_step,
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        best_gain_corrected=inputs.best_gain_corrected,
+        own_false_alarm=None if best is None else inputs.own_false_alarm(best.cell),
+        best_gain_corrected=None if corrected is None else corrected.gain,
+        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
         queries_needed=None,
-        detectable=None if best is None else detectable(inputs, best),
+        assurance=None,
+        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.sample_size import detectable, queries_to_show, to_confirm
+from runner.decide.sample_size import detectable_of, settling_of, to_confirm
 from runner.decide.tiers import (
     cell_in_question,
     could_be_chosen,
@@ -22,6 +22,8 @@ from runner.decide.tiers import (
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
+
+_OPEN: tuple[Tier, ...] = ("candidate", "inconclusive")
 
 
 def outcome(inputs: OutcomeInputs) -> Outcome:
@@ -46,6 +48,7 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     else:
         tier, sentences = "baseline kept", _kept(inputs)
     told = cell_in_question(inputs.cells)
+    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
     recommended, why = recommendation(inputs.cells, inputs.plan)
     if tier == "no decision":
         recommended = inputs.plan.baseline
@@ -59,9 +62,12 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         next_step=f"Recommended: {recommended} ({why}). {sentences[2]}" if tier in CHOSEN else sentences[2],
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        best_gain_corrected=inputs.best_gain_corrected,
-        queries_needed=None if told is None else queries_to_show(inputs, told),
-        detectable=None if told is None else detectable(inputs, told),
+        own_false_alarm=None if told is None else inputs.own_false_alarm(told.cell),
+        best_gain_corrected=None if corrected is None else corrected.gain,
+        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
+        queries_needed=None if settled is None else settled.queries or None,
+        assurance=None if settled is None else settled.chance,
+        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
 
@@ -160,16 +166,14 @@ def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Senten
 
 def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
     best, others = candidates[0], len(inputs.cells) - 1
-    alarm = f"If all {others} cells equalled the baseline, criterion 5 would still flag one or more"
-    if others == 1:
-        alarm = "If it equalled the baseline, criterion 5 would still flag it"
+    own = whole_percent(inputs.own_false_alarm(best.cell))
+    alarm = f"If it equalled the baseline, criterion 5 would still flag it in {own} of such evaluations"
+    if others > 1:
+        alarm += f", and one or more of all {others} cells in {whole_percent(inputs.false_alarm or 0.0)} if all did"
     named = f"Candidate: {best.cell}"
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {best.cell},"
-    found = (
-        f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm} in "
-        f"{whole_percent(inputs.false_alarm or 0.0)} of such evaluations."
-    )
+    found = f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm}."
     not_shown = f"{_optimism(inputs, best)} That it is better than the baseline: it {_lacks(best)}.".strip()
     return found, not_shown, to_confirm(inputs, best)
 
@@ -244,9 +248,9 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
     expected = inputs.best_gain_corrected
     if expected is None or len(inputs.cells) < 3 or row != inputs.best:
         return ""
-    said = f"{round4(expected) + 0.0:+.2g}"
-    left = f"about {said}" if round4(expected) > 0 else f"nothing ({said})"
+    said, low, high = (f"{round4(value) + 0.0:+.2g}" for value in expected)
+    left = f"about {said}" if round4(expected.gain) > 0 else f"nothing ({said})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
-        "is to be expected."
+        f"is to be expected ({low} to {high})."
     )

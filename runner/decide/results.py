@@ -64,7 +64,8 @@ def make_results(
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
         n_queries=len(query_rows),
-        false_alarm=comparison.false_alarm(),
+        false_alarms=comparison.false_alarms(),
+        challengers=comparison.challengers,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     said = outcome(inputs)

@@ -1,10 +1,10 @@
 """What a result cannot claim, said from its own figures."""
 
 from collections.abc import Sequence
-from statistics import median
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.decide.judge_agreement import zero_count_bound
+from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
@@ -12,7 +12,6 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import CellPool, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-from runner.score.power import minimum_detectable_effect
 
 MOVED = 0.02
 """A change of a difference in nDCG@10 that is worth a sentence."""
@@ -31,7 +30,7 @@ def declared_weaknesses(
     Without a panel pairs were graded once, and without spans no passage is marked.
     """
     return [
-        *_power(plan, len(queries), cells, plan.rule.min_gain),
+        *_power(plan, len(queries), cells),
         *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
@@ -77,26 +76,14 @@ def external_weaknesses(
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
-        *_power(plan, facts.queries, cells, None),
+        *_power(plan, facts.queries, cells),
         "Scores are of documents: a document ranks by its best chunk.",
     ]
 
 
-def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float | None) -> list[str]:
-    spread = [row.test.sd for row in cells if row.test is not None and row.test.sd]
-    if not spread:
-        return []
-    sd = median(spread)
-    effect = minimum_detectable_effect(n_queries, sd, plan.significance.alpha)
-    others = ", not adjusted for the other cells" if len(spread) > 1 else ""
-    small = (
-        f"{n_queries} queries show a difference of {effect:.2g} nDCG@10 in one cell with 80 % power{others} "
-        f"(SD of differences {sd:.2g}, the median over the cells)"
-    )
-    if asked is None:
-        return [f"{small}; a smaller one may be missed or be chance."]
-    small += f"; the rule asks for {asked:g}"
-    return [f"{small}." if effect <= asked else f"{small}, so a smaller gain may be missed or be chance."]
+def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]:
+    shown = shown_by(plan, n_queries, cells)
+    return [f"{shown}; a smaller one may be missed."] if shown else []
 
 
 def _recall(plan: Plan, cells: Sequence[CellResult]) -> list[str]:

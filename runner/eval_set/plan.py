@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
 from pydantic import ValidationError
 
 from chunkers.registry import BARE
@@ -21,7 +22,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.shapes.labels import Judges
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
 
 _DATED = re.compile(r"-\d{8}$")
 
@@ -38,7 +39,8 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
-MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
+POOL_DEPTH = 10
+"""Of every new plan, and the least: nDCG@10 counts the first 10 hits, and each of them has to be judged."""
 
 DEFAULT_SEED = 2026
 """Of every new plan's sample."""
@@ -65,6 +67,12 @@ switching_cost: 0.02
 prior: {mean: -0.03, sd: 0.05}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
+
+
+def default_judges() -> Judges:
+    """The judges of a plan of the catalog."""
+    return Judges.model_validate(yaml.safe_load(JUDGES)["judges"])
+
 
 EXTERNAL_CELLS = (
     *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
@@ -103,11 +111,17 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
 
 
 def default_plan_text(
-    source: SourceSpec, *, rehearsal: bool, version: int = 1, sibling_result: str = NOT_EVALUATED
+    source: SourceSpec,
+    *,
+    rehearsal: bool,
+    version: int = 1,
+    sibling_result: str = NOT_EVALUATED,
+    planning: Planning | None = None,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source; `planning`
+    is the SD that locked results of other sources show.
     """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
@@ -128,10 +142,18 @@ def default_plan_text(
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
         *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
-        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
+        *_planning_lines(planning),
+        f"pool_depth: {POOL_DEPTH}",
         f"relevant_grade: {1 if external else 2}",
     ]
     return head + "\n".join(lines) + _SETTINGS
+
+
+def _planning_lines(planning: Planning | None) -> list[str]:
+    if planning is None:
+        return []
+    rows = [json.dumps(row.model_dump()) for row in planning.sources]
+    return ["planning:", f"  sd: {planning.sd:g}", "  sources:", *(f"    - {row}" for row in rows)]
 
 
 def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
@@ -294,9 +316,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
-    least = MIN_POOL_DEPTH["rehearsal" if rehearsal or source.baseline == catalog.PACKAGED_BASELINE else "production"]
-    if plan.pool_depth < least:
+    if plan.pool_depth < POOL_DEPTH:
         problems.append(
-            f"pool_depth: {plan.pool_depth}; at least {least}, so that every hit that nDCG@10 counts is judged"
+            f"pool_depth: {plan.pool_depth}; at least {POOL_DEPTH}, so that every hit that nDCG@10 counts is judged"
         )
     return problems

@@ -9,8 +9,10 @@ from pathlib import Path
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Document
+from runner.embed.cost.prices import MAX_USD, shown
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import DRIVER, Version
+from runner.judge.models.estimate import queries_bought
 from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 
 PACK_SIZE = 25
@@ -50,11 +52,15 @@ def need_sampled(version: Version, given: Path) -> None:
 def queries_wanted(version: Version, documents: Sequence[Document], seed: int, again: str) -> str:
     """What a version with documents and without queries waits for; the pack is written. `again` goes on afterwards."""
     folder = write_reading_pack(version, documents, seed)
+    bought = queries_bought(version, version.plan())
+    wanted = f"{MIN_QUERIES}, the fewest"
+    if bought > MIN_QUERIES:
+        wanted += f", or about {bought}, which {shown(MAX_USD)} of judging in batches buy"
     return (
         f"{version.name} has a corpus of {len(documents)} documents and no queries yet. "
         f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
         f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
-        f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {again}"
+        f"them over ({DRIVER} queries check {version.flags}) until there are {wanted}, then run: {again}"
     )
 
 

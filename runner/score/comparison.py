@@ -19,7 +19,7 @@ from runner.score.looks import Look, e_value
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
 from runner.score.sign_flip import PairedTest, paired_tests
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.winners_curse import CorrectedGain, FalseAlarms, corrected_gain, false_alarms
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -145,12 +145,12 @@ class Comparison:
         found = expected_losses(self.paired(self.challengers, "ndcg@10"), self.plan)
         return dict(zip(self.challengers, found, strict=True))
 
-    def false_alarm(self) -> float | None:
-        """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
+    def false_alarms(self) -> FalseAlarms:
+        """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""
         if not self.challengers:
-            return None
+            return FalseAlarms((), 0.0)
         rule, settings = self.plan.rule, self.plan.significance
-        return false_alarm_probability(
+        return false_alarms(
             self.paired(self.challengers, "ndcg@10"),
             self.paired(self.challengers, "recall@10"),
             min_gain=rule.min_gain,
@@ -159,7 +159,7 @@ class Comparison:
             seed=settings.seed,
         )
 
-    def best_gain_corrected(self) -> float | None:
+    def best_gain_corrected(self) -> CorrectedGain | None:
         """The greatest gain less what picking it from several adds; None without challengers."""
         if not self.challengers:
             return None

@@ -6,6 +6,7 @@ from runner.decide.judge_agreement import judge_agreement
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.shapes.judges import Estimate
 from runner.eval_set.shapes.queries import QueryRow
+from runner.score.power import least_gain
 from tests.eval_set.test_version import label
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, BETTER, PLAN, SPARSE, results, row
@@ -59,7 +60,8 @@ def test_no_query_is_named_where_the_gain_does_not_hang_on_one_or_is_no_gain(gai
 
 def test_power_is_that_of_the_measured_scatter_and_of_nothing_where_cells_do_not_scatter():
     rows = row(BETTER), row(SPARSE), row(BASELINE)
-    said = "25 queries show a difference of 0.088 nDCG@10 in one cell with 80 % power, not adjusted for the other"
+    gain = least_gain(25, rows[0].test.sd, 0.04, bar=0.02)
+    said = f"25 queries show a true gain of {gain:.2f} nDCG@10 of {BETTER} with 80 % power"
     assert said_of(*rows).startswith(said)
     same = row(BETTER)
     same = same.model_copy(update={"test": same.test.model_copy(update={"sd": 0.0})})

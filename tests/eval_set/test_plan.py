@@ -159,15 +159,32 @@ def test_a_citation_heavy_source_needs_a_hybrid_cell(path):
         load_plan(path, source, 1, rehearsal=False)
 
 
-def test_a_rehearsal_may_have_another_baseline_and_a_shallower_pool(tmp_path):
+def test_a_rehearsal_may_have_another_baseline(tmp_path):
     path = tmp_path / "plan.yaml"
     path.write_text(default_plan_text(SOURCES["bills"], rehearsal=True))
-    assert load(path, "bills", rehearsal=True).pool_depth == 10
-    found = problems(path, "bills")
-    assert len(found) == 2
-    assert "criterion 2" in found[0]
-    assert "a plan with another baseline is a rehearsal" in found[0]
-    assert "pool_depth: 10; at least 30" in found[1]
+    load(path, "bills", rehearsal=True)
+    (found,) = problems(path, "bills")
+    assert "criterion 2" in found
+    assert "a plan with another baseline is a rehearsal" in found
+
+
+@pytest.mark.parametrize(("depth", "accepted"), [(9, False), (10, True), (30, True)])
+@pytest.mark.parametrize("name", ["demo", "bills"])
+def test_a_pool_of_ten_is_enough(tmp_path, name, depth, accepted):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES[name], rehearsal=False).replace("pool_depth: 10", f"pool_depth: {depth}"))
+    if accepted:
+        assert load(path, name).pool_depth == depth
+    else:
+        assert [problem.partition(":")[0] for problem in problems(path, name)] == ["pool_depth"]
+
+
+@pytest.mark.parametrize(
+    "planning", [{"sd": 0}, {"sd": 1.5}, {"sources": []}, {"sd": 0.2, "sources": [{"source": "us_code"}]}]
+)
+def test_a_planning_sd_that_is_none_is_named(path, planning):
+    change(path, planning=planning)
+    assert all(problem.startswith("planning.") for problem in problems(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"just words", b"- a\n- b"])

@@ -17,7 +17,7 @@ from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
 from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
-from runner.score.power import minimum_detectable_effect
+from runner.score.power import least_gain
 from tests.report.test_render import page_of, rendered, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
@@ -127,8 +127,10 @@ def test_the_shade_of_a_row_ends_where_effects_are_detected_at_that_cells_own_sc
         if row["test"] is None:
             assert found is None
             continue
-        alpha = 0.05 / len(challengers(results))
-        effect = minimum_detectable_effect(len(results["queries"]), row["test"]["sd"], alpha)
+        first = results["plan"].get("first", [])
+        share = 0.04 / len(first) if row["cell"] in first else 0.01 / (len(challengers(results)) - len(first))
+        alpha = share if first else 0.05 / len(challengers(results))
+        effect = least_gain(len(results["queries"]), row["test"]["sd"], alpha, bar=0.02)
         left, width = found.groups()
         assert [at(left), at(Fraction(left) + Fraction(width))] == pytest.approx([-effect, effect], abs=5e-4)
         assert f"detectable: ±{effect:.2f}" in words(drawn)

@@ -19,6 +19,7 @@ from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
 from runner.score.expected_loss import Gain, expected_loss
+from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -169,7 +170,8 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     )
 
 
-def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
+    challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
         plan=PLAN,
         cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
@@ -177,8 +179,9 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
         noise_floor=noise_floor,
         unjudged=unjudged,
         n_queries=25,
-        false_alarm=false_alarm,
-        best_gain_corrected=corrected,
+        challengers=challengers,
+        false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
+        best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
     )
 
 

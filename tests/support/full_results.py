@@ -333,8 +333,11 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
         baseline_gate="pass",
         false_alarm=0.6134,
+        own_false_alarm=0.1334,
         best_gain_corrected=0.0151,
+        best_gain_interval=[-0.0412, 0.0804],
         queries_needed=240,
+        assurance=0.5512,
         detectable=0.0912,
     )
 

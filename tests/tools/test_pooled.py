@@ -2,6 +2,8 @@ import json
 import math
 import shutil
 from dataclasses import replace
+from functools import partial
+from statistics import median
 
 import numpy as np
 import pytest
@@ -14,10 +16,12 @@ from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
+from runner.decide import siblings
 from runner.decide.pooled_gains import effects_of, read_pooled
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
-from runner.eval_set.shapes.plan import Prior
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import Plan, Prior
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import CHECKOUT, Workspace, open_version
 from runner.tools.pooled import model
@@ -27,6 +31,7 @@ from tests.conftest import called
 from tests.support.small_set import make_version
 
 PRIORS = Priors()
+BASELINE = SOURCES["demo"].baseline
 
 
 def source(name, gains, effects=(("structural",),), sds=0.04, shared=0.0, n_queries=25):
@@ -231,7 +236,8 @@ def test_what_must_not_be_pooled_is_refused(locked, tmp_path, capsys):
 
 
 def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("runner.tools.pooled.records.newest_version", lambda name: opened_nowhere(tmp_path, name))
+    nowhere = partial(opened_nowhere, tmp_path)
+    monkeypatch.setattr(siblings, "newest_locked", partial(siblings.newest_locked, versions=nowhere))
     assert called_pooled(capsys)[0] == InputNeeded.exit_code
 
 
@@ -273,3 +279,25 @@ def test_a_decision_can_cite_what_the_command_wrote(locked, tmp_path, capsys):
     known = {tuple(one["effects"]): one for one in read_json(path)["predicted"]}
     assert cited.gain == known[effects_of(cell, results.plan.baseline, "bills")]["mean"]
     assert cited.sha256 == file_sha256(path)
+
+
+def test_a_new_plan_takes_its_scatter_from_locked_results_of_the_same_baseline(locked, tmp_path):
+    nowhere = partial(opened_nowhere, tmp_path)
+    assert siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere) is None
+    folders = {name: locked(name) for name in ("bills", "us_code", "public_laws")}
+    sds = [row["test"]["sd"] for row in read_json(folders["us_code"] / "results.json")["cells"] if row["test"]]
+    found = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert found.sd == round(median(sds), 3)
+    assert [(row.source, row.version, row.results_sha256) for row in found.sources] == [
+        (name, 1, file_sha256(folders[name] / "results.json")) for name in ("us_code", "public_laws")
+    ]
+    text = default_plan_text(SOURCES["bills"], rehearsal=False, planning=found)
+    assert Plan.model_validate(yaml.safe_load(text)).planning == found
+    assert siblings.planning_of("bills", "another x whole_doc", rehearsal=False, versions=nowhere) is None
+    assert siblings.planning_of("bills", BASELINE, rehearsal=True, versions=nowhere) is None
+    other_release = read_json(folders["us_code"] / "results.json") | {"schema_version": 1}
+    (folders["us_code"] / "lock.json").unlink()
+    (folders["us_code"] / "results.json").write_bytes(json_bytes(other_release))
+    write_lock(folders["us_code"])
+    left = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert [row.source for row in left.sources] == ["public_laws"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
 from runner.commands.console import answer, version_parser, whole_number
-from runner.commands.flags.backend import add_backend_flags, check_backend_flags
+from runner.commands.flags.backend import add_backend_flags, check_backend_flags, dollars
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags
 from runner.eval_set.version import Version
 
@@ -57,6 +57,7 @@ def driver_parser(epilog: str) -> argparse.ArgumentParser:
     add("--post-bulk", action="store_true", help="hold a decision to the production database in --corpus-path")
     add("--rehearse", action="store_true", help="run the rehearsal plan; never a decision")
     add("--dry-run", action="store_true", help="say what exists and is missing; write nothing")
+    add("--budget", type=dollars, metavar="USD", help="with --dry-run: what so much judging buys; default --max-usd")
     add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
     add("--adopt-baseline", action="store_true", help="record the baseline by policy (weak structure), unevaluated")
     add(
@@ -78,6 +79,8 @@ def check_driver_flags(parser: argparse.ArgumentParser, options: argparse.Namesp
     """Check the driver's flags; a usage error for those that do not go together."""
     if options.cells and (options.choose is not None or options.dry_run):
         parser.error("--cells explores; it goes with neither --choose nor --dry-run")
+    if options.budget is not None and not options.dry_run:
+        parser.error("--budget says what judging buys; it goes with --dry-run")
     if options.dry_run and options.choose is not None:
         parser.error("--dry-run decides nothing; leave out --choose")
     if options.live and (options.corpus_path or options.cells or options.dry_run or options.post_bulk):

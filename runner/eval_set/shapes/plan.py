@@ -84,13 +84,28 @@ class Prior(Sparse):
     from_results: list[Sha256] = Field(default_factory=list)
 
 
+class PlanningSource(FrozenModel):
+    """The locked results of another source that a planning figure was taken from."""
+
+    source: str
+    version: Annotated[int, Field(ge=1)]
+    results_sha256: Sha256
+
+
+class Planning(Sparse):
+    """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
+
+    sd: Annotated[float, Field(gt=0, le=1)]
+    sources: list[PlanningSource] = Field(default_factory=list)
+
+
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
-    `first` are the challengers whose gain is tested first, with most of the error that is allowed. `looks` are the
-    numbers of queries after which results are looked at, ascending; empty for once, after all.
+    `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
-    was frozen with, so no release changes them.
+    was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
+    ascending; empty for once, after all.
     """
 
     schema_version: Literal[2]
@@ -108,11 +123,12 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
-    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.03, sd=0.05)
+    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    planning: Planning | None = None
 
 
 class PlanDigest(FrozenModel):

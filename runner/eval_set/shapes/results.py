@@ -151,9 +151,11 @@ class Outcome(FrozenModel):
 
     `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
     the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
-    some cell if every cell equalled the baseline and queries scattered as they did. `best_gain_corrected` is the best
-    cell's gain less what picking the best adds to it; `queries_needed` shows a gain of the size asked for with 80 %
-    power; `detectable` is the gain that these queries show with that power.
+    some cell if every cell equalled the baseline and queries scattered as they did, `own_false_alarm` how often the
+    cell in question if it did. `best_gain_corrected`, with its interval, is the best cell's gain less what picking the
+    best adds to it. `queries_needed` are the new ones that `next_step` names, null if no number is likely to do, and
+    `assurance` is the chance that they confirm the cell (at most, if none is named); both are null if queries are not
+    what is wanted. `detectable` is the gain of the cell in question that these queries show with 80 % power.
     """
 
     tier: Tier
@@ -165,8 +167,11 @@ class Outcome(FrozenModel):
     next_step: str
     baseline_gate: Verdict
     false_alarm: float | None
+    own_false_alarm: float | None
     best_gain_corrected: float | None
+    best_gain_interval: Ends | None
     queries_needed: int | None
+    assurance: float | None
     detectable: float | None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import p_beside_alpha
-from runner.decide.sample_size import least_gain
+from runner.decide.sample_size import detectable
 from runner.decide.tiers import interval_of, recall_words, stand
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
@@ -135,25 +135,21 @@ def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndc
         ndcg=Mark(ndcg.whisker(one.gain, low, high), gained, test.simultaneous is None),
         recall=Mark(bounds, changed, says=recall_words(bound, len(results.queries), plan.rule)),
         p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
-        unseen=_unseen(detectable(one, results), ndcg),
+        unseen=_unseen(unseen_below(one, results), ndcg),
     )
 
 
 def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     """Over all intervals, with 0, what the rule asks for, and what these queries hardly see."""
-    unseen = max((detectable(one, results) or 0.0 for one in ones), default=0.0)
+    unseen = max((unseen_below(one, results) or 0.0 for one in ones), default=0.0)
     values = [value for one in ones for value in (*interval_of(one.test), one.gain)]
     return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
 
 
-def detectable(one: Tested, results: Results) -> float | None:
-    """The least gain that these queries show at a cell's own scatter, all cells compared.
-
-    None without a scatter, and if it is more than a difference can be.
-    """
-    alpha = results.plan.significance.alpha
-    effect = least_gain(len(results.queries), one.test.sd, alpha, len(results.cells))
-    return effect if effect is not None and effect <= 1 else None
+def unseen_below(one: Tested, results: Results) -> float | None:
+    """The gain of a cell that these queries show at its own scatter; None if it is more than a difference can be."""
+    gain = detectable(results.plan, one.row.cell, len(results.queries), one.test.sd)
+    return gain if gain is not None and gain <= 1 else None
 
 
 def _unseen(effect: float | None, axis: Axis) -> Unseen | None:

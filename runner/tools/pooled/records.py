@@ -8,15 +8,13 @@ from typing import NoReturn
 import numpy as np
 
 from runner.base.canonical import file_sha256, read_json
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import checked
 from runner.decide.pooled_gains import effects_of
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
-from runner.eval_set.history import versions_of
 from runner.eval_set.shapes.results import Kind, Results
-from runner.eval_set.version import Version, newest_version
 from runner.tools.pooled.model import SourceGains
 
 MEASURE = "ndcg@10"
@@ -32,32 +30,6 @@ class Given:
     kind: Kind
     baseline: str
     gains: SourceGains
-
-
-def newest_versions(*, rehearsal: bool) -> list[Version]:
-    """Of every source of the roster the newest version that is locked, else its newest."""
-    found = []
-    for spec in SOURCES.values():
-        if spec.trigger_order:
-            newest = newest_version(spec.name)
-            versions = versions_of(newest) or [newest]
-            locked = [one for one in versions if (_record(one, rehearsal) / LOCK_NAME).exists()]
-            found.append((locked or versions)[-1])
-    return found
-
-
-def _record(version: Version, rehearsal: bool) -> Path:
-    return version.folder / "rehearsal" if rehearsal else version.folder
-
-
-def locked_results(versions: Sequence[Version], *, rehearsal: bool) -> list[Path]:
-    """The results.json of every version whose record, or rehearsal, is locked; InputNeeded if there is none."""
-    folders = [_record(version, rehearsal) for version in versions]
-    found = [folder / "results.json" for folder in folders if (folder / LOCK_NAME).exists()]
-    if not found:
-        what = "rehearsal" if rehearsal else "evaluation"
-        raise InputNeeded(f"No source has a locked {what} yet, so there is nothing to pool. Finish an evening first.")
-    return found
 
 
 def read_given(path: Path) -> Given:
