@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.looks import kept_looks, look_files
@@ -43,7 +44,8 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
 
 def _looks(view: Version, *, deep: bool) -> list[str]:
     """A line on the looks of a version that is not locked yet, none before the first one is over."""
-    if not (look_files(view.record) or view.results_path.exists()):
+    said = read_json(view.results_path).get("look") if view.results_path.exists() else None
+    if said is None and not look_files(view.record):
         return []
     plan = read_plan(view.plan_path(rehearsal=view.rehearsal))
     kept = kept_looks(view, plan).looks

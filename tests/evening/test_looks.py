@@ -15,12 +15,14 @@ from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.preregistration import check_preregistration
-from runner.eval_set.version import load_decision, load_results
+from runner.eval_set.version import load_decision, load_results, numbered
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
+from runner.evening.next_version import open_next
 from runner.judge.answers import import_answers
 from runner.score.looks import Look
+from runner.tools.replay.record import recorded
 from runner.tools.verify import verify_record
 from tests.support.evening_process import CHOICE
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows
@@ -265,6 +267,10 @@ def test_a_first_look_that_confirms_a_cell_is_locked_and_the_other_queries_need_
     assert results.outcome.recommended in said
     assert all(row.test.p_gain <= 0.05 for row in results.cells if row.confirmed)
     assert not (version.record / "looks").exists()
+    replayed = recorded(version)
+    assert list(replayed.run(results.plan.baseline).hits) == replayed.query_ids == [row.id for row in results.queries]
+    open_next(version, today="2026-01-31")
+    assert numbered(version, 2).plan().looks == LOOKS
     assert "made anew byte for byte" in " ".join(verify_record(version, deep=True))
 
 
