@@ -95,6 +95,8 @@ def test_bounds_hold_the_score_and_meet_where_nothing_is_unjudged(version):
 
 
 def test_unjudged_documents_count_to_rank_ten_in_a_cell_and_to_the_pools_depth_in_the_labels(version):
+    path = version.plan_path(rehearsal=version.rehearsal)
+    path.write_text(path.read_text().replace("pool_depth: 10", "pool_depth: 30"))
     bills = [f"BILLS-117hr{number}ih" for number in range(101, 117)]
     put(version, BASELINE, {"q01": bills[:12]})
     put(version, OTHER, {"q01": bills[15:], "q02": [A]})

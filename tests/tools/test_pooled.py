@@ -246,28 +246,6 @@ def opened_nowhere(folder, name):
     return open_version(workspace, SOURCES[name], rehearsal=False)
 
 
-def test_a_new_plan_takes_its_scatter_from_locked_results_of_the_same_baseline(locked, tmp_path):
-    nowhere = partial(opened_nowhere, tmp_path)
-    assert siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere) is None
-    folders = {name: locked(name) for name in ("bills", "us_code", "public_laws")}
-    sds = [row["test"]["sd"] for row in read_json(folders["us_code"] / "results.json")["cells"] if row["test"]]
-    found = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
-    assert found.sd == round(median(sds), 3)
-    assert [(row.source, row.version, row.results_sha256) for row in found.sources] == [
-        (name, 1, file_sha256(folders[name] / "results.json")) for name in ("us_code", "public_laws")
-    ]
-    text = default_plan_text(SOURCES["bills"], rehearsal=False, planning=found)
-    assert Plan.model_validate(yaml.safe_load(text)).planning == found
-    assert siblings.planning_of("bills", "another x whole_doc", rehearsal=False, versions=nowhere) is None
-    assert siblings.planning_of("bills", BASELINE, rehearsal=True, versions=nowhere) is None
-    other_release = read_json(folders["us_code"] / "results.json") | {"schema_version": 1}
-    (folders["us_code"] / "lock.json").unlink()
-    (folders["us_code"] / "results.json").write_bytes(json_bytes(other_release))
-    write_lock(folders["us_code"])
-    left = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
-    assert [row.source for row in left.sources] == ["public_laws"]
-
-
 def test_a_cell_of_another_source_is_predicted_as_one_there_about_which_nothing_is_known():
     sources = [source(f"s{n}", [gain, 0.01], TWO, shared=0.5) for n, gain in enumerate((0.03, 0.05, 0.02))]
     found = pool(sources).predicted
@@ -301,3 +279,25 @@ def test_a_decision_can_cite_what_the_command_wrote(locked, tmp_path, capsys):
     known = {tuple(one["effects"]): one for one in read_json(path)["predicted"]}
     assert cited.gain == known[effects_of(cell, results.plan.baseline, "bills")]["mean"]
     assert cited.sha256 == file_sha256(path)
+
+
+def test_a_new_plan_takes_its_scatter_from_locked_results_of_the_same_baseline(locked, tmp_path):
+    nowhere = partial(opened_nowhere, tmp_path)
+    assert siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere) is None
+    folders = {name: locked(name) for name in ("bills", "us_code", "public_laws")}
+    sds = [row["test"]["sd"] for row in read_json(folders["us_code"] / "results.json")["cells"] if row["test"]]
+    found = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert found.sd == round(median(sds), 3)
+    assert [(row.source, row.version, row.results_sha256) for row in found.sources] == [
+        (name, 1, file_sha256(folders[name] / "results.json")) for name in ("us_code", "public_laws")
+    ]
+    text = default_plan_text(SOURCES["bills"], rehearsal=False, planning=found)
+    assert Plan.model_validate(yaml.safe_load(text)).planning == found
+    assert siblings.planning_of("bills", "another x whole_doc", rehearsal=False, versions=nowhere) is None
+    assert siblings.planning_of("bills", BASELINE, rehearsal=True, versions=nowhere) is None
+    other_release = read_json(folders["us_code"] / "results.json") | {"schema_version": 1}
+    (folders["us_code"] / "lock.json").unlink()
+    (folders["us_code"] / "results.json").write_bytes(json_bytes(other_release))
+    write_lock(folders["us_code"])
+    left = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert [row.source for row in left.sources] == ["public_laws"]
