@@ -48,10 +48,10 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     else:
         tier, sentences = "baseline kept", _kept(inputs)
     told = cell_in_question(inputs.cells)
+    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
     recommended, why = recommendation(inputs.cells, inputs.plan)
     if tier == "no decision":
         recommended = inputs.plan.baseline
-    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
     return Outcome(
         tier=tier,
         candidates=[row.cell for row in candidates],

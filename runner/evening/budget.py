@@ -25,7 +25,9 @@ def budget_lines(version: Version, plan: Plan, usd: float, options: JudgeOptions
     judges = plan.judges or default_judges()
     costs, n_written = pair_costs(version, judges, options), _n_written(version)
     pooled, n_cells = pooled_pairs(version, plan), len(plan.cells)
-    a_query = len(pooled) / n_written if pooled else pairs_a_query(version, n_cells, plan.pool_depth)
+    a_query = pairs_a_query(version, n_cells, plan.pool_depth)
+    if pooled:
+        a_query = len(pooled) / len({query_id for query_id, _ in pooled})
     ours = int(usd / (a_query * costs.in_batches)) if costs.in_batches else 0
     rows = sorted({*_SIZES, *(n for n in (ours, n_written) if n)})
     second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""

@@ -70,11 +70,13 @@ def queries_bought(version: Version, plan: Plan, usd: float = MAX_USD) -> int:
     return int(usd / (pairs_a_query(version, len(plan.cells), plan.pool_depth) * cost)) if cost else 0
 
 
-def pooled_pairs(version: Version, plan: Plan, first: int | None = None) -> list[tuple[str, str]] | None:
-    """The plan's pool, of its `first` queries or of all; None before queries are written and every cell is run."""
+def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
+    """The plan's pool, that of the look which is due; None before queries are written and every cell is run."""
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    look = look_after(plan, kept_looks(version, plan).digests)
+    first = look.queries if look else None
     return pool((read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells), plan.pool_depth)
 
 
@@ -105,7 +107,7 @@ def _tokens_read(version: Version) -> int:
 def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
     """How many pairs are not judged, of how many, and in words what is counted: likely ones until the cells are run."""
     look = look_after(plan, kept_looks(version, plan).digests)
-    pooled = pooled_pairs(version, plan, look.queries if look else None)
+    pooled = pooled_pairs(version, plan)
     if pooled is not None:
         said = f"not judged yet at {look.name}" if look else "not judged yet"
         return len(unjudged(pooled, version_labels(version))), len(pooled), said
