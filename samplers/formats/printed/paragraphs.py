@@ -129,7 +129,7 @@ class _Unwrapping:
         if self.rest < 0 and not self.may_be_rest(column):
             return False
         last = self.pieces[-1]
-        if last[-1] < " " or last.endswith(":]"):  # A reader's mark; "[The letter follows:]" announces what is below it
+        if last.endswith(":]"):  # "[The letter follows:]" announces what stands below it
             return False
         if last[-1] not in "-—" and not self.is_full(body):
             return False
