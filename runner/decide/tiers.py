@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self
 from runner.base.figures import p_beside_alpha, round4
 from runner.base.records import Verdict
 from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
-from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.plan import Plan, Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
 
@@ -120,6 +120,12 @@ def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | No
     candidates = [row for row in tested if row.meets_criterion_5]
     hopeful = [row for row in tested if may_gain(row, rule)]
     return next(iter(confirmed or candidates or hopeful or tested), None)
+
+
+def beside_baseline(cells: Sequence[CellResult], plan: Plan) -> list[str]:
+    """The names of the baseline and of the cell in question, whose hits a page shows side by side."""
+    one = cell_in_question(cells, plan.rule)
+    return [plan.baseline, *([one.cell] if one is not None else [])]
 
 
 def stand(row: CellResult) -> Side | None:

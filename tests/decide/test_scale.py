@@ -1,12 +1,9 @@
 """Fewer distractors: the expectation is exact. More: the law is calibrated, and says how far it errs."""
 
 import csv
-import html.parser
 import json
-import xml.etree.ElementTree as ET
 from itertools import combinations, pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from runner.base.canonical import json_bytes
-from runner.base.figures import fitting
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.decide.scale.backtest import SUBSAMPLES
 from runner.decide.scale.law import Counts, Law, _binomials, _level
@@ -24,9 +20,6 @@ from runner.decide.scale.scale import FACTORS, NOW, _tau_b, scale_result
 from runner.decide.scale.sentences import sentences
 from runner.decide.scale.thinning import thinned
 from runner.eval_set.shapes.scale import ScaleBackTest, ScaleCell, ScaleFactor, ScalePoint
-from runner.report import page_frame
-from runner.report.chart import COLOURS, DASHES, LABEL_GAP, MARKS
-from runner.report.results_page.scale_plot import BOTTOM, TOP, scale_plot
 from runner.retrieve.bm25 import bm25_run
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import DISCOUNTS, score
@@ -370,50 +363,6 @@ def test_a_change_of_places_elsewhere_is_named_and_equal_cells_or_a_cell_alone_c
     assert "c overtakes b" in said(cell("a", 0.7, 0.6, 0.5), cell("b", 0.6, 0.3, 0.2), cell("c", 0.5, 0.4, 0.1))[0]
     assert "the order of the 2 cells holds" in said(cell("a", 0.7, 0.5, 0.2), cell("b", 0.7, 0.6, 0.1))[0]
     assert said(cell("a", 0.7, 0.6, 0.5)) == []
-
-
-def rendered(result):
-    plots = {"scale": scale_plot(result)}
-    return page_frame.rendered("_scale.html.j2", results={"scale": result}, plots=plots, confidence="95").decode()
-
-
-def test_the_page_draws_every_cell_and_tabulates_every_mean():
-    generator = np.random.default_rng(1)
-    runs, qrels, _ = drawn_runs(generator, centre=-3.5, width=0.5, n_queries=40, cells=("a x b", "c<script> x d"))
-    result = scale(runs, qrels, 5000)
-    text = rendered(result)
-    html.parser.HTMLParser().feed(text)
-    assert "<script" not in text
-    assert "style=" not in text
-    assert text.count("<polyline") == 2
-    for one in result.cells:
-        assert all(fitting(point.mean, point.low, point.high) in text for point in one.points)
-    drawing = ET.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
-    assert drawing.attrib["role"] == "img"
-    assert drawing.attrib["aria-label"]
-
-
-def test_lines_differ_and_stay_within_the_drawing():
-    cells = tuple(f"cell{i}" for i in range(9))
-    runs, qrels, _ = drawn_runs(np.random.default_rng(1), centre=-3.5, width=0.5, n_queries=20, cells=cells)
-    drawing = scale_plot(scale(runs, qrels, 5000))
-    assert len({(line.colour, line.dash, line.mark) for line in drawing.lines}) == 9
-    assert np.lcm.reduce([len(COLOURS), len(DASHES), len(MARKS)]) == 30
-    for line in drawing.lines:
-        heights = [mark.y for mark in line.marks]
-        assert heights == sorted(heights)
-        assert all(TOP <= y <= BOTTOM for y in heights)
-
-
-@pytest.mark.parametrize("n_cells", [1, 9, 22])
-def test_labels_of_equal_lines_do_not_touch_and_stay_beside_the_drawing(n_cells):
-    cells = [cell(f"cell{i}", 0.1, 0.0, 0.0) for i in range(n_cells)]
-    factors = [SimpleNamespace(factor=point.factor) for point in cells[0].points]
-    drawing = scale_plot(SimpleNamespace(factors=factors, cells=cells))
-    labels = sorted(line.label_y for line in drawing.lines)
-    assert labels[0] >= TOP - 1
-    assert labels[-1] == BOTTOM
-    assert all(lower - upper >= LABEL_GAP - 0.2 for upper, lower in pairwise(labels))
 
 
 def read_scifact(folder: Path, n_queries):

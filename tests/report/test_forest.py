@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
 
 from runner.base.canonical import sha256
 from runner.base.figures import p_beside_alpha, round4
@@ -16,7 +17,6 @@ from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger, told
 from runner.report.results_page.forest import STANDINGS, forest
-from runner.report.results_page.leave_one_out import MOST_NAMED, Change, left_out
 from runner.score.power import minimum_detectable_effect
 from tests.report.test_render import page_of, rendered, synthetic_results
 from tests.support import example_results as example
@@ -340,41 +340,6 @@ def test_whether_other_cells_are_candidates_without_a_query_is_what_scoring_anew
         change = found.pop(f"q{place}", Change("", [], []))
         assert (now | set(change.gained)) - set(change.lost) == candidates
     assert not found
-
-
-def test_every_tier_has_a_badge_of_its_own_and_answers_at_a_glance():
-    badges = set()
-    for tier in TIERS:
-        html = rendered(tier=tier, n_queries=4)
-        badge = re.search(r'<span class="tier-badge"><svg[^>]*>(.*?)</svg> <strong>(.*?)</strong>', html, re.DOTALL)
-        assert badge is not None
-        assert badge[2] == tier
-        badges.add(badge[1])
-        said = top(html)
-        assert ("Could it be chance?" in said) == (tier != "no decision")
-        assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
-        assert ("since no cell met criterion 5" in said) == (tier in ("inconclusive", "baseline kept"))
-    assert len(badges) == len(TIERS)
-
-
-@pytest.mark.parametrize("kind", ["production", "rehearsal", "exploration"])
-def test_only_of_a_production_the_answers_say_that_the_operator_decides(kind: str):
-    html = rendered(kind=kind, n_queries=4)
-    answers = words(html.split('<dl class="answers">')[1].split("</dl>")[0])
-    assert ("the operator decides" in answers) == (kind == "production")
-    assert "candidate, not confirmed" in answers
-
-
-def test_the_verdict_names_every_criterion_and_whether_the_best_challenger_meets_it():
-    results = synthetic_results()
-    rows = challengers(results)
-    best = next(row for row in rows if row["meets_criterion_5"])
-    told = challenger(typed(results))
-    assert told.cell == best["cell"]
-    met = {criterion.what: criterion.met for criterion in told.criteria}
-    assert met["gains at least 0.02 nDCG@10"] is True
-    assert met["is beyond chance, all cells compared"] is False
-    assert met["Recall@10 does not fall by more than 0.02"] is None
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, None])

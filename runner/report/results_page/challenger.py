@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha
-from runner.decide.tiers import CellFigures, cell_in_question, criteria, interval_of, recall_words
+from runner.base.records import SCORE_UNIT
+from runner.decide.tiers import (
+    CellFigures,
+    cell_in_question,
+    criteria,
+    interval_of,
+    meets_criterion_5,
+    recall_words,
+)
 from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -102,6 +110,38 @@ def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
 def told(value: float, bar: float, low: float, high: float) -> str:
     """As runner.base.figures.figure_beside_bar, with a true minus."""
     return figure_beside_bar(value, bar, low, high).replace("-", MINUS)
+
+
+class LeftOut(NamedTuple):
+    """In how many cases leaving out one query changes the candidates, and without which queries, three at most."""
+
+    changes: int
+    first: Sequence[str]
+
+
+def left_out(results: Results) -> LeftOut:
+    """Whether any single query carries the candidates, by the means of all others; nothing is tested again."""
+    base, rule, count = results.cells, results.plan.rule, len(results.queries) - 1
+    own = next((row for row in base if row.test is None), None)
+    if own is None or count < 1:
+        return LeftOut(0, [])
+
+    def candidates(place: int | None) -> list[str]:
+        return [row.cell for row in base if row.test and meets_criterion_5(*_means(row, own, place), rule)]
+
+    now = candidates(None)
+    turning = [query.id for place, query in enumerate(results.queries) if candidates(place) != now]
+    return LeftOut(len(turning), turning[:3])
+
+
+def _means(row: CellResult, base: CellResult, left: int | None) -> tuple[float, float]:
+    """The mean differences in nDCG@10 and Recall@10, without the query at the place `left`."""
+    found = []
+    for measure in ("ndcg@10", "recall@10"):
+        values, others = (each.scores[measure].per_query for each in (row, base))
+        without = 0 if left is None else values[left] - others[left]
+        found.append((sum(values) - sum(others) - without) / (len(values) - (left is not None)) / SCORE_UNIT)
+    return found[0], found[1]
 
 
 def _marked(one: Tested, plan: Plan) -> list[Criterion]:
