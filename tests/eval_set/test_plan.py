@@ -72,6 +72,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         "'nonsense' is not a cell",
         "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
         "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
+        "first: 'minilm-l6-v2 x section_aware_bills_v1' is no challenger",
         "criterion 1: 3 model x chunker cells; at least 6 are needed",
         "criterion 1: no BM25 cell",
         "criterion 2: the baseline 'minilm-l6-v2 x fixed_token_1024_100' is not among the cells",
@@ -109,13 +110,13 @@ def test_a_missing_field_is_named(path):
 
 def test_the_structural_chunker_counts_without_its_context_too(path):
     cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
-    change(path, cells=cells)
+    change(path, cells=cells, first=[])
     assert load(path).cells == cells
 
 
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
     cells = [text for text in load(path).cells if not text.startswith("minilm") or "section_aware" not in text]
-    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"])
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"], first=[])
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 3"]
 
 
@@ -271,3 +272,13 @@ def test_what_a_reader_is_told_is_part_of_what_is_frozen(tmp_path):
     sample = {"size": 750, "seed": 2026, "options": ["notices"]}
     other = plan_digest(load(plan_of(tmp_path, "federal_register", sample=sample), "federal_register"))
     assert one.rule_sha256 != other.rule_sha256
+
+
+def test_a_first_challenger_is_a_cell_beside_the_baseline(path):
+    plan = load(path)
+    other = plan.cells[2]
+    change(path, first=[other])
+    assert load(path).first == [other]
+    for wrong in (["bm25 x nothing"], [plan.baseline], [other, other]):
+        change(path, first=wrong)
+        assert {problem.partition(":")[0] for problem in problems(path)} == {"first"}

@@ -13,7 +13,7 @@ from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import Results
 from runner.report.chart import LABEL_GAP, Tick, cost_axis, duration, pushed, spread_labels, weight
 from runner.report.page_frame import TEMPLATES, _environment, inert
-from runner.report.results_page.curves import HEIGHT, recall_plot
+from runner.report.results_page.curves import recall_plot
 from runner.report.results_page.pareto import FAR, NARROW, cost_plot, front
 from tests.support import example_results as made
 from tests.support.full_results import full_receipt
@@ -301,8 +301,8 @@ def test_money_is_a_sum_that_is_of_no_one_cell():
 def test_overlapping_intervals_are_counted_against_the_front():
     best, near, far = row("best x f", 0.8, half=0.1), row("near x f", 0.65, half=0.1), row("far x f", 0.3, half=0.1)
     measured = receipt({cell: {"index_bytes": 5e4} for cell in ("best x f", "near x f", "far x f")})
-    text = words(drawn(results(best, near, far), measured))
-    assert "Intervals overlap: those of 1 of 2 cells off it reach those of every cell on it" in text
+    (panel,) = cost_plot(results(best, near, far), measured).panels
+    assert panel.overlapping == 1
 
 
 def test_marks_are_beside_each_other_and_never_left_of_their_cost():
@@ -427,9 +427,13 @@ PIXELS = """() => [...document.querySelectorAll('.field')].map(field => {
   return {
     ticks: all(field, '.tick').map(tick => [tick.textContent, middle(tick)[0]]),
     grid: all(field, '.grid').map(line => boxed(line).y),
-    lines: all(field, '.curve').map(line => [line.querySelector('title').textContent, [...line.points].map(p => { const q = p.matrixTransform(line.getScreenCTM()); return [q.x, q.y]; })]),
+    lines: all(field, '.curve').map(line => [
+      line.querySelector('title').textContent,
+      [...line.points].map(point => point.matrixTransform(line.getScreenCTM())).map(point => [point.x, point.y]),
+    ]),
     marks: all(field, '.on, .off').map(mark => middle(mark.firstElementChild)),
-    labels: all(field, 'text').filter(text => text.checkVisibility()).map(boxed).map(b => [b.left, b.right, b.top, b.bottom]),
+    labels: all(field, 'text').filter(text => text.checkVisibility()).map(boxed)
+      .map(b => [b.left, b.right, b.top, b.bottom]),
   };
 })"""
 

@@ -214,7 +214,7 @@ def test_the_tests_against_the_baseline_list_every_other_cell_with_both_interval
     assert first[4] == "<0.0001"
     assert first[7] == "0.0312 exact"
     assert first[9].endswith("q07")
-    assert [column(html, "guard-caption", place)[6] for place in range(len(rows))] == ["inconclusive"] * len(rows)
+    assert [column(html, "recall-caption", place)[6] for place in range(len(rows))] == ["open"] * len(rows)
     assert "criterion 5 alone would flag some cell in 61 % of such evaluations" in words(html).replace("\xa0", " ")
 
 
@@ -222,7 +222,7 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
     results = synthetic_results(kind="exploration")
     for row in results["cells"]:
         if row["test"]:
-            row["test"] |= {"p_adjusted": None, "p_skew": None, "p_holm": None, "simultaneous": None}
+            row["test"] |= {"p_adjusted": None, "p_gain": None, "p_holm": None, "simultaneous": None}
     first = column(page_of(results), "tests-caption", 0)
     assert (first[3], first[4], first[5], first[8]) == ("not adjusted", "none", "none", "none 0.0298")
 

@@ -15,8 +15,8 @@ from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger
 
 SECTIONS = frozenset((
-    "why", "queries", "trust", "cost", "record", "top", "everything", "recall", "passages", "quality", "gate", "judges",
-    "pool", "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "hatch",
+    "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "recall", "passages", "quality", "gate",
+    "judges", "pool", "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "hatch",
 ))  # fmt: skip
 """The page's own anchors; further ones have a hyphen after one of these words, or are captions."""
 
@@ -107,8 +107,8 @@ class SideList(NamedTuple):
 class MatrixRow(NamedTuple):
     """A query: `first` are the baseline and, if there is one, its rival, `others` all other cells.
 
-    `sides` are the lists of the first, `missed` the relevant documents in neither, with the best rank of any cell
-    there, "" without one; `absent` counts those that the collection lacks.
+    `sides` are the lists of the first, `missed` the first TOP relevant documents in neither, with the best
+    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks.
     """
 
     query: QueryRow
@@ -119,6 +119,7 @@ class MatrixRow(NamedTuple):
     relevant: int
     sides: Sequence[SideList]
     missed: Sequence[tuple[Hit, str]]
+    further: int
     absent: int
 
 
@@ -163,7 +164,8 @@ def matrix(results: Results) -> Matrix:
             others=of_cells[len(first) :],
             relevant=panel.relevant,
             sides=sides,
-            missed=missed,
+            missed=missed[:TOP],
+            further=len(missed[TOP:]),
             absent=panel.relevant - panel.known(results.plan.relevant_grade),
         )
 

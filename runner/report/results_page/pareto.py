@@ -80,7 +80,9 @@ class CostPlot(NamedTuple):
     """A panel for each kind of cost that was measured for some cell.
 
     A cell is on the front if no other costs as little and scores as much, and one of both strictly better; nDCG@10
-    counts at the four places that the page shows. `told` is the cell that the verdict is about, "" without one; `spent` is all that was paid for, None if nothing is metered.
+    counts at the four places that the page shows.
+    `told` is the cell that the verdict is about, "" without one; `spent` is all that was paid for, None if nothing is
+    metered.
     """
 
     panels: Sequence[CostPanel]
