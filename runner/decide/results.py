@@ -16,6 +16,7 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
+from runner.decide.tiers import beside_baseline
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
@@ -88,7 +89,7 @@ def make_results(
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        lists=lists_of(comparison, documents, labels, texts_to_show(version)),
+        lists=lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan)),
         previous=None,
         look=at_look,
         outcome=with_look(said, inputs, at_look),
@@ -104,8 +105,9 @@ def lists_of(
     documents: Sequence[CorpusRow],
     labels: Sequence[Label] = (),
     texts: Mapping[str, Document] | None = None,
+    cells: Sequence[str] = (),
 ) -> RankedLists:
-    """What every cell returned for every query, with passages where `texts` holds the documents."""
+    """What every cell returned for every query; if `texts` holds the documents, with passages, above all of `cells`."""
     plan = comparison.plan
     lists = ranked_lists(
         comparison.query_ids,
@@ -117,7 +119,7 @@ def lists_of(
         relevant_grade=plan.relevant_grade,
     )
     asked = {query.query_id: query.text for query in comparison.queries}
-    return with_passages(lists, texts, asked) if texts else lists
+    return with_passages(lists, texts, asked, cells) if texts else lists
 
 
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:

@@ -165,6 +165,12 @@ def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
     return next(iter(confirmed or candidates or missed), None)
 
 
+def beside_baseline(cells: Sequence[CellResult], plan: Plan) -> list[str]:
+    """The names of the baseline and of the cell in question, whose hits a page shows side by side."""
+    one = cell_in_question(cells)
+    return [plan.baseline, *([one.cell] if one is not None else [])]
+
+
 def stand(row: CellResult) -> Side | None:
     """Where a cell stands to the baseline, all cells compared; None for the baseline, and outside of the family."""
     return None if row.test is None or row.test.simultaneous is None else side_of(row.test.simultaneous)

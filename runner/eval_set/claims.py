@@ -11,7 +11,7 @@ from runner.eval_set.plan import plan_digest, read_plan
 Claim = tuple[str, Path, str]
 """The file that says it, the file that it is said of, and the digest."""
 
-_IN_PAGE = re.compile(r"<th scope=\"row\">(results\.json|post_bulk\.json)</th><td>\D*?([0-9a-f]{64})")
+_IN_PAGE = re.compile(r"<th scope=\"row\">(results\.json|post_bulk\.json)</th><td[^>]*>\D*?([0-9a-f]{64})")
 
 
 def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:

@@ -20,6 +20,8 @@ from runner.evening.remake import differing, files_of
 from runner.evening.session import Session
 from runner.report.summary import run_summary
 
+PAGE = "results.html"
+
 Score = Callable[[Preregistration], Results]
 
 
@@ -35,7 +37,8 @@ def recorded_answer(session: Session, score: Score) -> str:
     decision = load_decision(version)
     if not (version.record / LOCK_NAME).exists():
         if decision.kind != "policy":  # which rests on nothing beside it
-            _check_unlocked(session, score)
+            made = _checked_unlocked(session, score)
+            write_atomic(version.record / PAGE, made[PAGE])
         write_lock(version.record)
         say(f"{version.name}: the lock of the recorded decision was missing and is written now")
     if session.choice and session.choice.cell not in (RECOMMENDED, decision.chosen.cell):
@@ -70,6 +73,7 @@ def decide_and_lock(session: Session, results: Results) -> str:
     scored = file_sha256(version.results_path)
     decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
+    write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
     write_lock(version.record)
     say(f"locked. To commit, as they are: {version.record}")
     return _answer(session, decision)
@@ -80,8 +84,11 @@ def _answer(session: Session, decision: Decision) -> str:
     return decision_sentence(decision) + place
 
 
-def _check_unlocked(session: Session, score: Score) -> None:
-    """Raise IntegrityError unless results, page and decision can be made again byte for byte."""
+def _checked_unlocked(session: Session, score: Score) -> dict[str, bytes]:
+    """The record's files made again; IntegrityError unless results and decision are there byte for byte.
+
+    The page follows from them, and the run may have been killed before it was written with the decision.
+    """
     version, record = session.version, session.version.record
     frozen = verified_preregistration(version)
     if missing := session.runs.missing(session.wanted(noise_floor=True)):
@@ -89,8 +96,10 @@ def _check_unlocked(session: Session, score: Score) -> None:
             f"The decision of {version.name} is not locked yet, and runs of it are gone: "
             f"{', '.join(each.name for each in missing)}. Restore them from git."
         )
-    if wrong := differing(version, files_of(version, score(frozen))):
+    made = files_of(version, score(frozen))
+    if wrong := [name for name in differing(version, made) if name != PAGE]:
         raise IntegrityError(
             f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside it "
             f"make. Restore them from git, or delete decision.json and run {session.again} to decide again."
         )
+    return made

@@ -58,10 +58,11 @@ def remade_look(version: Version, plan: Plan, frozen: Preregistration, kept: Kep
 
 def files_of(version: Version, results: Results) -> dict[str, bytes]:
     """results.json, page and decision.json by name, as results and what a person said make them."""
+    decision = remade(load_decision(version), results)
     return {
         "results.json": json_bytes(results.model_dump()),
-        "results.html": page(results, load_receipt(version.record / "receipt.json")),
-        "decision.json": json_bytes(remade(load_decision(version), results).model_dump()),
+        "results.html": page(results, load_receipt(version.record / "receipt.json"), decision),
+        "decision.json": json_bytes(decision.model_dump()),
     }
 
 

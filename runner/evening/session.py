@@ -96,7 +96,7 @@ class Session(ABC):
         self.times = remember_times(self.version, self.runs.measured)
 
     def write(self, results: Results, folder: Path) -> None:
-        """Put results.json, receipt.json and, last, the page into `folder`; the receipt is of their cells alone."""
+        """Put results.json, receipt.json of their cells and, last, the page without a decision into `folder`."""
         cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
         version, times = self.version, self.times
         sizes = index_sizes(version, cells)
@@ -105,5 +105,5 @@ class Session(ABC):
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
         write_atomic(folder / "results.json", json_bytes(results.model_dump()))
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
-        write_atomic(folder / "results.html", page(results, receipt))
+        write_atomic(folder / "results.html", page(results, receipt, None))
         self.scored = results, folder

@@ -1,4 +1,4 @@
-"""What all drawings share: linear and logarithmic axes with round ticks, places moved apart, how lines look."""
+"""What all drawings share: linear and logarithmic axes with round ticks, places moved apart."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -11,34 +11,8 @@ MARGIN = 2.0
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
-COLOURS = ("#2a7fc0", "#c8551b", "#2a8f5b", "#b0478f", "#94761a", "#7a6fd0")
-
-DASHES = ("none", "7 3", "2 3")
-
-MARKS = (
-    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
-    "M-3.5 -3.5h7v7h-7z",
-    "M0 -4.5l4.5 8h-9z",
-    "M0 -5l5 5l-5 5l-5 -5z",
-    "M-4.5 -2.5h9l-4.5 7z",
-)
-"""Colours, dashes and marks by turns: 30 cells look different, also without colours."""
-
 LABEL_GAP = 14
 """Pixels from the label of one line to the next."""
-
-
-class Look(NamedTuple):
-    """How a line is told apart from the others; `mark` is a place in MARKS."""
-
-    colour: str
-    dash: str
-    mark: int
-
-
-def look(turn: int) -> Look:
-    """The look of the line of that number, from 0."""
-    return Look(COLOURS[turn % len(COLOURS)], DASHES[turn % len(DASHES)], turn % len(MARKS))
 
 
 class Tick(NamedTuple):

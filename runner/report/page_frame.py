@@ -98,9 +98,48 @@ def _environment(*filters: Callable[..., object]) -> Environment:
         whole_percent,
         p_beside_alpha,
         said,
+        labelled,
     )
     made.filters |= {each.__name__: each for each in (*of_figures, *filters)} | {"p_value": p_text}
     return made
+
+
+_ROW = re.compile(r"<tr\b.*?(?=<tr\b|</tbody>|</tfoot>|</table>|\Z)", re.DOTALL)
+_CELL = re.compile(r"<(t[dh])\b([^>]*)>")
+_TAG = re.compile(r"<[^>]+>")
+_SPAN = re.compile(r'(col|row)span="?(\d+)')
+
+
+def labelled(table: str) -> Markup:
+    """The table whose data cells carry their column's name, for screens so narrow that a row becomes a card.
+
+    Names are those of the last row of the head; a cell that is several columns wide carries none.
+    """
+    head, closing, body = str(table).partition("</thead>")  # text of ours is not escaped by what it is added to
+    rows = _ROW.findall(head)
+    if not rows:
+        return as_is(table)
+    texts = (_TAG.sub("", text) for text in re.split(r"<th\b[^>]*>", rows[-1])[1:])
+    names = [" ".join(text.replace("&nbsp;", " ").split()) for text in texts]
+    taken = 0  # rows that a cell of the first column reaches down to
+
+    def row(found: re.Match[str]) -> str:
+        nonlocal taken
+        place = int(taken > 0)
+        taken = max(0, taken - 1)
+
+        def cell(match: re.Match[str]) -> str:
+            nonlocal place, taken
+            spans = {way: int(count) for way, count in _SPAN.findall(match[2])}
+            wide, name = spans.get("col", 1), names[place] if place < len(names) else ""
+            taken = max(taken, spans.get("row", 1) - 1)
+            place += wide
+            shown = match[1] == "td" and wide == 1 and name
+            return f'<{match[1]}{match[2]} data-label="{name}">' if shown else match[0]
+
+        return _CELL.sub(cell, found[0])
+
+    return as_is(head + closing + _ROW.sub(row, body))
 
 
 _FIGURES = frozenset((int, float, bool, type(None)))

@@ -8,10 +8,12 @@ from runner.base.canonical import file_sha256, refuse_special
 from runner.base.errors import InputError, IntegrityError
 from runner.base.records import Document
 from runner.decide.passages.passages import with_passages
+from runner.decide.tiers import beside_baseline
 from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
 from runner.eval_set.history import versions_of
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_corpus, load_receipt, load_results
+from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_receipt, load_results
 from runner.report.comparison.file import write_html
 from runner.report.results_page.render import TEMPLATE_VERSION, page
 
@@ -40,7 +42,7 @@ def check_page(version: Version, receipt: Path | None) -> str:
     if made_by is not None and made_by != TEMPLATE_VERSION:
         return _of_another_release(version, path, made_by)
     if path.read_bytes() != _page(version, receipt):
-        raise IntegrityError(f"{path} is not what results.json, receipt.json and the present templates make.")
+        raise IntegrityError(f"{path} is not what results.json, receipt.json, decision.json and the templates make.")
     return f"{path} is reproduced byte for byte"
 
 
@@ -64,7 +66,12 @@ def _page(version: Version, receipt: Path | None) -> bytes:
         raise InputError(missing(version, version.results_path))
     if not receipt_path.exists():
         raise InputError(_no_receipt(version, receipt_path, is_given=receipt is not None))
-    return page(load_results(version), load_receipt(receipt_path))
+    return page(load_results(version), load_receipt(receipt_path), decision_of(version))
+
+
+def decision_of(version: Version) -> Decision | None:
+    """The decision in the version's record, None before there is one."""
+    return load_decision(version) if (version.record / "decision.json").exists() else None
 
 
 def _no_receipt(version: Version, path: Path, *, is_given: bool) -> str:
@@ -103,8 +110,9 @@ def write_local_copy(version: Version, receipt: Path | None, output: Path | None
         )
     measured = load_receipt(receipt_path)
     queries = {query.id: query.text for query in results.queries}
-    lists = with_passages(results.lists, _documents(version, results), queries)
-    content = page(results, measured, local_copy=lists)
+    cells = beside_baseline(results.cells, results.plan)
+    lists = with_passages(results.lists, _documents(version, results), queries, cells)
+    content = page(results, measured, decision_of(version), local_copy=lists)
     return write_html(path, content, version.work, version.folder.parent, version.checkout / "eval-sets")
 
 

@@ -253,7 +253,7 @@ def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, comman
     [
         "results.json",
         "labels.jsonl",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("results.html", "decision.json")),
+        pytest.param("decision.json", marks=pytest.mark.slow),
     ],
 )
 def test_a_decision_without_lock_is_not_locked_over_other_files(record, command, capsys, name):
@@ -270,7 +270,7 @@ def test_a_decision_without_lock_is_not_locked_over_other_files(record, command,
 
 
 @pytest.mark.parametrize("content", [pytest.param(b"{", marks=pytest.mark.slow), None])
-@pytest.mark.parametrize("name", ["results.json", "results.html", "receipt.json"])
+@pytest.mark.parametrize("name", ["results.json", "receipt.json"])
 def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(record, command, capsys, name, content):
     (record / LOCK_NAME).unlink()
     (record / name).unlink() if content is None else (record / name).write_bytes(content)
@@ -279,6 +279,20 @@ def test_a_decision_without_lock_whose_results_are_gone_or_cut_is_one_message(re
     assert str(record / name) in said
     assert said.count("per-source-eval: ") == 1
     assert not (record / LOCK_NAME).exists()
+
+
+@pytest.mark.parametrize("content", [b"a page without the decision", None])
+def test_a_run_killed_between_decision_and_page_writes_the_page_with_the_decision_and_locks_it(
+    record, command, content
+):
+    (record / LOCK_NAME).unlink()
+    page = record / "results.html"
+    before = page.read_bytes()
+    assert b"decided" in before
+    page.unlink() if content is None else page.write_bytes(content)
+    assert command() == 0
+    assert page.read_bytes() == before
+    verify_lock(record)
 
 
 @pytest.mark.parametrize("with_lock", [True, False])

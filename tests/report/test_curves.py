@@ -13,7 +13,7 @@ from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import Results
 from runner.report.chart import LABEL_GAP, Tick, cost_axis, duration, pushed, spread_labels, weight
 from runner.report.page_frame import TEMPLATES, _environment, inert
-from runner.report.results_page.curves import HEIGHT, recall_plot
+from runner.report.results_page.curves import recall_plot
 from runner.report.results_page.pareto import FAR, NARROW, cost_plot, front
 from tests.support import example_results as made
 from tests.support.full_results import full_receipt
@@ -125,8 +125,10 @@ def test_places_of_the_curves_are_their_figures():
     plot = recall_plot(found)
     for name, attribute in (("rank", "by_rank"), ("tokens", "by_tokens")):
         panel = panel_of(plot, name)
-        for line, cell in zip(panel.lines, found.cells, strict=True):
-            for mark, point in zip(line.marks, getattr(cell.curve, attribute), strict=True):
+        cells = {cell.cell: cell for cell in found.cells}
+        assert {line.look.cell for line in panel.lines} == cells.keys()
+        for line in panel.lines:
+            for mark, point in zip(line.marks, getattr(cells[line.look.cell].curve, attribute), strict=True):
                 at = math.exp(read_back(mark.x, panel.across, lambda tick: math.log(tick.value)))
                 mean = read_back(mark.y, panel.up, lambda tick: float(tick.text))
                 assert at == pytest.approx(point.at, rel=1e-3)
@@ -150,27 +152,14 @@ def test_the_tinted_range_is_the_baselines_interval():
     assert panel_of(recall_plot(results(row("other x fixed"))), "rank").band == ""
 
 
-def test_no_two_of_twenty_lines_look_alike_and_none_of_fifteen_without_colours():
-    looks = recall_plot(results(*(row(f"e{number} x fixed") for number in range(20)))).looks
-    assert len({(look.colour, look.dash, look.mark) for look in looks}) == 20
-    assert len({(look.dash, look.mark) for look in looks[:15]}) == 15
-    assert [look.number for look in looks] == list(range(1, 21))
-
-
-def test_numbers_of_lines_that_meet_stand_apart_in_the_order_of_the_lines():
-    rows = [row(f"e{number} x fixed", reach=0.9 - 1e-4 * number) for number in range(20)]
-    for panel in recall_plot(results(*rows)).panels:
-        labels = [line.label for line in panel.lines]
-        assert labels == sorted(labels)
-        assert all(lower - upper >= LABEL_GAP - 0.2 for upper, lower in pairwise(labels))
-        assert all(0 <= label <= HEIGHT for label in labels)
-
-
-def test_a_number_stands_beside_its_mark_where_there_is_room():
-    rows = [row(f"e{number} x fixed", reach=1 - 0.3 * number) for number in range(3)]
-    for panel in recall_plot(results(*rows)).panels:
-        for line in panel.lines:
-            assert line.label == pytest.approx(line.end.y / 100 * HEIGHT, abs=0.1)
+def test_two_lines_alone_stand_out_above_the_others_and_have_names_that_do_not_touch():
+    found, _ = ten_cells()
+    for panel in recall_plot(found).panels:
+        named = [line for line in panel.lines if line.label is not None]
+        assert named == panel.lines[-len(named) :]
+        assert {line.look.look for line in named} == {"base", "win"}
+        assert next(line.look.cell for line in named if line.look.look == "base") == found.plan.baseline
+        assert abs(named[0].label - named[1].label) >= LABEL_GAP - 0.2
 
 
 @given(st.lists(st.integers(0, 130), min_size=1, max_size=12))
@@ -312,8 +301,8 @@ def test_money_is_a_sum_that_is_of_no_one_cell():
 def test_overlapping_intervals_are_counted_against_the_front():
     best, near, far = row("best x f", 0.8, half=0.1), row("near x f", 0.65, half=0.1), row("far x f", 0.3, half=0.1)
     measured = receipt({cell: {"index_bytes": 5e4} for cell in ("best x f", "near x f", "far x f")})
-    text = words(drawn(results(best, near, far), measured))
-    assert "Intervals overlap: those of 1 of 2 cells off it reach those of every cell on it" in text
+    (panel,) = cost_plot(results(best, near, far), measured).panels
+    assert panel.overlapping == 1
 
 
 def test_marks_are_beside_each_other_and_never_left_of_their_cost():
@@ -352,16 +341,9 @@ def test_twenty_cells_of_one_cost_stand_near_it_with_a_tick_there_and_their_numb
     for one, two in combinations(marks, 2):
         across, down = abs(one.shift - two.shift), abs(one.y - two.y) / 100 * 260
         assert max(across, down) >= 0.6 * 20 - 0.2
-    html = section(drawn(found, measured), "cost")
+    html = section(drawn(found, measured), "quality")
     ticks = [given for tag, given in Outline(html).elements if given.get("class") == "true"]
     assert [float(tick["x1"].rstrip("%")) for tick in ticks] == [marks[0].x]
-
-
-def test_the_baselines_line_is_unbroken_and_of_the_texts_colour_which_no_other_has():
-    names = [f"e{number} x fixed" for number in range(12)]
-    found = recall_plot(results(*map(row, names), baseline=names[8])).looks
-    alike = [look.cell for look in found if look.colour == "currentColor"]
-    assert (alike, found[8].dash) == ([names[8]], "none")
 
 
 def test_a_document_that_the_collection_lacks_lowers_the_ceiling():
@@ -445,9 +427,13 @@ PIXELS = """() => [...document.querySelectorAll('.field')].map(field => {
   return {
     ticks: all(field, '.tick').map(tick => [tick.textContent, middle(tick)[0]]),
     grid: all(field, '.grid').map(line => boxed(line).y),
-    lines: all(field, 'g[fill]').map(line => all(line, 'use').map(middle)),
+    lines: all(field, '.curve').map(line => [
+      line.querySelector('title').textContent,
+      [...line.points].map(point => point.matrixTransform(line.getScreenCTM())).map(point => [point.x, point.y]),
+    ]),
     marks: all(field, '.on, .off').map(mark => middle(mark.firstElementChild)),
-    labels: all(field, 'text').map(boxed).map(b => [b.left, b.right, b.top, b.bottom]),
+    labels: all(field, 'text').filter(text => text.checkVisibility()).map(boxed)
+      .map(b => [b.left, b.right, b.top, b.bottom]),
   };
 })"""
 
@@ -461,8 +447,9 @@ def test_what_chromium_draws_reads_back_as_the_figures(opened, tmp_path, width):
     for field, name in ((ranks, "by_rank"), (tokens, "by_tokens")):
         ticks = [Tick(x, int(text.replace(",", "")), text) for text, x in field["ticks"]]
         up = [Tick(y, number / 5, "") for number, y in enumerate(field["grid"])]
-        for line, cell in zip(field["lines"], found.cells, strict=True):
-            for (x, y), point in zip(line, getattr(cell.curve, name), strict=True):
+        cells = {cell.cell: cell for cell in found.cells}
+        for named, line in field["lines"]:
+            for (x, y), point in zip(line, getattr(cells[named].curve, name), strict=True):
                 assert read_back(x, ticks, lambda tick: math.log(tick.value)) == pytest.approx(
                     math.log(point.at), abs=0.03
                 )

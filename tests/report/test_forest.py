@@ -1,4 +1,4 @@
-"""The forest plot, each query left out, and the verdict: what is drawn and said equals what the results hold."""
+"""The forest plot, each query left out, and the criteria: what is drawn and said equals what the results hold."""
 
 import re
 from fractions import Fraction
@@ -14,11 +14,9 @@ from runner.base.figures import p_beside_alpha, round4
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
-from runner.report.results_page.challenger import challenger, told
+from runner.report.results_page.challenger import challenger, left_out, told
 from runner.report.results_page.forest import STANDINGS, forest
-from runner.report.results_page.leave_one_out import Change, left_out
-from runner.score.power import least_gain
-from tests.report.test_render import page_of, rendered, synthetic_results
+from tests.report.test_render import page_of, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
 from tests.support.outline import section, words
@@ -37,11 +35,6 @@ def challengers(results: dict[str, Any]) -> list[dict[str, Any]]:
 @cache
 def plain() -> str:
     return page_of(synthetic_results())
-
-
-def top(html: str) -> str:
-    """The words above the first section: the verdict, and what would change it."""
-    return words(html.split("<body", 1)[1].split(">", 1)[1].split("<main>")[0])
 
 
 def list_rows(html: str, name: str) -> list[str]:
@@ -87,9 +80,9 @@ def external() -> dict[str, Any]:
 
 def test_marks_and_whiskers_of_the_forest_plot_stand_where_the_figures_are():
     results = synthetic_results()
-    drawn = list_rows(plain(), "differences")
+    drawn = list_rows(plain(), "why")
     assert len(drawn) == len(results["cells"])
-    scales = [scale_of(plain(), "differences", which) for which in (0, 1)]
+    scales = [scale_of(plain(), "why", which) for which in (0, 1)]
     for row, html in zip(results["cells"], drawn, strict=True):
         if row["test"] is None:
             assert "whisker" not in html
@@ -109,41 +102,11 @@ def test_marks_and_whiskers_of_the_forest_plot_stand_where_the_figures_are():
 
 
 def test_lines_stand_at_zero_and_at_what_the_rule_asks_for():
-    gain, recall = (scale_of(plain(), "differences", which) for which in (0, 1))
-    first, second = strips(list_rows(plain(), "differences")[0])
+    gain, recall = (scale_of(plain(), "why", which) for which in (0, 1))
+    first, second = strips(list_rows(plain(), "why")[0])
     for strip, at, bar in ((first, gain, 0.02), (second, recall, -0.02)):
         (zero,), (rule,) = (re.findall(rf'class="{name}" x1="([\d.]+)%"', strip) for name in ("zero", "bar"))
         assert [at(zero), at(rule)] == pytest.approx([0, bar], abs=1e-4)
-
-
-def test_the_shade_of_a_row_ends_where_effects_are_detected_at_that_cells_own_scatter():
-    results = synthetic_results()
-    for number, row in enumerate(challengers(results)):
-        row["test"]["sd"] = 0.02 + 0.05 * number
-    html = page_of(results)
-    at, widths = scale_of(html, "differences", 0), set()
-    for row, drawn in zip(results["cells"], list_rows(html, "differences"), strict=True):
-        found = re.search(r'class="blind" x="([\d.]+)%" width="([\d.]+)%"', drawn)
-        if row["test"] is None:
-            assert found is None
-            continue
-        first = results["plan"].get("first", [])
-        share = 0.04 / len(first) if row["cell"] in first else 0.01 / (len(challengers(results)) - len(first))
-        alpha = share if first else 0.05 / len(challengers(results))
-        effect = least_gain(len(results["queries"]), row["test"]["sd"], alpha, bar=0.02)
-        left, width = found.groups()
-        assert [at(left), at(Fraction(left) + Fraction(width))] == pytest.approx([-effect, effect], abs=5e-4)
-        assert f"detectable: ±{effect:.2f}" in words(drawn)
-        widths.add(width)
-    assert len(widths) == len(challengers(results))
-    assert "at the cell's own scatter" in words(section(html, "differences"))
-
-
-@pytest.mark.parametrize("sd", [0.0, 9.0])
-def test_a_row_whose_effects_are_not_known_or_beyond_any_difference_has_no_shade(sd: float):
-    results = synthetic_results()
-    challengers(results)[0]["test"]["sd"] = sd
-    assert forest(typed(results)).rows[0].unseen is None
 
 
 def test_every_standing_has_its_own_words_and_the_tiers_are_told_apart_without_colour():
@@ -166,35 +129,14 @@ def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
 def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
     results = synthetic_results()
     row = challengers(results)[0]
-    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain"))
+    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain", "p_holm"))
     html = page_of(results)
-    assert ["whisker alone" in drawn for drawn in list_rows(html, "differences")].count(True) == 1
-    first = list_rows(html, "differences")[0]
+    assert ["whisker alone" in drawn for drawn in list_rows(html, "why")].count(True) == 1
+    first = list_rows(html, "why")[0]
     assert "] alone" in words(first)
     low, high = re.search(r'class="whisker alone" x1="([\d.]+)%" x2="([\d.]+)%"', first).groups()
-    at = scale_of(html, "differences", 0)
+    at = scale_of(html, "why", 0)
     assert [at(low), at(high)] == pytest.approx(row["test"]["interval"], abs=1e-4)
-    assert "outside of the tested family" in words(section(html, "differences"))
-    assert "outside of the tested family" not in words(section(plain(), "differences"))
-
-
-def test_a_baseline_alone_has_sentences_in_the_place_of_plots():
-    results = synthetic_results()
-    alone = [row for row in results["cells"] if row["test"] is None]
-    names = [row["cell"] for row in alone]
-    results |= {"cells": alone, "judging": None, "slices": [], "previous": None}
-    results["spans"]["cells"] = {name: results["spans"]["cells"][name] for name in names}
-    for query in results["lists"]["queries"]:
-        query["hits"] = {name: query["hits"][name] for name in names}
-    results["outcome"] |= {"tier": "baseline kept", "candidates": [], "detectable": None, "false_alarm": None}
-    html = page_of(results)
-    assert "there is no difference to show" in words(section(html, "differences"))
-    assert "No cell stands beside the baseline." in words(section(html, "tests"))
-    for absent in ("not adjusted", "adjusted p", "W / T / L:"):
-        caption = section(html, "ranking").split('<span class="caption">')[1].split("</span>")[0]
-        assert absent not in words(caption).split("Criterion 5:")[0]
-    assert '<dl class="answers">' not in html
-    assert challenger(typed(results)) is None
 
 
 def test_published_judgments_have_sides_of_the_baseline_and_no_rule():
@@ -205,25 +147,12 @@ def test_published_judgments_have_sides_of_the_baseline_and_no_rule():
     third["test"] |= {"simultaneous": [0.02, 0.2]}
     third["gate"] |= {"verdict": "fail"}
     html = page_of(results)
-    said = [words(row) for row in list_rows(html, "differences")]
-    assert "above the baseline beyond chance" in said[0]
-    assert "not told apart from the baseline" in said[1]
+    assert [row.standing for row in forest(typed(results)).rows if row.ndcg][:2] == ["above", "not told apart"]
     assert (
         forest(typed(results)).rows[next(i for i, row in enumerate(results["cells"]) if row is third)].standing
         == "not passed"
     )
-    assert 'class="bar"' not in strips(list_rows(html, "differences")[0])[0]
-    for absent in ("criterion 5", "Another judge.", "What “confirmed” asks"):
-        assert absent not in top(html)
-
-
-def without(results: dict[str, Any], row: dict[str, Any], measure: str) -> list[Fraction]:
-    """Every mean difference with one query left out, added up anew from what is left."""
-    base = next(each for each in results["cells"] if each["test"] is None)
-    own, other = (each["scores"][measure]["per_query"] for each in (row, base))
-    whole = [Fraction(a - b, 10**9) for a, b in zip(own, other, strict=True)]
-    left = [whole[:place] + whole[place + 1 :] for place in range(len(whole))]
-    return [sum(rest, Fraction(0)) / len(rest) for rest in left]
+    assert 'class="bar"' not in strips(list_rows(html, "why")[0])[0]
 
 
 def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[str, Any]:
@@ -240,78 +169,32 @@ def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[s
     return found | {"queries": [{"id": f"q{number}", **query} for number in range(count)]}
 
 
-def test_the_query_that_carries_a_candidate_is_named():
-    results = small([(0.12, 0.0), (0.01, 0.0), (0.01, 0.0), (0.01, 0.0)])
-    assert left_out(typed(results)) == [("q0", [], ["cell 0"])]
-
-
-def test_a_query_without_which_recall_holds_makes_a_candidate():
-    results = small([(0.03, -0.2), (0.03, 0.0), (0.03, 0.0), (0.03, 0.01)])
-    assert left_out(typed(results)) == [("q0", ["cell 0"], [])]
-
-
-def test_a_single_query_and_a_collection_without_a_rule_leave_nothing_out():
-    assert left_out(typed(small([(0.3, 0.0)]))) == []
-    assert left_out(typed(small([(0.3, 0.0), (-0.1, 0.0), (-0.1, 0.0)], kind="external"))) == []
-
-
 PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 7).flatmap(
         lambda count: st.lists(st.lists(PAIRS, min_size=count, max_size=count), min_size=1, max_size=3)
     )
 )
-def test_whether_other_cells_are_candidates_without_a_query_is_what_scoring_anew_says(cells: list[Any]):
-    results = small(*cells)
+def test_a_query_left_out_changes_the_candidates_where_scoring_anew_says_so(cells: list[Any]):
     rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    means = {
-        row["cell"]: list(zip(*(without(results, row, name) for name in ("ndcg@10", "recall@10")), strict=True))
-        for row in challengers(results)
-    }
-    whole = {
-        row["cell"]: [
-            sum(a - 500_000_000 for a in row["scores"][name]["per_query"]) / (len(cells[0]) * 10**9)
-            for name in ("ndcg@10", "recall@10")
+
+    def candidates(left: int | None) -> set[int]:
+        kept = [[pair for place, pair in enumerate(pairs) if place != left] for pairs in cells]
+        means = [
+            [Fraction(round(sum(each) * 1000), 1000 * len(pairs)) for each in zip(*pairs, strict=True)]
+            for pairs in kept
         ]
-        for row in challengers(results)
-    }
-    now = {cell for cell, pair in whole.items() if meets_criterion_5(*pair, rule)}
-    then = [
-        {cell for cell, pairs in means.items() if meets_criterion_5(*map(float, pairs[place]), rule)}
-        for place in range(len(cells[0]))
-    ]
-    found = {change.query: change for change in left_out(typed(results))}
-    for place, candidates in enumerate(then):
-        change = found.pop(f"q{place}", Change("", [], []))
-        assert (now | set(change.gained)) - set(change.lost) == candidates
-    assert not found
+        return {number for number, pair in enumerate(means) if meets_criterion_5(*map(float, pair), rule)}
+
+    turning = [f"q{place}" for place in range(len(cells[0])) if candidates(place) != candidates(None)]
+    assert left_out(typed(small(*cells))) == (len(turning), turning[:3])
 
 
-def test_every_tier_has_a_badge_of_its_own_and_answers_at_a_glance():
-    badges = set()
-    for tier in TIERS:
-        html = rendered(tier=tier, n_queries=4)
-        badge = re.search(r'<span class="tier-badge"><svg[^>]*>(.*?)</svg> <strong>(.*?)</strong>', html, re.DOTALL)
-        assert badge is not None
-        assert badge[2] == tier
-        badges.add(badge[1])
-        said = top(html)
-        assert ("Could it be chance?" in said) == (tier != "no decision")
-        assert ("is recorded in decision.json beside this page" in said) == (tier != "no decision")
-        assert ("since no cell met criterion 5" in said) == (tier in ("inconclusive", "baseline kept"))
-    assert len(badges) == len(TIERS)
-
-
-@pytest.mark.parametrize("kind", ["production", "rehearsal", "exploration"])
-def test_only_of_a_production_the_answers_say_that_the_operator_decides(kind: str):
-    html = rendered(kind=kind, n_queries=4)
-    answers = words(html.split('<dl class="answers">')[1].split("</dl>")[0])
-    assert ("the operator decides" in answers) == (kind == "production")
-    assert "candidate, not confirmed" in answers
+def test_a_single_query_leaves_nothing_out():
+    assert left_out(typed(small([(0.3, 0.0)]))) == (0, [])
 
 
 def test_the_verdict_names_every_criterion_and_whether_the_best_challenger_meets_it():
@@ -341,26 +224,6 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, gate)
     assert told.could_be_chance == (None if p is None else p > 0.05)
 
 
-def test_what_judges_hold_against_a_cell_stands_beside_the_criteria():
-    results = synthetic_results()
-    row = challengers(results)[0]
-    row["test"]["p_gain"] = 0.001
-    row |= {"meets_criterion_5": True, "short_of": ["was favoured by its judge"]}
-    said = top(page_of(results))
-    assert "not met: it was favoured by its judge" in said
-    assert "Hardly p 0.0010" in said
-
-
-def test_other_judges_and_a_query_left_out_stand_among_what_would_change_the_verdict():
-    results = synthetic_results()
-    other = challengers(results)[0]["cell"]
-    results["judging"]["others"][0]["recommended"] = other
-    results["outcome"]["recommended"] = results["plan"]["baseline"]
-    assert f"the rule would recommend {other}, not {results['plan']['baseline']}." in top(page_of(results))
-    results["judging"] = None
-    assert "No other judge read any of these pairs" in top(page_of(results))
-
-
 @pytest.mark.parametrize(
     ("found", "price"),
     [
@@ -374,12 +237,13 @@ def test_other_judges_and_a_query_left_out_stand_among_what_would_change_the_ver
 def test_the_price_is_what_is_known_of_recall(found, price: str):
     results = synthetic_results(n_queries=30)
     next(row for row in challengers(results) if row["meets_criterion_5"])["recall_bound"] |= found
-    assert f"At what price in Recall@10? {price}" in top(page_of(results))
+    figure = {criterion.what: criterion.figure for criterion in challenger(typed(results)).criteria}
+    assert price in figure["loses at most 0.02 Recall@10 by its mean"]
 
 
 def test_differences_in_the_verdicts_sentences_have_a_minus_and_no_hyphen():
-    results = synthetic_results()
-    results["outcome"]["not_shown"] = "A gain (-0.0123) and one of -0.0456 of cell a-0.1."
+    results = synthetic_results(tier="no decision")
+    results["outcome"]["sentence"] = "A gain (-0.0123) and one of -0.0456 of cell a-0.1."
     assert f"A gain ({MINUS}0.0123) and one of {MINUS}0.0456 of cell a-0.1." in words(page_of(results))
 
 

@@ -99,7 +99,7 @@ def _shown(request, browser, tmp_path_factory):
     found.page.goto(path.as_uri())
     if request.param == "results":
         found.page.evaluate("location.hash = '#q001'")
-        found.page.wait_for_selector("details.query[open] table")
+        found.page.wait_for_selector("#q001 + tr.panel .sides")
     yield found
     context.close()
 

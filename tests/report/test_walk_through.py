@@ -20,7 +20,7 @@ def plain(text: str) -> str:
 def quoted() -> list[str]:
     """What the walk quotes from the demo's page, and the size of the demo."""
     walk = (CHECKOUT / "docs" / "results-page.md").read_text(encoding="utf-8")
-    six = walk.partition("The walk below")[2].partition("\n## From")[0]
+    six = walk.partition("The walk below")[2].partition("\n## Queries")[0]
     commands = ("decision.json", "make demo")
     return [found for found in re.findall(r"`([^`]+)`", six) if found not in commands]
 

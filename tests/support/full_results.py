@@ -337,7 +337,7 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         own_false_alarm=0.1334,
         best_gain_corrected=0.0151,
         best_gain_interval=[-0.0412, 0.0804],
-        queries_needed=240,
+        queries_needed=90,
         assurance=0.5512,
         detectable=0.0912,
     )

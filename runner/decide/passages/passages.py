@@ -12,7 +12,7 @@ LONGEST = 500
 """Characters of a passage at most."""
 
 MOST = 3
-"""Passages of a document that is graded above 0; one less where it is among the first SEEN of a cell, else one."""
+"""Passages of a document that is graded above 0; one less if it is among the first SEEN of a cell, else one."""
 
 SEEN = 10
 
@@ -33,15 +33,18 @@ class _Window:
         return -self.terms, not self.by_judge, -self.words, self.start
 
 
-def with_passages(lists: RankedLists, documents: Mapping[str, Document], queries: Mapping[str, str]) -> RankedLists:
+def with_passages(
+    lists: RankedLists, documents: Mapping[str, Document], queries: Mapping[str, str], cells: Sequence[str] = ()
+) -> RankedLists:
     """The lists with the titles of `documents` (by id), and with passages for every query (its text by id).
 
     Passages lie where a cell's evidence or the judge's marks are, hold as many of the query's words as they can, do
-    not overlap, and are in text order; the best of the marked ones is always among them. A document without evidence
-    or marks is taken whole; one that is not in `documents` has neither title nor passages.
+    not overlap, and are in text order; the best of the marked ones is always among them, and one of what ranked each
+    of the first SEEN hits of these `cells`. A document without evidence or marks is taken whole; one that is not in
+    `documents` has neither title nor passages.
     """
     asked = [query_terms(queries[query.id]) for query in lists.queries]
-    shown = _shown(lists, documents, asked)
+    shown = _shown(lists, documents, asked, cells)
     return lists.model_copy(
         update={
             "texts": True,
@@ -52,7 +55,7 @@ def with_passages(lists: RankedLists, documents: Mapping[str, Document], queries
 
 
 def _shown(
-    lists: RankedLists, documents: Mapping[str, Document], asked: Sequence[Terms]
+    lists: RankedLists, documents: Mapping[str, Document], asked: Sequence[Terms], cells: Sequence[str]
 ) -> dict[tuple[int, int], list[ShownPassage]]:
     """Passages by the query's place and the document's place in its list; every document is read once."""
     pairs_of: dict[int, list[tuple[int, int]]] = {}
@@ -60,6 +63,7 @@ def _shown(
         for row, pair in enumerate(query.documents):
             pairs_of.setdefault(pair.document, []).append((place, row))
     evidence = [_evidence(query) for query in lists.queries]
+    asked_for = [_first_hits(query, cells) for query in lists.queries]
     shown = {}
     for number, places in pairs_of.items():
         document = documents.get(lists.documents[number].doc_id)
@@ -69,7 +73,7 @@ def _shown(
         for place, row in places:
             pair, (spans, near) = lists.queries[place].documents[row], evidence[place][row]
             reader = _Reader(document.text, words.asked(asked[place], LONGEST))
-            shown[place, row] = reader.passages(pair, spans, near=near)
+            shown[place, row] = reader.passages(pair, spans, asked_for[place].get(row, []), near=near)
     return shown
 
 
@@ -84,6 +88,15 @@ def _evidence(query: QueryLists) -> list[tuple[list[tuple[int, int]], bool]]:
     return [(sorted(found), near) for found, near in zip(spans, seen, strict=True)]
 
 
+def _first_hits(query: QueryLists, cells: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
+    """The spans of the first SEEN hits of these cells, by the document's place in the query's list."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for cell in cells:
+        for row, start, end in query.hits.get(cell, [])[:SEEN]:
+            spans.setdefault(row, []).append((start, end))
+    return spans
+
+
 @dataclass(frozen=True)
 class _Reader:
     """A document's text with the words that one query has too."""
@@ -91,16 +104,23 @@ class _Reader:
     text: str
     words: AskedWords
 
-    def passages(self, pair: PairShown, evidence: Sequence[tuple[int, int]], *, near: bool) -> list[ShownPassage]:
-        """The best windows that do not overlap, in text order."""
+    def passages(
+        self, pair: PairShown, evidence: Sequence[tuple[int, int]], needed: Sequence[tuple[int, int]], *, near: bool
+    ) -> list[ShownPassage]:
+        """The best windows that do not overlap, in text order; some window meets each of the `needed` spans."""
         by_judge = self.windows([(start, end) for start, end in pair.spans], by_judge=True)
         others = sorted([*by_judge[1:], *self.windows(evidence, by_judge=False)], key=lambda each: each.rank)
-        chosen: list[_Window] = []
-        for each in [*by_judge[:1], *others] or self.windows([(0, len(self.text))], by_judge=False):
+        chosen = by_judge[:1]
+        for start, end in needed:
+            if not any(each.start < end and start < each.end for each in chosen):
+                chosen += self.windows([(start, end)], by_judge=False)
+        least = len(chosen)
+        for each in others or ([] if chosen else self.windows([(0, len(self.text))], by_judge=False)):
             apart = all(each.end <= other.start or other.end <= each.start for other in chosen)
             if apart and (each.terms or each.by_judge or not chosen):
                 chosen.append(each)
-        kept = sorted(chosen[: MOST if pair.grade else MOST - 1 if near else 1], key=lambda each: each.start)
+        most = max(least, MOST if pair.grade else MOST - 1 if near else 1)
+        kept = sorted(chosen[:most], key=lambda each: each.start)
         return [ShownPassage(start=each.start, end=each.end, text=self.text[each.start : each.end]) for each in kept]
 
     def windows(self, spans: Iterable[tuple[int, int]], *, by_judge: bool) -> list[_Window]:

@@ -1,32 +1,42 @@
-"""What a sceptic opens, query by query: nDCG@10 in every cell, documents, what judges said of them, and all ranks."""
+"""What a sceptic opens, query by query: nDCG@10 in every cell, and what the baseline and its rival return."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from runner.base.figures import figure, per_query, places, shade, signed
+from runner.base.figures import figure, per_query, signed
 from runner.base.records import SCORE_UNIT
 from runner.decide.passages.asked_words import Terms, marked, query_terms
-from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists
+from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger
 
 SECTIONS = frozenset((
-    "differences", "ranking", "queries", "tests", "recall", "passages", "cost", "gate", "judges", "pool", "slices",
-    "scale", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "lists", "help", "top", "hatch",
+    "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "recall", "passages", "quality", "gate",
+    "judges", "pool", "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "hatch",
 ))  # fmt: skip
 """The page's own anchors; further ones have a hyphen after one of these words, or are captions."""
 
 MEASURE = "ndcg@10"
 
-MOST_QUERIES = 200
+TOP = 10
+"""Hits of a list that are shown: those that nDCG@10 counts."""
+
+AT_FIRST = 20
+"""Rows that stand there before a reader asks for all."""
+
+MOST_QUERIES = 100
 """Queries that the page has: with 2,786 of them it took 8.6 MB. The export has them all."""
 
-UNRANKED = "-"
-"""One byte, where a dash has three: most places of a rank column hold it."""
+TINTS = 4
+
+ASKING = frozenset(
+    ("what", "which", "who", "when", "where", "why", "how", "doe", "can", "could", "would", "should", "must", "ani")
+)
+"""Stems of a question's own words, which tell nothing in a passage."""
 
 _LINK = re.compile(r"https?://[^\s⟨⟩]+", re.IGNORECASE)
 
@@ -42,20 +52,12 @@ def anchor(query_id: str) -> str:
 
 
 def fragment(query_id: str) -> str:
-    """The same as a link names it: as the page's script encodes it, too.
+    """The same as a link names it.
 
     >>> fragment("q12"), fragment("a/b(1)%")
     ('q12', 'a%2Fb(1)%25')
     """
     return quote(anchor(query_id), safe="!'()*")
-
-
-def queries_shown(results: Results) -> list[int]:
-    """The places of the queries on which cells part most, MOST_QUERIES at most: widest spread first, then by id."""
-    values = [row.scores[MEASURE].per_query for row in results.cells]
-    spreads = [max(each) - min(each) for each in zip(*values, strict=True)]
-    order = sorted(range(len(spreads)), key=lambda place: (-spreads[place], results.queries[place].id))
-    return order[:MOST_QUERIES]
 
 
 def contenders(results: Results) -> tuple[int, int] | None:
@@ -67,171 +69,184 @@ def contenders(results: Results) -> tuple[int, int] | None:
     return baseline, next(place for place, row in enumerate(rows) if row.cell == told.cell)
 
 
-class Value(NamedTuple):
-    """A figure as text; a sort compares `value`, in units of 1e-9. `shade` is the step of the tint behind a score."""
+class Difference(NamedTuple):
+    """A cell less the baseline in one query, in units of 1e-9; `tint` runs from -TINTS to TINTS."""
 
+    cell: str
+    score: str
     value: int
-    text: str
-    shade: int = 0
+    tint: int
 
 
-class HeatRow(NamedTuple):
-    """A query with its score in every cell, the highest less the lowest, and the gain of the cell of the verdict."""
+class Hit(NamedTuple):
+    """A document in a list; an address that is none of the web's is "", and so is the judge of most grades.
 
-    query: QueryRow
-    scores: Sequence[Value]
-    spread: Value
-    gain: Value | None
-
-
-class HeatMap(NamedTuple):
-    """Rows by spread, widest first, then by id; `shown` are their queries' ids, and `others` counts those left out.
-
-    `challenger` is the number of the cell that the verdict is about, None if there is none; rows then have no gain.
-    `kinds` and `origins` are what a filter offers; `strata` says whether any query has one.
+    `chunk` is what ranked it and `marks` what the judge marked, each with its place and in parts: which of them are
+    telling words of the query. `elsewhere` is its rank in the other list, 0 if it is not in it.
     """
 
-    challenger: int | None
-    rows: Sequence[HeatRow]
-    shown: frozenset[str]
-    others: int
-    kinds: Sequence[str]
-    origins: Sequence[str]
-    strata: bool
-
-
-def heat_map(results: Results) -> HeatMap:
-    """nDCG@10 of every query in every cell, the queries on which cells part most first."""
-    pair = contenders(results)
-    rows = [_heat_row(place, results.queries[place], results, pair) for place in queries_shown(results)]
-    return HeatMap(
-        challenger=pair[1] + 1 if pair else None,
-        rows=rows,
-        shown=frozenset(row.query.id for row in rows),
-        others=len(results.queries) - len(rows),
-        kinds=sorted({query.kind for query in results.queries}),
-        origins=sorted({query.origin for query in results.queries}),
-        strata=any(query.stratum for query in results.queries),
-    )
-
-
-def _heat_row(place: int, query: QueryRow, results: Results, pair: tuple[int, int] | None) -> HeatRow:
-    values = [row.scores[MEASURE].per_query[place] for row in results.cells]
-    spread = max(values) - min(values)
-    gain = values[pair[1]] - values[pair[0]] if pair else 0
-    return HeatRow(
-        query=query,
-        scores=[Value(value, per_query(value), shade(value)) for value in values],
-        spread=Value(spread, places(spread / SCORE_UNIT, 2)),
-        gain=Value(gain, signed(gain / SCORE_UNIT, 2)) if pair else None,
-    )
-
-
-class DocumentRow(NamedTuple):
-    """A document of a query's table; an address that is none of the web's is "", and so is the judge of most grades.
-
-    `passages` say where they stand, and have their texts in parts: which of them are words of the query.
-    """
-
+    rank: int
+    elsewhere: int
     document: ListedDocument
     url: str
     pair: PairShown
     judge: str
-    spans: str
-    ranks: str
-    passages: Sequence[tuple[str, Sequence[tuple[str, bool]]]]
+    span: str
+    chunk: Sequence[tuple[str, bool]]
+    marks: Sequence[tuple[str, Sequence[tuple[str, bool]]]]
 
 
-class QueryTable(NamedTuple):
-    """A query with its documents.
+class SideList(NamedTuple):
+    """The first TOP hits of one cell; of `hits` and of nDCG@10 there may be none."""
 
-    `hits` are what the page's script reads: for every cell, apart by semicolons, the place of each document in the
-    table and the two ends of its evidence, apart by spaces.
+    cell: str
+    ndcg: str
+    hits: Sequence[Hit]
+
+
+class MatrixRow(NamedTuple):
+    """A query: `first` are the baseline and, if there is one, its rival, `others` all other cells.
+
+    `sides` are the lists of the first, `missed` the first TOP relevant documents in neither, with the best
+    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks.
     """
 
     query: QueryRow
     anchor: str
+    first: Sequence[Difference]
+    gain: str
+    others: Sequence[Difference]
     relevant: int
-    hits: str
-    documents: Sequence[DocumentRow]
+    sides: Sequence[SideList]
+    missed: Sequence[tuple[Hit, str]]
+    further: int
+    absent: int
 
 
-class DrillDown(NamedTuple):
-    """The queries of the heat map, in their own order, with their documents.
+class Matrix(NamedTuple):
+    """Rows by the size of the rival's gain, greatest first, then by id; `left_out` counts queries that are not there.
 
-    `left` and `right` are the cells that are shown side by side at first, by their places in the ranking. `judge` gave
-    most of the grades: rows name the others alone. A rank takes `width` places; `marks` says whether any document has
-    marked passages.
+    `cells` name the columns: the baseline, its rival, the others in the ranking's order. `judge` gave most grades.
     """
 
-    left: int
-    right: int
-    depth: int
-    texts: bool
-    marks: bool
+    cells: Sequence[str]
+    rows: Sequence[MatrixRow]
+    left_out: int
     judge: str
-    width: int
-    queries: Sequence[QueryTable]
 
 
-def drill_down(results: Results) -> DrillDown:
-    """Every list and every judgment, from results whose texts are inert."""
-    lists = results.lists
-    names = [row.cell for row in results.cells]
-    left, right = contenders(results) or (0, min(1, len(names) - 1))
-    judges = Counter(row.judge for query in lists.queries for row in query.documents if row.judge)
-    tables = _Tables(lists, names, max(judges, key=lambda name: (judges[name], name), default=""))
-    by_id = {query.id: query for query in lists.queries}
-    shown = [results.queries[place] for place in sorted(queries_shown(results))]
-    return DrillDown(
-        left=left + 1,
-        right=right + 1,
-        depth=lists.depth,
-        texts=lists.texts,
-        marks=any(row.spans for query in lists.queries for row in query.documents),
-        judge=tables.judge,
-        width=tables.width,
-        queries=[tables.query(query, by_id[query.id]) for query in shown if query.id in by_id],
-    )
+def matrix(results: Results) -> Matrix:
+    """The table of #queries with its panels, from results whose texts are inert."""
+    pair = contenders(results)
+    first = list(pair) if pair else [0]
+    others = [place for place in range(len(results.cells)) if place not in first]
+    judges = Counter(row.judge for query in results.lists.queries for row in query.documents if row.judge)
+    judge = max(judges, key=lambda name: (judges[name], name), default="")
+    by_id = {query.id: query for query in results.lists.queries}
+    scores = [row.scores[MEASURE].per_query for row in results.cells]
+    gains = [scores[first[-1]][place] - scores[first[0]][place] for place in range(len(results.queries))]
+    order = sorted(range(len(gains)), key=lambda place: (-abs(gains[place]), results.queries[place].id))
+    names = [results.cells[place].cell for place in (*first, *others)]
 
-
-class _Tables:
-    """What all queries share: documents, the names of cells in their order, the judge whom no row names."""
-
-    def __init__(self, lists: RankedLists, cells: Sequence[str], judge: str) -> None:
-        self.documents = lists.documents
-        self.cells = cells
-        self.judge = judge
-        self.texts = lists.texts
-        self.width = max(len(str(lists.depth)), len(str(len(cells)))) + 1
-
-    def query(self, query: QueryRow, lists: QueryLists) -> QueryTable:
-        """One query with its table's rows."""
-        hits = [lists.hits.get(cell, []) for cell in self.cells]
-        ranks = [{row: rank for rank, (row, _, _) in enumerate(found, start=1)} for found in hits]
-        terms = query_terms(query.text) if self.texts else frozenset()
-        return QueryTable(
+    def row(place: int) -> MatrixRow:
+        query = results.queries[place]
+        of_cells = [
+            _difference(results.cells[cell].cell, scores[cell][place], scores[first[0]][place])
+            for cell in (*first, *others)
+        ]
+        panel = _Panel(by_id.get(query.id), results.lists, query, judge)
+        sides, missed = panel.sides(of_cells[: len(first)], results.plan.relevant_grade)
+        return MatrixRow(
             query=query,
             anchor=anchor(query.id),
-            relevant=lists.relevant,
-            hits=";".join(" ".join(f"{row} {start} {end}" for row, start, end in found) for found in hits),
-            documents=[
-                self.row(pair, [rank.get(place) for rank in ranks], terms) for place, pair in enumerate(lists.documents)
-            ],
+            first=of_cells[: len(first)],
+            gain=signed(gains[place] / SCORE_UNIT, 2),
+            others=of_cells[len(first) :],
+            relevant=panel.relevant,
+            sides=sides,
+            missed=missed[:TOP],
+            further=len(missed[TOP:]),
+            absent=panel.relevant - panel.known(results.plan.relevant_grade),
         )
 
-    def row(self, pair: PairShown, ranks: Sequence[int | None], terms: Terms) -> DocumentRow:
-        """One document of a query's table."""
+    shown = order[:MOST_QUERIES]
+    return Matrix(names, [row(place) for place in shown], len(order) - len(shown), judge)
+
+
+def _difference(cell: str, score: int, baseline: int) -> Difference:
+    value = score - baseline
+    size = min(-(-abs(value) * TINTS * 2 // SCORE_UNIT), TINTS)
+    return Difference(cell, per_query(score), value, size if value > 0 else -size)
+
+
+class _Panel:
+    """What one query's lists hold, ready to be shown side by side."""
+
+    def __init__(self, lists: QueryLists | None, ranked: RankedLists, query: QueryRow, judge: str) -> None:
+        self.pairs = lists.documents if lists else []
+        self.hits = lists.hits if lists else {}
+        self.relevant = lists.relevant if lists else 0
+        self.documents = ranked.documents
+        self.judge = judge
+        asked = query_terms(query.text) if ranked.texts else frozenset[str]()
+        self.terms = _telling(asked, [passage.text for pair in self.pairs for passage in pair.passages])
+
+    def known(self, relevant_grade: int) -> int:
+        """How many documents of the collection are relevant."""
+        return sum(pair.grade is not None and pair.grade >= relevant_grade for pair in self.pairs)
+
+    def sides(self, first: Sequence[Difference], relevant_grade: int) -> tuple[list[SideList], list[tuple[Hit, str]]]:
+        """The lists of these cells, and the relevant documents that none of them has."""
+        lists = {one.cell: self.hits.get(one.cell, [])[:TOP] for one in first}
+        ranks = {cell: {row: rank for rank, (row, _, _) in enumerate(hits, 1)} for cell, hits in lists.items()}
+        sides = []
+        for one in first:
+            other = next((ranks[cell] for cell in lists if cell != one.cell), {})
+            found = [
+                self.hit(rank, other.get(row, 0), row, (start, end))
+                for rank, (row, start, end) in enumerate(lists[one.cell], 1)
+            ]
+            sides.append(SideList(one.cell, one.score, found))
+        missed = [
+            (self.hit(0, 0, row, None), self.best(row))
+            for row, pair in enumerate(self.pairs)
+            if pair.grade is not None and pair.grade >= relevant_grade and not any(row in of for of in ranks.values())
+        ]
+        return sides, missed
+
+    def best(self, row: int) -> str:
+        """The best rank that any cell gives a document, with the cell."""
+        ranks = [(rank, cell) for cell, hits in self.hits.items() for rank, hit in enumerate(hits, 1) if hit[0] == row]
+        return "{} in {}".format(*min(ranks)) if ranks else ""
+
+    def hit(self, rank: int, elsewhere: int, row: int, span: tuple[int, int] | None) -> Hit:
+        """A document with the chunk that ranked it, then what the judge marked."""
+        pair = self.pairs[row]
         document = self.documents[pair.document]
-        return DocumentRow(
+        chunk = _meets(pair.passages, [span])[:1] if span else []
+        marks = [each for each in _meets(pair.passages, [*pair.spans]) if each not in chunk][:1]
+        return Hit(
+            rank=rank,
+            elsewhere=elsewhere,
             document=document,
             url=document.url if _LINK.fullmatch(document.url) else "",
             pair=pair,
             judge="" if pair.judge == self.judge else pair.judge,
-            spans=", ".join(_span(start, end) for start, end in pair.spans),
-            ranks="".join((UNRANKED if rank is None else str(rank)).rjust(self.width) for rank in ranks),
-            passages=[(_span(passage.start, passage.end), marked(passage.text, terms)) for passage in pair.passages],
+            span=_span(*span) if span else "",
+            chunk=marked(chunk[0].text, self.terms) if chunk else [],
+            marks=[(_span(each.start, each.end), marked(each.text, self.terms)) for each in marks],
         )
+
+
+def _meets(passages: Iterable[ShownPassage], spans: Sequence[Sequence[int]]) -> list[ShownPassage]:
+    """The passages that overlap one of the spans."""
+    return [each for each in passages if any(each.start < end and start < each.end for start, end in spans)]
+
+
+def _telling(asked: Terms, passages: Sequence[str]) -> Terms:
+    """Those of the query's terms that at most half of the passages have: a word that all have tells nothing."""
+    having: Mapping[str, int] = Counter(term for text in passages for term in asked & query_terms(text))
+    return frozenset(term for term in asked - ASKING if 2 * having[term] <= len(passages))
 
 
 def _span(start: int, end: int) -> str:

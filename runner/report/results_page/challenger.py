@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha
-from runner.decide.tiers import CellFigures, cell_in_question, criteria, interval_of, recall_words
+from runner.base.records import SCORE_UNIT
+from runner.decide.tiers import (
+    CellFigures,
+    cell_in_question,
+    criteria,
+    interval_of,
+    meets_criterion_5,
+    recall_words,
+)
 from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -21,7 +29,7 @@ class Criterion(NamedTuple):
 
 
 class Challenger(NamedTuple):
-    """What the verdict says of its cell; gain and recall are a mean and both ends, `alone` those of one cell.
+    """What the verdict says of its cell; `gain` is a mean and both ends.
 
     `criteria` are those of "confirmed", none if nothing is decided; `doubts` are what else keeps the cell from being
     confirmed. `could_be_chance` is None for a cell that was not preregistered; `p` is that of a gain, or, of such a
@@ -30,11 +38,8 @@ class Challenger(NamedTuple):
 
     cell: str
     gain: Sequence[str]
-    alone: bool
-    recall: Sequence[str]
     p: str
     could_be_chance: bool | None
-    price: str
     criteria: Sequence[Criterion]
     doubts: Sequence[str]
 
@@ -76,19 +81,16 @@ def challenger(results: Results) -> Challenger | None:
     one = next((each for each in tested(results) if each.row is question), None)
     if one is None:
         return None
-    row, test, bound = one
-    alpha, loss = plan.significance.alpha, plan.rule.max_recall_loss
+    row, test, _ = one
+    alpha = plan.significance.alpha
     low, high = interval_of(test)
     met = {each.name: each.met for each in criteria(CellFigures.of(row), plan.rule, alpha)}
-    marked = [] if row.role == "compared" else _marked(one, plan)
+    marked = [] if row.role == "compared" else _marked(one, plan, len(results.queries))
     return Challenger(
         cell=row.cell,
         gain=texts(one.gain, low, high, plan.rule.min_gain),
-        alone=test.simultaneous is None,
-        recall=texts(one.recall, bound.low, bound.high, -loss),
         p=p_beside_alpha(test.p if test.p_gain is None else test.p_gain, alpha),
         could_be_chance=None if test.p_gain is None else not met["chance"],
-        price=recall_words(bound, len(results.queries), plan.rule),
         criteria=marked,
         doubts=row.short_of if all(criterion.met for criterion in marked) else [],
     )
@@ -104,14 +106,49 @@ def told(value: float, bar: float, low: float, high: float) -> str:
     return figure_beside_bar(value, bar, low, high).replace("-", MINUS)
 
 
-def _marked(one: Tested, plan: Plan) -> list[Criterion]:
+class LeftOut(NamedTuple):
+    """In how many cases leaving out one query changes the candidates, and without which queries, three at most."""
+
+    changes: int
+    first: Sequence[str]
+
+
+def left_out(results: Results) -> LeftOut:
+    """Whether any single query carries the candidates, by the means of all others; nothing is tested again."""
+    base, rule, count = results.cells, results.plan.rule, len(results.queries) - 1
+    own = next((row for row in base if row.test is None), None)
+    if own is None or count < 1:
+        return LeftOut(0, [])
+
+    def candidates(place: int | None) -> list[str]:
+        return [row.cell for row in base if row.test and meets_criterion_5(*_means(row, own, place), rule)]
+
+    now = candidates(None)
+    turning = [query.id for place, query in enumerate(results.queries) if candidates(place) != now]
+    return LeftOut(len(turning), turning[:3])
+
+
+def _means(row: CellResult, base: CellResult, left: int | None) -> tuple[float, float]:
+    """The mean differences in nDCG@10 and Recall@10, without the query at the place `left`."""
+    found = []
+    for measure in ("ndcg@10", "recall@10"):
+        values, others = (each.scores[measure].per_query for each in (row, base))
+        without = 0 if left is None else values[left] - others[left]
+        found.append((sum(values) - sum(others) - without) / (len(values) - (left is not None)) / SCORE_UNIT)
+    return found[0], found[1]
+
+
+def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
     """The conditions of a confirmed cell in words, each with its figure and its mark."""
     (row, test, bound), rule, alpha = one, plan.rule, plan.significance.alpha
     change = told(one.recall, -rule.max_recall_loss, bound.low, bound.high)
     words = {
         "gain": (f"gains at least {rule.min_gain:g} nDCG@10", told(one.gain, rule.min_gain, *interval_of(test))),
         "chance": ("gains beyond chance, all cells compared", _p("p", test.p_gain, alpha)),
-        "recall": (f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean", change),
+        "recall": (
+            f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean",
+            f"{change}; {recall_words(bound, n_queries, rule)}",
+        ),
         "gate": ("passes the null gate", row.gate.verdict),
         "judged": ("has every hit of its top ten judged", f"{100 * row.scores['judged@10'].mean:.4g}\u202f%"),
     }

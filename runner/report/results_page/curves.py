@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from runner.eval_set.shapes.lists import RecallPoint
 from runner.eval_set.shapes.results import Results
-from runner.report.chart import MARKS, Axis, LogAxis, Point, Tick, label_places, log_axis, look
+from runner.report.chart import Axis, LogAxis, Point, Tick, label_places, log_axis
+from runner.report.results_page.challenger import challenger
 
 HEIGHT = 300
 """Pixels from the upper to the lower edge of the field; the width is the reader's."""
@@ -17,14 +18,10 @@ SHARES = Axis(0.0, 1.0, 0.2)
 
 
 class LineLook(NamedTuple):
-    """How a line is told apart: by turns, and the baseline's by the colour of the text, which no other has."""
+    """How a line is drawn: `look` is "base", "win" for the cell that the verdict is about, or "other"."""
 
-    number: int
     cell: str
-    baseline: bool
-    colour: str
-    dash: str
-    mark: int
+    look: str
 
 
 class Ceiling(NamedTuple):
@@ -42,13 +39,13 @@ class Ceiling(NamedTuple):
 
 
 class CurveLine(NamedTuple):
-    """One cell's line; its number stands `label` pixels from above, led from the mark at `end`, `pixel` from above."""
+    """One cell's line; the name of one that stands out is `label` pixels from above, led from the mark at `end`."""
 
     look: LineLook
     marks: Sequence[Point]
     end: Point
     pixel: float
-    label: float
+    label: float | None
 
 
 class CurvePanel(NamedTuple):
@@ -70,7 +67,6 @@ class RecallPlot(NamedTuple):
     cells without one. The ceiling is what the best possible ranking has, and holds for ranks alone.
     """
 
-    marks: Sequence[str]
     looks: Sequence[LineLook]
     panels: Sequence[CurvePanel]
     ceiling: Ceiling
@@ -83,23 +79,17 @@ Curve = tuple[LineLook, Sequence[RecallPoint]]
 def recall_plot(results: Results) -> RecallPlot:
     """The drawings of #recall."""
     cells, ceiling = results.cells, _ceiling(results)
-    looks = [_look(turn, row.cell, results.plan.baseline) for turn, row in enumerate(cells)]
+    told = challenger(results)
+    of = {results.plan.baseline: "base"} | ({told.cell: "win"} if told else {})
+    looks = [LineLook(row.cell, of.get(row.cell, "other")) for row in cells]
     by_rank = [(drawn, row.curve.by_rank) for drawn, row in zip(looks, cells, strict=True)]
     by_tokens = [(drawn, row.curve.by_tokens or []) for drawn, row in zip(looks, cells, strict=True)]
-    panels = [_panel("rank", by_rank, ceiling.points, 0), _panel("tokens", by_tokens, [], -1)]
+    panels = [_panel("rank", by_rank, ceiling.points), _panel("tokens", by_tokens, [])]
     return RecallPlot(
-        marks=MARKS,
         looks=looks,
         panels=[panel for panel in panels if panel is not None],
         ceiling=ceiling,
         unread=[drawn.cell for drawn, points in by_tokens if not points],
-    )
-
-
-def _look(turn: int, cell: str, baseline: str) -> LineLook:
-    is_baseline, (colour, dash, mark) = cell == baseline, look(turn)
-    return LineLook(
-        turn + 1, cell, is_baseline, "currentColor" if is_baseline else colour, "none" if is_baseline else dash, mark
     )
 
 
@@ -124,27 +114,26 @@ def _best_recall(relevant: Sequence[int], rank: int) -> float:
     return sum(min(rank, count) / count for count in relevant if count) / max(len(relevant), 1)
 
 
-def _panel(name: str, curves: Sequence[Curve], ceiling: Sequence[RecallPoint], numbered: int) -> CurvePanel | None:
-    """One drawing, None without any points.
-
-    `numbered` is the mark beside which a line's number stands: the first by rank, since many lines end in 1.
-    """
-    drawn = [(one, points) for one, points in curves if points]
+def _panel(name: str, curves: Sequence[Curve], ceiling: Sequence[RecallPoint]) -> CurvePanel | None:
+    """One drawing, None without any points; lines that stand out are drawn last, above the others."""
+    drawn = sorted(((one, points) for one, points in curves if points), key=lambda each: each[0].look != "other")
     ats = sorted({point.at for _, points in drawn for point in points})
     if not ats:
         return None
     axis = log_axis(ats)
     marks = [_marks(points, axis) for _, points in drawn]
-    pixels = [round(places[numbered].y / 100 * HEIGHT, 1) for places in marks]
+    pixels = [round(places[-1].y / 100 * HEIGHT, 1) for places in marks]
+    named = [place for place, (one, _) in enumerate(drawn) if one.look != "other"]
+    label_of = dict(zip(named, label_places([pixels[place] for place in named], HEIGHT), strict=True))
     return CurvePanel(
         name=name,
         across=[Tick(axis.at(at), at, str(at)) for at in ats],
         up=[tick._replace(at=SHARES.up(tick.value)) for tick in SHARES.ticks],
         lines=[
-            CurveLine(one, places, places[numbered], pixel, label)
-            for (one, _), places, pixel, label in zip(drawn, marks, pixels, label_places(pixels, HEIGHT), strict=True)
+            CurveLine(one, places, places[-1], pixels[place], label_of.get(place))
+            for place, ((one, _), places) in enumerate(zip(drawn, marks, strict=True))
         ],
-        band=next((_band(points, axis) for one, points in drawn if one.baseline), ""),
+        band=next((_band(points, axis) for one, points in drawn if one.look == "base"), ""),
         ceiling=_marks(ceiling, axis),
         ceiling_named=_marks(ceiling[: CEILING_NAMED + 1], axis)[-1:],
     )

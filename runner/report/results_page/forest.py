@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import p_beside_alpha
-from runner.decide.sample_size import detectable
-from runner.decide.tiers import interval_of, recall_words, stand
+from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
 from runner.report.results_page.challenger import Challenger, Tested, challenger, tested, texts
@@ -34,20 +33,8 @@ class Mark(NamedTuple):
     says: str = ""
 
 
-class Unseen(NamedTuple):
-    """Where effects lie that these queries hardly show, up to `value` on either side of 0."""
-
-    left: float
-    right: float
-    width: float
-    value: float
-
-
 class ForestRow(NamedTuple):
-    """A cell; the baseline has no marks and no `p`, which is that of a gain as text and None without one.
-
-    `unseen` is what lies within the least gain that these queries show at the scatter of that cell.
-    """
+    """A cell; the baseline has no marks and no `p`, which is that of a gain as text and None without one."""
 
     number: int
     cell: str
@@ -57,7 +44,6 @@ class ForestRow(NamedTuple):
     ndcg: Mark | None = None
     recall: Mark | None = None
     p: str | None = None
-    unseen: Unseen | None = None
 
 
 class Forest(NamedTuple):
@@ -133,27 +119,12 @@ def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndc
     bounds = recall.whisker(one.recall, bound.low, bound.high)
     return found._replace(
         ndcg=Mark(ndcg.whisker(one.gain, low, high), gained, test.simultaneous is None),
-        recall=Mark(bounds, changed, says=recall_words(bound, len(results.queries), plan.rule)),
+        recall=Mark(bounds, changed, says=bound.state),
         p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
-        unseen=_unseen(unseen_below(one, results), ndcg),
     )
 
 
 def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
-    """Over all intervals, with 0, what the rule asks for, and what these queries hardly see."""
-    unseen = max((unseen_below(one, results) or 0.0 for one in ones), default=0.0)
+    """Over all intervals, with 0 and what the rule asks for."""
     values = [value for one in ones for value in (*interval_of(one.test), one.gain)]
-    return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
-
-
-def unseen_below(one: Tested, results: Results) -> float | None:
-    """The gain of a cell that these queries show at its own scatter; None if it is more than a difference can be."""
-    gain = detectable(results.plan, one.row.cell, len(results.queries), one.test.sd)
-    return gain if gain is not None and gain <= 1 else None
-
-
-def _unseen(effect: float | None, axis: Axis) -> Unseen | None:
-    if effect is None:
-        return None
-    low, high = axis.at(-effect), axis.at(effect)
-    return Unseen(low, high, round(high - low, 2), effect)
+    return axis_over(values, include=(0.0, results.plan.rule.min_gain))

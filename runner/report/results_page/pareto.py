@@ -10,6 +10,7 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import Results
 from runner.report.chart import Axis, Tick, axis_over, cost_axis, duration, weight
+from runner.report.results_page.challenger import challenger
 
 HEIGHT = 260
 """Pixels from the upper to the lower edge of a field; the width is the reader's."""
@@ -79,11 +80,14 @@ class CostPlot(NamedTuple):
     """A panel for each kind of cost that was measured for some cell.
 
     A cell is on the front if no other costs as little and scores as much, and one of both strictly better; nDCG@10
-    counts at the four places that the page shows. `spent` is all that was paid for, None if nothing is metered.
+    counts at the four places that the page shows.
+    `told` is the cell that the verdict is about, "" without one; `spent` is all that was paid for, None if nothing is
+    metered.
     """
 
     panels: Sequence[CostPanel]
     spent: float | None
+    told: str
 
 
 def cost_plot(results: Results, receipt: Receipt | None) -> CostPlot:
@@ -93,10 +97,12 @@ def cost_plot(results: Results, receipt: Receipt | None) -> CostPlot:
     index = [_index_cost(measured.get(row.cell, {}), documents) for row in results.cells]
     seconds = [_embedding_cost(measured.get(row.cell, {}), row.provenance) for row in results.cells]
     panels = [_panel("index", results, index, weight), _panel("seconds", results, seconds, duration)]
+    told = challenger(results)
     spend = None if receipt is None else receipt.spend
     return CostPlot(
         panels=[panel for panel in panels if panel is not None],
         spent=None if spend is None else spend.embedding_usd + spend.weights_usd + spend.judging_usd,
+        told=told.cell if told else "",
     )
 
 

@@ -7,34 +7,39 @@ from typing import Any
 import yaml
 
 from runner.base.canonical import json_bytes, rounded, sha256
-from runner.decide import tiers
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
-from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
 from runner.eval_set.version import DRIVER
 from runner.report.page_frame import inert, rendered
-from runner.report.results_page.by_query import drill_down, fragment, heat_map
+from runner.report.results_page.by_query import AT_FIRST, fragment, matrix
+from runner.report.results_page.challenger import left_out
 from runner.report.results_page.curves import recall_plot
+from runner.report.results_page.first_screen import first_screen
 from runner.report.results_page.forest import forest
-from runner.report.results_page.leave_one_out import left_out
 from runner.report.results_page.lengths import length_rows
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.pareto import cost_plot
 from runner.report.results_page.where_embedded import embedded
 
-TEMPLATE_VERSION = 7
+TEMPLATE_VERSION = 8
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
 runner/report for it; the page names it. The comparison, the index and the report of --post-bulk have their own."""
 
-STYLES = ("_forest.css.j2", "_curves.css.j2", "_strips.css.j2", "_drill.css.j2")
-SCRIPTS = ("results_lists.js.j2", "results_tables.js.j2", "results_keys.js.j2")
+STYLES = ("_forest.css.j2", "_curves.css.j2", "_strips.css.j2", "_results.css.j2")
+SCRIPTS = ("results.js.j2",)
 """The templates that make the page's one style, after what all pages share, and its one script."""
 
 
-def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists | None = None) -> bytes:
+def page(
+    results: Results,
+    receipt: Receipt | None,
+    decision: Decision | None = None,
+    *,
+    local_copy: RankedLists | None = None,
+) -> bytes:
     """UTF-8 HTML without network or clock: the same bytes for the same inputs; whole without its script, too.
 
     Figures are rounded as results.json rounds them, so that a page made before the file was written and one made
@@ -45,24 +50,29 @@ def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists |
     stored = Results.model_validate(written)
     passages = stored.lists if local_copy is None else RankedLists.model_validate(rounded(local_copy.model_dump()))
     shown = inert(stored.model_copy(update={"lists": passages}))
+    decided = None if decision is None else inert(decision)
     measured = None if receipt is None else inert(Receipt.model_validate(rounded(receipt.model_dump())))
+    by_query = matrix(shown)
     plan = yaml.safe_dump(shown.plan.model_dump(), sort_keys=False, allow_unicode=True, width=1000)
     return rendered(
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
-        filters=(ranked, criterion_5, confirmation, fragment),
+        filters=(ranked, confirmation, fragment),
         results=shown,
         plots={
+            "first": first_screen(shown, decided),
             "forest": forest(shown),
-            "heat": heat_map(shown),
+            "matrix": by_query,
+            "shown": frozenset(row.query.id for row in by_query.rows),
             "left_out": left_out(shown),
             "recall": recall_plot(shown),
             "cost": cost_plot(shown, measured),
             "nulls": null_strips(shown),
             "lengths": length_rows(shown),
-            "lists": drill_down(shown),
         },
+        at_first=AT_FIRST,
+        decision=decided,
         local_copy=local_copy is not None,
         receipt=measured,
         embedded=embedded(measured.backends if measured else {}, shown.plan.baseline),
@@ -112,17 +122,6 @@ def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:
     """Rows with a `cell`, or names of cells, in the order of the ranking; those that are not in it come last."""
     places_of = {row.cell: place for place, row in enumerate(cells)}
     return sorted(rows, key=lambda row: places_of.get(row if isinstance(row, str) else row.cell, len(places_of)))
-
-
-def criterion_5(row: CellResult, rule: Rule) -> str:
-    """Whether a cell meets criterion 5, in words, with what is missing if it does not."""
-    if row.role == "baseline":
-        return "is the baseline"
-    if row.meets_criterion_5:
-        return "yes"
-    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
-    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, rule) if not one.met]
-    return f"no: {' and '.join(reasons)}" if reasons else "no"
 
 
 def confirmation(row: CellResult) -> str:

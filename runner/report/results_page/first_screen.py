@@ -1,0 +1,266 @@
+"""The first screen: what was decided, the plain table of results, what there is to doubt, and what to do next."""
+
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runner.base.figures import fitting, places, whole_percent
+from runner.decide.tiers import interval_of, stand
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.version import DRIVER
+from runner.report.chart import Axis, Whisker, axis_over
+from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
+
+MOST_DOUBTS = 4
+
+UNREAD = 0.1
+"""A difference in what two encoders read of their tokens that outweighs every other doubt."""
+
+PILLS = {
+    "confirmed": "confirmed",
+    "candidate": "candidate, not confirmed",
+    "inconclusive": "inconclusive",
+    "baseline kept": "no candidate",
+    "no decision": "no decision",
+    "compared": "compared, nothing decided",
+}
+
+
+class TableRow(NamedTuple):
+    """A cell of the results table; `gain` and `place` are those of a difference, None for the baseline.
+
+    `look` is "base", "win" or "".
+    """
+
+    cell: str
+    model: str
+    chunker: str
+    ndcg: str
+    gain: str
+    ends: Sequence[str]
+    place: Whisker | None
+    recall: str
+    mrr: str
+    word: str
+    look: str
+
+
+class Doubt(NamedTuple):
+    """A reason to trust the result less: the link's words and where it leads, and the words after it."""
+
+    anchor: str
+    link: str
+    rest: str
+
+
+class FirstScreen(NamedTuple):
+    """What stands above everything else; `command` is "" if there is none to copy."""
+
+    headline: str
+    pill: str
+    lead: str
+    status: str
+    rows: Sequence[TableRow]
+    axis: Axis
+    doubts: Sequence[Doubt]
+    to_do: str
+    command: str
+
+
+def first_screen(results: Results, decision: Decision | None) -> FirstScreen:
+    """The first screen of any kind of results; `decision` is that of their record."""
+    one = challenger(results)
+    ones = tested(results)
+    ends = [end for each in ones for end in (*interval_of(each.test), each.gain)]
+    axis = axis_over(ends, include=(0.0,))
+    pill = "provisional" if results.provisional else PILLS[results.outcome.tier]
+    to_do, command = _to_do(results, decision, one)
+    return FirstScreen(
+        headline=_headline(results, decision),
+        pill=pill,
+        lead=_lead(results, decision, one),
+        status=_status(results, decision),
+        rows=[_row(row, results, decision, one, axis) for row in results.cells],
+        axis=axis,
+        doubts=_doubts(results, one)[:MOST_DOUBTS],
+        to_do=to_do,
+        command=command,
+    )
+
+
+def short(cell: str, results: Results) -> str:
+    """The chunker alone if every cell that a sentence may compare it with has the baseline's model, else the cell."""
+    one = challenger(results)
+    named = {name.partition(" x ")[0] for name in (cell, results.plan.baseline, *([one.cell] if one else []))}
+    return cell.partition(" x ")[2] if len(named) == 1 else cell
+
+
+def _headline(results: Results, decision: Decision | None) -> str:
+    if results.kind == "external":
+        return f"{results.cells[0].cell.partition(' x ')[0]} leads."
+    if results.kind == "exploration":
+        return "An exploration: nothing is decided."
+    if results.provisional:
+        return f"Not judged yet: {results.labels.unjudged_pairs:,} of {results.labels.pool_pairs:,} pairs."
+    if results.outcome.tier == "no decision":
+        return "Nothing can be decided from these figures."
+    if decision is None:
+        return "Not decided yet."
+    chosen, kept = short(decision.chosen.cell, results), decision.chosen.cell == decision.baseline
+    if results.kind == "rehearsal":
+        return f"A rehearsal: it would {'keep' if kept else 'switch to'} {chosen}."
+    return f"{'Keep' if kept else 'Switch to'} {chosen}."
+
+
+def _lead(results: Results, decision: Decision | None, one: Challenger | None) -> str:
+    if results.outcome.tier == "no decision":
+        return results.outcome.sentence
+    parts = [_comparison(results, one)] if one else ["No cell stands beside the baseline."]
+    if results.provisional:
+        parts.append("An unjudged document counts as not relevant, so every figure may still move.")
+    elif results.kind == "rehearsal":
+        parts.append("It never counts for production.")
+    elif results.kind == "external":
+        parts.append("Published judgments; nothing is decided about any source.")
+    elif decision is not None:
+        unattended = decision.decided_by.startswith("unattended run")
+        by = ", unattended" if unattended else f" by {decision.decided_by}"
+        parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")
+    return " ".join(parts)
+
+
+def _comparison(results: Results, one: Challenger) -> str:
+    """What the cell beside the baseline scored, and whether that could be chance."""
+    name, gain = short(one.cell, results), one.gain[0]
+    size = gain.lstrip(f"+{MINUS}")
+    how = "as high as the baseline" if gain == size else f"{size} {'lower' if gain[0] == MINUS else 'higher'}"
+    scored = f"{name} scored {how} (interval {one.gain[1]} to {one.gain[2]})"
+    if results.kind == "external":
+        row = next(row for row in results.cells if row.cell == one.cell)
+        says = {"not told apart": "not told apart", "above": "above it beyond chance", "below": "below beyond chance"}
+        return f"{scored.replace(' (', f' than {results.plan.baseline} (', 1)}: {says[stand(row) or 'not told apart']}."
+    if one.could_be_chance is None:
+        return f"{scored}: not preregistered, so not tested."
+    if gain[0] == MINUS or gain == size:
+        return f"{scored}."
+    chance = "could be chance" if one.could_be_chance else "unlikely to be chance"
+    return f"{scored}: {chance} (p = {one.p})."
+
+
+def _status(results: Results, decision: Decision | None) -> str:
+    size = f"{len(results.queries):,} queries · {results.corpus.documents:,} documents"
+    if decision is None:
+        return f"{size} · not decided"
+    return f"{size} · decided {decision.decided_on}"
+
+
+def _row(row: CellResult, results: Results, decision: Decision | None, one: Challenger | None, axis: Axis) -> TableRow:
+    model, _, chunker = row.cell.partition(" x ")
+    shown = [fitting(each.mean, each.low, each.high) for each in (row.scores[name] for name in MEASURES)]
+    found = TableRow(row.cell, model, chunker, shown[0], "", (), None, shown[1], shown[2], "", "")
+    if row.test is None:
+        return found._replace(word=_word(row, decision), look="base")
+    gain, (low, high) = row.differences["ndcg@10"].mean, interval_of(row.test)
+    texts = [told(each, results.plan.rule.min_gain, low, high) for each in (gain, low, high)]
+    return found._replace(
+        gain=texts[0],
+        ends=texts[1:],
+        place=axis.whisker(gain, low, high),
+        word=_word(row, decision),
+        look="win" if one and row.cell == one.cell else "",
+    )
+
+
+MEASURES = ("ndcg@10", "recall@10", "mrr")
+
+
+def _word(row: CellResult, decision: Decision | None) -> str:
+    """The verdict on a cell in a word or two, "" for one that is told neither way."""
+    chosen = decision is not None and row.cell == decision.chosen.cell
+    if row.test is None:
+        return "baseline, kept" if chosen else "baseline"
+    if chosen:
+        return "chosen"
+    if row.gate.verdict != "pass":
+        return "null gate not passed"
+    if row.confirmed:
+        return "confirmed"
+    if row.meets_criterion_5:
+        return "candidate"
+    return {"below": "worse", "above": "better"}.get(stand(row) or "", "")
+
+
+def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
+    """What this run leaves in doubt, worst first."""
+    found: list[Doubt] = []
+    n, said = len(results.queries), results.outcome
+    compared = next((each for each in tested(results) if one and each.row.cell == one.cell), None)
+    base = next((row for row in results.cells if row.test is None), None)
+    if any(not control.behaves for control in results.controls) or (base and base.gate.verdict != "pass"):
+        found.append(Doubt("trust", "The baseline or a control fails the null gate", ", so nothing can be measured."))
+    for other in results.judging.others if results.judging else []:
+        if other.recommended != said.recommended:
+            found.append(Doubt("judges", f"Another judge, {other.judge},", f" would choose {other.recommended}."))
+    unread = _unread(base, compared.row if compared else None, results)
+    if unread and unread[0] >= UNREAD:
+        found.append(unread[1])
+    if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
+        best = told(said.best_gain_corrected, results.plan.rule.min_gain, *interval_of(compared.test))
+        found.append(
+            Doubt(
+                "why", f"Best of {len(results.cells) - 1} cells", f": {one.gain[0]} is inflated, expect about {best}."
+            )
+        )
+    if results.judging and not results.judging.agreement.read_twice:
+        judges = len(results.labels.judges)
+        who = "One judge" if judges == 1 else f"{judges} judges, no pair read twice"
+        found.append(Doubt("judges", who, ", checked by nobody." if judges == 1 else "."))
+    if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
+        found.append(Doubt("queries", f"{n} queries", f" cannot show gains below {places(said.detectable, 2)}."))
+    if compared and compared.bound.state == "open":
+        lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."
+        found.append(Doubt("why", "Recall@10", lost))
+    if unread and unread[0] < UNREAD:
+        found.append(unread[1])
+    written = sum(query.origin != "harvested" for query in results.queries)
+    if written and results.kind != "external":
+        found.append(Doubt("limits", f"{written} of {n} queries", " were written for this evaluation, not asked."))
+    return found
+
+
+def _unread(base: CellResult | None, row: CellResult | None, results: Results) -> tuple[float, Doubt] | None:
+    """What the encoders of both never read, with the difference between them; None if next to nothing."""
+    shares = [one.provenance.truncation.share if one and one.provenance.truncation else None for one in (base, row)]
+    known = [share for share in shares if share is not None]
+    if not known or max(known) < 0.01:
+        return None
+    first, second = shares
+    texts = [whole_percent(share).replace(" %", "\u202f%") if share is not None else "" for share in shares]
+    link = f"The baseline's encoder never read {texts[0]} of its tokens" if first is not None else ""
+    other = f"{short(row.cell, results)}'s {texts[1]}" if row and second is not None else ""
+    if not link:
+        return max(known), Doubt("chunks", f"The encoder of {other}", " of its tokens were never read.")
+    return abs((first or 0.0) - (second or 0.0)), Doubt("chunks", link, f"; {other}." if other else ".")
+
+
+def _to_do(results: Results, decision: Decision | None, one: Challenger | None) -> tuple[str, str]:
+    """What to do next, and the command for it."""
+    run = f"{DRIVER} --source={shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
+    said = results.outcome
+    if results.kind in ("external", "exploration") or said.tier == "no decision":
+        return said.next_step, ""
+    if results.provisional:
+        return "Have the remaining pairs judged, then run the evaluation again.", run
+    if decision is None:
+        return (
+            "Read this page, then choose a cell and say why.",
+            f"{run} --choose {shlex.quote(said.recommended)} --reason WHY --by NAME",
+        )
+    if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
+        return said.next_step, ""
+    return (
+        f"To settle it, open a new version that names {short(one.cell, results)} first. About {said.queries_needed:,} "
+        f"new queries confirm it with a chance of {whole_percent(said.assurance)}.",
+        "",
+    )

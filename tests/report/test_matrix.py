@@ -1,0 +1,164 @@
+"""The table of queries and its panels: every figure, rank and passage is that of the results."""
+
+import re
+
+import pytest
+from lxml import html as markup
+
+from runner.base.records import SCORE_UNIT
+from runner.report.page_frame import inert
+from runner.report.results_page.by_query import TOP, anchor, contenders, matrix
+from runner.report.results_page.challenger import challenger
+from runner.report.results_page.render import page
+from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
+from tests.support.example_results import BASELINE, BETTER, HYBRID
+
+
+def stored(**more):
+    return inert(listed_results(**more))
+
+
+@pytest.fixture(name="results", scope="module")
+def _results():
+    return stored()
+
+
+@pytest.fixture(name="html", scope="module")
+def _html():
+    return page(listed_results(), None).decode()
+
+
+def by_cell(results):
+    return {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
+
+
+def test_rows_stand_by_the_difference_to_the_baseline_greatest_first_and_equal_ones_by_id(results):
+    scores = by_cell(results)
+    gains = {query.id: scores[BETTER][place] - scores[BASELINE][place] for place, query in enumerate(results.queries)}
+    shown = matrix(results)
+    assert [row.query.id for row in shown.rows] == sorted(gains, key=lambda name: (-abs(gains[name]), name))
+    assert [row.first[1].value for row in shown.rows] == [gains[row.query.id] for row in shown.rows]
+    assert len(set(gains.values())) < len(gains)
+
+
+def test_every_figure_and_tint_is_that_of_the_results(results):
+    shown, scores = matrix(results), by_cell(results)
+    place = {query.id: place for place, query in enumerate(results.queries)}
+    assert shown.cells == [BASELINE, BETTER, *CELLS[2:]]
+    for row in shown.rows:
+        for one in (*row.first, *row.others):
+            score, base = scores[one.cell][place[row.query.id]], scores[BASELINE][place[row.query.id]]
+            assert (one.value, one.score) == (score - base, f"{score / SCORE_UNIT:.2f}")
+            assert (one.tint > 0, one.tint < 0) == (score > base, score < base)
+
+
+def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_stands(results):
+    rows = results.cells
+    assert contenders(results) == (CELLS.index(BASELINE), CELLS.index(BETTER))
+    assert contenders(results.model_copy(update={"cells": rows[::-1]})) == (2, 3)
+    cells = [row.model_copy(update={"confirmed": row.cell == HYBRID}) for row in rows]
+    confirmed = results.model_copy(update={"cells": cells})
+    assert challenger(confirmed).cell == matrix(confirmed).cells[1] == HYBRID
+
+
+def test_a_baseline_alone_has_one_column_and_one_list(results):
+    alone = results.model_copy(update={"cells": [row for row in results.cells if row.cell == BASELINE]})
+    shown = matrix(alone)
+    assert shown.cells == [BASELINE]
+    assert all(len(row.first) == len(row.sides) == 1 and not row.others for row in shown.rows)
+
+
+def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(results):
+    listed = {query.id: query for query in results.lists.queries}
+    for row in matrix(results).rows:
+        query = listed[row.query.id]
+        names = [results.lists.documents[pair.document].doc_id for pair in query.documents]
+        hits = {side.cell: [names[place] for place, _, _ in query.hits[side.cell][:TOP]] for side in row.sides}
+        assert list(hits) == [BASELINE, BETTER]
+        for side in row.sides:
+            other = hits[BETTER if side.cell == BASELINE else BASELINE]
+            assert [hit.document.doc_id for hit in side.hits] == hits[side.cell]
+            assert [hit.rank for hit in side.hits] == list(range(1, len(side.hits) + 1))
+            assert [hit.elsewhere for hit in side.hits] == [
+                other.index(name) + 1 if name in other else 0 for name in hits[side.cell]
+            ]
+            for hit, (_, start, end) in zip(side.hits, query.hits[side.cell], strict=False):
+                assert hit.span == f"{start:,}–{end:,}"
+                assert "".join(text for text, _ in hit.chunk) == TEXT
+        relevant = {name for name, pair in zip(names, query.documents, strict=True) if (pair.grade or 0) >= 2}
+        assert {hit.document.doc_id for hit, _ in row.missed} == relevant - {*hits[BASELINE], *hits[BETTER]}
+
+
+def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
+    results = stored()
+    query = results.lists.queries[0]
+    row, start, end = query.hits[BASELINE][0]
+    passage = query.documents[row].passages[0]
+    chunk = passage.model_copy(update={"start": start, "end": start + 4, "text": "rank"})
+    marks = passage.model_copy(update={"start": end + 10, "end": end + 14, "text": "mark"})
+    pair = query.documents[row].model_copy(update={"passages": [marks, chunk], "spans": [[end + 10, end + 14]]})
+    documents = [pair if place == row else each for place, each in enumerate(query.documents)]
+    queries = [query.model_copy(update={"documents": documents}), *results.lists.queries[1:]]
+    changed = results.model_copy(update={"lists": results.lists.model_copy(update={"queries": queries})})
+    (shown,) = [each for each in matrix(changed).rows if each.query.id == query.id]
+    hit = shown.sides[0].hits[0]
+    assert [text for text, _ in hit.chunk] == ["rank"]
+    assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
+
+
+def test_only_telling_words_of_the_query_are_marked(results, html):
+    rows = {row.query.id: row for row in matrix(results).rows}
+    assert not any(is_marked for hit in rows["q01"].sides[0].hits for _, is_marked in hit.chunk)
+    assert "<mark>" not in html  # all passages are alike, so that no word tells one from another
+    other = matrix(stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
+    parts = [part for row in other.rows for side in row.sides for hit in side.hits for part in hit.chunk if part[1]]
+    assert {text for text, _ in parts} == {"ferry", "river"}
+
+
+def test_only_the_judges_that_gave_few_grades_are_named(results):
+    shown = matrix(results)
+    assert shown.judge == "reader-a"
+    assert {hit.judge for row in shown.rows for side in row.sides for hit in side.hits} == {"", "reader-b"}
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//example.org/x", "", " https://e.org"])
+def test_an_address_that_is_no_web_address_is_no_link(url):
+    rows = matrix(stored(invented=Invented(url=url))).rows
+    assert {hit.url for row in rows for hit in row.sides[0].hits if hit.document.doc_id == "d1"} == {""}
+
+
+def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
+    tree = markup.fromstring(html)
+    panels = tree.xpath("//tr[@class='panel']")
+    rows = matrix(results).rows
+    assert len(panels) == len(rows) == 25
+    for panel, row in zip(panels, rows, strict=True):
+        assert panel.getprevious().get("id") == row.anchor
+        items = panel.xpath(".//ol/li")
+        hits = [hit for side in row.sides for hit in side.hits]
+        for item, hit in zip(items, hits, strict=True):
+            said = item.text_content()
+            grade = item.xpath(".//span[contains(@class, 'grade')]")[0].text
+            assert grade == ("?" if hit.pair.grade is None else str(hit.pair.grade))
+            assert hit.document.title in said
+            assert hit.document.doc_id in said
+            assert TEXT in said
+            assert hit.pair.reason in said
+            assert all(one.reason in said and f"round {one.round}: {one.grade}" in said for one in hit.pair.readings)
+
+
+def test_without_texts_a_hit_has_its_place_and_neither_title_nor_passage():
+    html = page(listed_results(texts=False), None).decode()
+    assert "Levee Inspection" not in html
+    assert TEXT not in html
+    assert "characters 0–2,000" in html
+
+
+def test_an_anchor_is_never_one_of_the_page(html):
+    names = ("gate", "q02", "cost-caption")
+    assert [anchor(name) for name in names] == ["query-gate", "q02", "query-cost-caption"]
+    ids = re.findall(r"""\bid=["']?([^"'\s>]+)""", html.split("<body", 1)[1])
+    assert len(ids) == len(set(ids))
+    queries = {f"q{number:02d}" for number in range(1, 26)}
+    assert queries <= set(ids)
+    assert [one for one in set(ids) - queries if anchor(one) == one] == []
