@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from runner.decide import tiers
-from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import CellResult
 
 
@@ -12,17 +10,6 @@ def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:
     """Rows with a `cell`, or names of cells, in the order of the ranking; those that are not in it come last."""
     places_of = {row.cell: place for place, row in enumerate(cells)}
     return sorted(rows, key=lambda row: places_of.get(row if isinstance(row, str) else row.cell, len(places_of)))
-
-
-def criterion_5(row: CellResult, rule: Rule) -> str:
-    """Whether a cell meets criterion 5, in words, with what is missing if it does not."""
-    if row.role == "baseline":
-        return "is the baseline"
-    if row.meets_criterion_5:
-        return "yes"
-    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
-    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, rule) if not one.met]
-    return f"no: {' and '.join(reasons)}" if reasons else "no"
 
 
 def confirmation(row: CellResult) -> str:
