@@ -85,8 +85,6 @@ def places_allowed(low: float, high: float) -> int:
     return max(1, min(MOST_PLACES, -exponent + (1 if first < 3.55 else 0)))
 
 
-SHADES = 5
-
 WHOLE = 2.0**53
 """Up to here a float holds every whole number."""
 
@@ -146,11 +144,6 @@ def said(sentence: str) -> str:
 def per_query(value: int) -> str:
     """A per-query score, an integer of 1e-9, at two places."""
     return places(value / SCORE_UNIT, 2)
-
-
-def shade(value: int) -> int:
-    """The step of the tint behind a per-query score: 0 for the lowest fifth to SHADES - 1 for the highest."""
-    return min(value * SHADES // SCORE_UNIT, SHADES - 1)
 
 
 def fitting(value: float, low: float, high: float) -> str:

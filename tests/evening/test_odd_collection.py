@@ -85,8 +85,8 @@ def test_renaming_queries_and_documents_moves_no_figure_of_a_cell(odd, tmp_path)
 def test_every_query_s_link_leads_to_its_lists(odd):
     version, judged = odd
     page = version.results_path.with_suffix(".html").read_text(encoding="utf-8")
-    ids = {html.unescape(one) for one in re.findall(r'<p id="([^"]*)" tabindex', page)}
-    links = {html.unescape(one) for one in re.findall(r'<th scope="row" class="stick"><a href="#([^"]*)">', page)}
+    ids = {html.unescape(one) for one in re.findall(r'<tr id="([^"]*)"', page)}
+    links = {html.unescape(one) for one in re.findall(r'<th scope="row"><a href="#([^"]*)">', page)}
     assert ids == {anchor(query) for query in judged}
     assert {unquote(link) for link in links} == ids
     assert all("/" not in link and "#" not in link for link in links)

@@ -12,19 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from runner.report.results_page.render import criterion_5
 
 from runner.base.canonical import json_bytes, rounded
 from runner.base.errors import InputError
 from runner.base.figures import figure, percent, places, signed
 from runner.base.schema import checked
 from runner.eval_set.shapes.decision import Receipt
-from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
 from runner.report.results_page.render import page
-from tests.support.example_results import BASELINE, BETTER
-from tests.support.example_results import row as example_row
 from tests.support.full_results import backend, full_receipt, full_results
 from tests.support.outline import Outline, section, words
 
@@ -499,19 +495,3 @@ def test_other_figures_read_as_a_reader_expects():
         "12.34\u202f%",
         "100.00\u202f%",
     ]
-
-
-@pytest.mark.parametrize(
-    ("gain", "recall", "meets", "said"),
-    [
-        (0.02, -0.02, True, "yes"),
-        (0.01994, 0.0, False, "no: gains less than 0.02 nDCG@10"),
-        (0.05, -0.03, False, "no: loses more than 0.02 Recall@10"),
-        (-0.1, -0.1, False, "no: gains less than 0.02 nDCG@10 and loses more than 0.02 Recall@10"),
-    ],
-)
-def test_criterion_5_is_said_in_words(gain: float, recall: float, meets: bool, said: str):
-    tested = example_row(BETTER, gain, recall).model_copy(update={"meets_criterion_5": meets})
-    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-    assert criterion_5(tested, rule) == said
-    assert criterion_5(example_row(BASELINE), rule) == "is the baseline"

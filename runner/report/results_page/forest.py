@@ -3,25 +3,24 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runner.base.figures import p_beside_alpha
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
 from runner.report.results_page.challenger import Challenger, Tested, challenger, tested, texts
 
 STANDINGS = {
-    "baseline": ("line", "baseline"),
-    "confirmed": ("diamond", "confirmed"),
-    "candidate": ("disc", "candidate, not confirmed"),
-    "late candidate": ("disc", "candidate, exploratory"),
-    "exploratory": ("square", "no candidate, exploratory"),
-    "other": ("ring", "no candidate"),
-    "above": ("diamond", "above the baseline beyond chance"),
-    "below": ("ring", "below the baseline beyond chance"),
-    "not told apart": ("ring", "not told apart from the baseline"),
-    "not passed": ("cross", "does not pass the null gate, so nothing is said of it"),
+    "baseline": "line",
+    "confirmed": "diamond",
+    "candidate": "disc",
+    "late candidate": "disc",
+    "exploratory": "square",
+    "other": "ring",
+    "above": "diamond",
+    "below": "ring",
+    "not told apart": "ring",
+    "not passed": "cross",
 }
-"""The shape of a cell's mark, and what it is in words; the last four if nothing is decided."""
+"""The shape of a cell's mark by what the rule says of it; the last four if nothing is decided."""
 
 
 class Mark(NamedTuple):
@@ -34,33 +33,28 @@ class Mark(NamedTuple):
 
 
 class ForestRow(NamedTuple):
-    """A cell; the baseline has no marks and no `p`, which is that of a gain as text and None without one."""
+    """A cell; the baseline has no marks."""
 
-    number: int
     cell: str
     standing: str
     shape: str
-    words: str
     ndcg: Mark | None = None
     recall: Mark | None = None
-    p: str | None = None
 
 
 class Forest(NamedTuple):
     """Rows in the order of the ranking, with places in per cent of two strips' widths, and the axes of both.
 
-    `asked`, the gain that the rule asks for, is None if nothing is decided. `tested` says whether any cell has a
-    mark at all, `alone` whether some interval is that of one cell, `shapes` which marks there are.
+    `asked`, the gain that the rule asks for, is None if nothing is decided; `alone` says whether some interval is that
+    of one cell.
     """
 
-    tested: bool
     rows: Sequence[ForestRow]
     ndcg: Axis
     asked: Bar | None
     recall: Axis
     allowed: Bar
     alone: bool
-    shapes: Sequence[tuple[str, str]]
     challenger: Challenger | None
 
 
@@ -71,19 +65,14 @@ def forest(results: Results) -> Forest:
     bounds = [value for one in ones for value in (one.recall, one.bound.low, one.bound.high)]
     recall = axis_over(bounds, include=(0.0, -rule.max_recall_loss))
     by_cell = {one.row.cell: one for one in ones}
-    rows = [
-        _row(number, row, by_cell.get(row.cell), results, ndcg, recall)
-        for number, row in enumerate(results.cells, start=1)
-    ]
+    rows = [_row(row, by_cell.get(row.cell), results, ndcg, recall) for row in results.cells]
     return Forest(
-        tested=bool(ones),
         rows=rows,
         ndcg=ndcg,
         asked=None if results.kind == "external" else ndcg.bar(rule.min_gain),
         recall=recall,
         allowed=Bar(recall.at(-rule.max_recall_loss), rule.max_recall_loss),
         alone=any(one.test.simultaneous is None for one in ones),
-        shapes=sorted({(row.shape, row.words) for row in rows}),
         challenger=challenger(results),
     )
 
@@ -106,13 +95,13 @@ def standing(row: CellResult) -> str:
     return "exploratory" if late else "other"
 
 
-def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndcg: Axis, recall: Axis) -> ForestRow:
+def _row(row: CellResult, one: Tested | None, results: Results, ndcg: Axis, recall: Axis) -> ForestRow:
     plan = results.plan
     name = standing(row)
-    found = ForestRow(number, row.cell, name, *STANDINGS[name])
+    found = ForestRow(row.cell, name, STANDINGS[name])
     if one is None:
         return found
-    test, bound, p = one.test, one.bound, one.test.p_gain
+    test, bound = one.test, one.bound
     low, high = interval_of(test)
     gained = texts(one.gain, low, high, plan.rule.min_gain)
     changed = texts(one.recall, bound.low, bound.high, -plan.rule.max_recall_loss)
@@ -120,7 +109,6 @@ def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndc
     return found._replace(
         ndcg=Mark(ndcg.whisker(one.gain, low, high), gained, test.simultaneous is None),
         recall=Mark(bounds, changed, says=bound.state),
-        p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
     )
 
 
