@@ -128,7 +128,7 @@ def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
 def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
     results = synthetic_results()
     row = challengers(results)[0]
-    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain", "p_holm"))
+    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain"))
     html = page_of(results)
     assert ["whisker alone" in drawn for drawn in list_rows(html, "why")].count(True) == 1
     first = list_rows(html, "why")[0]

@@ -84,7 +84,6 @@ PARTS = [
     ("outcome",),
     ("cells", 0, "gate"),
     ("cells", 0, "pool", "kin"),
-    ("cells", 0, "sensitivity"),
     ("cells", 0, "gate", "nulls", 0),
     ("cells", 0, "provenance"),
     ("cells", 0, "provenance", "chunks"),
@@ -198,7 +197,7 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
     results = synthetic_results(kind="exploration")
     for row in results["cells"]:
         if row["test"]:
-            row["test"] |= {"p_adjusted": None, "p_gain": None, "p_holm": None, "simultaneous": None}
+            row["test"] |= {"p_adjusted": None, "p_gain": None, "simultaneous": None}
     first = column(page_of(results), "tests-caption", 0)
     assert "this cell alone" in first[3]
     assert first[4:6] == ["none", "none"]
