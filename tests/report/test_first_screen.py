@@ -155,3 +155,23 @@ def test_the_best_of_many_is_said_to_be_inflated_and_one_cell_is_not():
     many = [doubt.link for doubt in first_screen(results.model_copy(update={"judging": None}), None).doubts]
     assert f"Best of {len(results.cells) - 1} cells" in many
     assert not [doubt for doubt in first_screen(few, None).doubts if doubt.link.startswith("Best of")]
+
+
+def test_whichever_encoder_read_less_is_named_first():
+    results = made()
+    cells = [row for row in results.cells if row.cell in (results.plan.baseline, candidate(results))]
+    for base, own, first in ((0.0, 0.3, "x"), (0.3, 0.0, "The baseline's")):
+        cut = truncated(results.model_copy(update={"cells": cells}), {cells[0].cell: own, cells[1].cell: base})
+        if cells[0].test is None:
+            cut = truncated(results.model_copy(update={"cells": cells}), {cells[0].cell: base, cells[1].cell: own})
+        (doubt,) = [each for each in first_screen(cut, None).doubts if each.anchor == "chunks"]
+        assert doubt.link.startswith("The baseline's") == (first == "The baseline's")
+        assert "30\u202f%" in doubt.link
+
+
+def test_a_provisional_page_says_what_to_do_though_nothing_can_be_decided_yet():
+    results = made(unjudged=407)
+    shown = first_screen(results, None)
+    assert shown.pill == "provisional"
+    assert "may still move" in shown.lead
+    assert shown.command.endswith(f"--source={results.source}")

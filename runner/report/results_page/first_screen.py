@@ -114,7 +114,7 @@ def _headline(results: Results, decision: Decision | None) -> str:
 
 
 def _lead(results: Results, decision: Decision | None, one: Challenger | None) -> str:
-    if results.outcome.tier == "no decision":
+    if results.outcome.tier == "no decision" and not results.provisional:
         return results.outcome.sentence
     parts = [_comparison(results, one)] if one else ["No cell stands beside the baseline."]
     if results.provisional:
@@ -150,6 +150,8 @@ def _comparison(results: Results, one: Challenger) -> str:
 
 def _status(results: Results, decision: Decision | None) -> str:
     size = f"{len(results.queries):,} queries · {results.corpus.documents:,} documents"
+    if results.collection is not None:
+        return size
     if decision is None:
         return f"{size} · not decided"
     return f"{size} · decided {decision.decided_on}"
@@ -218,7 +220,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
         found.append(Doubt("judges", who, ", checked by nobody." if judges == 1 else "."))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
         found.append(Doubt("queries", f"{n} queries", f" cannot show gains below {places(said.detectable, 2)}."))
-    if compared and compared.bound.state == "open":
+    if compared and compared.bound.state == "open" and compared.bound.low < 0:
         lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."
         found.append(Doubt("why", "Recall@10", lost))
     if unread and unread[0] < UNREAD:
@@ -235,23 +237,27 @@ def _unread(base: CellResult | None, row: CellResult | None, results: Results) -
     known = [share for share in shares if share is not None]
     if not known or max(known) < 0.01:
         return None
-    first, second = shares
+    names = ["The baseline's", f"{short(row.cell, results)}'s" if row else ""]
     texts = [whole_percent(share).replace(" %", "\u202f%") if share is not None else "" for share in shares]
-    link = f"The baseline's encoder never read {texts[0]} of its tokens" if first is not None else ""
-    other = f"{short(row.cell, results)}'s {texts[1]}" if row and second is not None else ""
-    if not link:
-        return max(known), Doubt("chunks", f"The encoder of {other}", " of its tokens were never read.")
-    return abs((first or 0.0) - (second or 0.0)), Doubt("chunks", link, f"; {other}." if other else ".")
+    sides = [(share, text, name) for share, text, name in zip(shares, texts, names, strict=True) if share is not None]
+    (worst, most, whose), *others = sorted(sides, key=lambda side: -side[0])
+    other = others[0][2].replace("The b", "the b") if others else ""
+    rest = f"; {other} {others[0][1]}." if others else "."
+    return worst - (others[0][0] if others else 0.0), Doubt(
+        "chunks", f"{whose} encoder never read {most} of its tokens", rest
+    )
 
 
 def _to_do(results: Results, decision: Decision | None, one: Challenger | None) -> tuple[str, str]:
     """What to do next, and the command for it."""
     run = f"{DRIVER} --source={shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
     said = results.outcome
-    if results.kind in ("external", "exploration") or said.tier == "no decision":
+    if results.kind in ("external", "exploration"):
         return said.next_step, ""
     if results.provisional:
         return "Have the remaining pairs judged, then run the evaluation again.", run
+    if said.tier == "no decision":
+        return said.next_step, ""
     if decision is None:
         return (
             "Read this page, then choose a cell and say why.",
