@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.base.errors import InputError
+from runner.base.progress import say
 from runner.commands.console import Parser, answer, answer_json, version_parser
 from runner.eval_set.version import DRIVER, Version, newest_version
 
@@ -25,6 +26,7 @@ def import_(arguments: Sequence[str]) -> int:
     add("--unbatched", action="store_true", help="take pairs of no batch too, judged on whole documents")
     version, options = _asked(parser, arguments)
     from runner.base.schema import is_date
+    from runner.evening.stops import counting
     from runner.tools.labels import import_files
 
     judged_on = options.judged_on or _today()
@@ -32,6 +34,7 @@ def import_(arguments: Sequence[str]) -> int:
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
     given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
     added = import_files(version, options.files, **given)
+    say(f"note: {counting(version)}")
     answer(f"{version.name}: {added} labels added")
     return 0
 

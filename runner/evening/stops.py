@@ -90,7 +90,10 @@ def counting(version: Version) -> str:
     name = version.number_name
     what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"
     said = what if version.rehearsal else f"these grades count for the decision of {name}"
-    return f"{said}. To try without keeping anything: {DRIVER} run {version.flags} --try"
+    return (
+        f"{said}, and can be taken back until then ({DRIVER} labels withdraw {version.flags} --judge NAME). To try "
+        f"without keeping anything: {DRIVER} run {version.flags} --try"
+    )
 
 
 def choice_stop(version: Version, results: Results) -> InputNeeded:

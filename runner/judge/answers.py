@@ -155,8 +155,8 @@ MANY_ALIKE = 20
 """Grades without reasons that all agree: two judges of agreement 0.9 do so in one case of eight."""
 
 _MODELS = re.compile(
-    r"(?:^|[\W_])(?:gpt|claude|sonnet|opus|haiku|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|grok|command-r|phi-?\d|"
-    r"o[134](?:-|$)|llm)",
+    r"(?:^|[\W_])(?:gpt|chatgpt|claude|sonnet|opus|haiku|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|grok|phi|llm|"
+    r"command-r|o[134](?=-|$))(?:[\W_\d]|$)",
     re.IGNORECASE,
 )
 """Names that language models go by."""

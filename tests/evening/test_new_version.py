@@ -131,7 +131,7 @@ def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_an
     version = make_version(tmp_path)
     assert version.number == 2
 
-    with pytest.raises(InputNeeded, match="pairs are to be judged"):
+    with pytest.raises(InputNeeded, match="pairs to judge"):
         Evening(version, backend=LocalBackend(fake_encoders)).run()
     before, carried = load_labels(v1.labels_path), load_labels(version.labels_path)
     assert carried == before
@@ -178,7 +178,7 @@ def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
     version.corpus_path.unlink()
     (tmp_path / "corpus" / "BILLS-117hr101ih.xml").unlink()
     rows = yaml.safe_load(version.queries_path.read_text())
-    with pytest.raises(InputNeeded, match="pairs are to be judged"):
+    with pytest.raises(InputNeeded, match="pairs to judge"):
         Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders)).run()
     assert len(load_corpus(version.corpus_path)[1]) == 15
     assert yaml.safe_load(version.queries_path.read_text()) == rows
