@@ -86,6 +86,16 @@ def _lines(label: str, dollars: Dollars, unit: str) -> Report:
     return report
 
 
+def duration(seconds: float) -> str:
+    """About how long, in the unit that a person would use."""
+    if seconds < 60:
+        return "less than a minute"
+    if seconds < 5400:
+        minutes = round(seconds / 60)
+        return f"about {minutes} minute{'s' if minutes > 1 else ''}"
+    return f"about {seconds / 3600:.1f} hours"
+
+
 class _Pace:
     """How fast one embedding goes, counted from its first report, which says what earlier attempts left."""
 

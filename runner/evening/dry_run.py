@@ -14,8 +14,9 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
 from runner.decide.decide import decision_sentence
+from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
-from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
+from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
@@ -149,13 +150,22 @@ def _cost_lines(
 ) -> list[str]:
     """What embedding what is left would cost, against the ceiling."""
     if remote is None:
-        return [f"cost: not known (encoders of {server})" if server else COST]
+        return [f"cost: not known (encoders of {server})"] if server else [COST, *_time_lines(version, plan, stored)]
     if plan is None or not version.corpus_path.exists():
         return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
     baseline = "" if version.source.policy == "external" else plan.baseline
     planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
     spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
     return estimate(planned, remote, all_sessions(version.work)).lines(spent)
+
+
+def _time_lines(version: Version, plan: Plan | None, stored: StoredTokens) -> list[str]:
+    """How long embedding what is left would take on this machine; nothing before documents are sampled."""
+    if plan is None or not version.corpus_path.exists():
+        return []
+    baseline = "" if version.source.policy == "external" else plan.baseline
+    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
+    return [local_line(planned, measured_rate(version, plan.cells))]
 
 
 def _texts(version: Version, stored: StoredTokens) -> Corpus:

@@ -60,7 +60,7 @@ class Evening(Session):
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
 
         with self.timed("runs"):
-            missing = self.runs.missing(self.wanted(noise_floor=True))
+            missing = self.runs.announced(self.wanted(noise_floor=True))
             if missing:
                 check_keys(self)
                 self.runs.check(missing)
