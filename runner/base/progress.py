@@ -46,11 +46,11 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
-    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere. Safe from many threads.
+    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere.
 
-    The pace is told in `unit` a second.
+    NO_COLOR asks for lines on a terminal too. Safe from many threads. The pace is told in `unit` a second.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
         yield lambda label, dollars: _lines(label, dollars, unit)
         return
     from rich.console import Console

@@ -256,6 +256,8 @@ def _inventory(version: Version) -> list[str]:
         lines.append(f"queries: {count}; {_shown_by(count)}")
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; with {MIN_QUERIES}, the fewest, {_shown_by(MIN_QUERIES)}")
+    if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
+        lines.append(f"kept: what was embedded so far, in {kept}; a run goes on from there")
     if version.labels_path.exists():
         lines.append(f"labels: {len(version_labels(version))}")
     return lines

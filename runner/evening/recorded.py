@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.git import ignored
 from runner.base.progress import say
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
 from runner.decide.previous_version import comparison_lines
@@ -43,6 +44,8 @@ def recorded_answer(session: Session, score: Score) -> str:
             f"{decision_sentence(decision)} That is final: a decision is not changed, the next version can decide "
             "otherwise."
         )
+    if session.choice and (session.choice.reason, session.choice.by) != (decision.reason, decision.decided_by):
+        say(f"recorded before, on {decision.decided_on}; nothing is changed, and no other reason or name is kept")
     return _answer(session, decision)
 
 
@@ -66,8 +69,16 @@ def decide_and_lock(session: Session, results: Results) -> str:
     decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_lock(version.record)
-    say(f"locked. To commit, as they are: {version.record}")
+    say(f"locked. To commit, as they are: {version.record}{_but_for(ignored(version.record))}")
     return _answer(session, decision)
+
+
+def _but_for(names: list[str]) -> str:
+    """The end of a list of files to commit, if git ignores some of them."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f", but for what .gitignore leaves out: {', '.join(names[:4])}{more}"
 
 
 def _answer(session: Session, decision: Decision) -> str:

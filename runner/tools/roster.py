@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
 from runner.base.store import disk_errors
+from runner.base.terminal import table, terminal_width
 from runner.eval_set.version import CHECKOUT, DRIVER, newest_version
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing
 
-_HEAD = ("source", "predicted best", "observed best", "version", "state", "live")
+_HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
 
 
 def roster_lines(standings: Sequence["Standing"]) -> list[str]:
     """A table of one row per source, with its heads."""
-    rows = [("", *_HEAD), *map(_table_row, standings)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return table(_HEAD, [_table_row(standing) for standing in standings], terminal_width())
 
 
 def _table_row(standing: "Standing") -> tuple[str, ...]:
     source = standing.source
     return (
-        str(source.trigger_order),
-        source.name,
+        f"{source.trigger_order:2} {source.name}",
         source.predicted_best,
         standing.observed_best or "-",
         "-" if standing.state == "not begun" else f"v{standing.version.number}",

@@ -34,11 +34,9 @@ def test_no_line_is_wider_than_the_terminal_it_is_made_for():
     assert max(map(len, run_summary(found).splitlines())) <= WIDTH
 
 
-def test_a_name_too_long_for_its_column_goes_on_in_the_next_line_and_loses_nothing():
+def test_a_name_too_long_for_its_column_has_a_line_of_its_own():
     lines = table_of(results(row(BASELINE), row(LONG, 0.03), row(HYBRID, verdict="insufficient")))
-    column = lines[0].index("nDCG@10")
-    names = "".join(line[:column].strip() for line in lines[1:-1]).replace(" ", "")
-    assert LONG.replace(" ", "") in names
+    assert LONG in lines
 
 
 def test_a_short_table_has_one_line_a_cell():
