@@ -109,6 +109,7 @@ def next_step(arguments: Sequence[str]) -> int:
     if options.source:
         if options.json:
             parser.error("--json answers which source is next; leave out SOURCE")
+        _refuse_external(options)
         from runner.evening.stops import next_step as following
 
         answer(following(_version(options)))

@@ -11,7 +11,7 @@ from runner.commands.reference import parser_of, words_by_place
 from runner.commands.verbs import VERBS, command_of, found_verb, runnable
 from runner.eval_set import version as eval_set
 from runner.eval_set.version import DRIVER
-from tests.support.small_set import answers, make_version
+from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
@@ -82,6 +82,36 @@ def test_an_example_runs(name, folder, capsys):
     said = capsys.readouterr()
     assert code == 0, said.err
     assert said.out
+
+
+def test_init_begins_a_version_and_next_says_what_comes_and_writes_nothing(tmp_path, command):
+    corpus = write_corpus(tmp_path / "corpus")
+    code, out, _ = command("init", f"--corpus-path={corpus}")
+    version = make_version(tmp_path)
+    assert (code, version.corpus_path.exists(), version.plan_path(rehearsal=False).exists()) == (0, True, True)
+    assert "no queries yet" in out
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert command("next")[:2] == (0, out)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert cli.main(["next", "beir"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("ready", "cells to embed and search"),
+        ("waiting_evening", "pairs to judge"),
+        ("decided_evening", "decided and locked"),
+    ],
+)
+def test_next_says_whose_turn_it_is_in_every_state(state, said, request, tmp_path, command):
+    shutil.copytree(request.getfixturevalue(state), tmp_path, dirs_exist_ok=True)
+    code, out, _ = command("next")
+    assert (code, said in out) == (0, True)
+    commands = [line.split(DRIVER)[1] for line in out.splitlines() if DRIVER in line and not line.startswith("note:")]
+    for line in commands:
+        verb, words = found_verb(shlex.split(line.split("      ")[0].replace(" ...", "")))
+        assert parser_of(verb).parse_args(words)
 
 
 def test_completion_offers_what_may_come_next(capsys):
