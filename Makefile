@@ -37,12 +37,14 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
-# Error rates of the whole decision (docs/statistics.md) and of the extrapolation (docs/scale.md): half an hour.
+# Error rates of the whole decision (docs/statistics.md): half an hour.
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
 	$(BIN)/python benchmarks/simulate_judges.py
+	$(BIN)/python benchmarks/simulate_planning.py
 	$(BIN)/python benchmarks/simulate_pooled.py
-	$(BIN)/python benchmarks/distractors.py
+	$(BIN)/python benchmarks/simulate_choice.py
+	$(BIN)/python benchmarks/simulate_looks.py
 
 # Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.
 soak: setup

@@ -2,7 +2,7 @@
 
     python benchmarks/agreement.py [--simulate RUNS]
 
-The peer of the coefficients is scikit-learn's cohen_kappa_score, once a resample. With --simulate instead RUNS runs of
+The peer of kappa is scikit-learn's cohen_kappa_score, once a resample. With --simulate instead RUNS runs of
 each kind of judges: 25 queries, ten cells, about 40 pooled documents per query, of which 10 % or 30 % are read twice;
 999 draws a test where a real one takes 10,000; seeds are fixed. Printed is how often any cell, or the one named, is
 found to be favoured at .05.

@@ -13,7 +13,7 @@ NOT_BENCHMARKS = {
     "simulate_decision.py",
     "simulate_judges.py",
     "simulate_pooled.py",
-    "distractors.py",
+    "simulate_looks.py",
 }
 
 

@@ -20,8 +20,9 @@ from sizes import sized
 
 from runner.base.records import SCORE_UNIT
 from runner.score import bootstrap as significance
-from runner.score.sign_flip import non_inferiority, paired_tests
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.recall_bound import recall_bounds
+from runner.score.sign_flip import paired_tests
+from runner.score.winners_curse import corrected_gain, false_alarms
 
 ROUNDS = sized(3, 1)
 N_LONG, N_DRAWS, N_RESAMPLES = sized((5_000, 100_000, 10_000), (50, 1_000, 100))
@@ -85,8 +86,8 @@ def main() -> None:
     )
     large = matrix(10, N_LONG)
     for name, call in {
-        "recall guard, 10 cells x 25 queries": lambda: non_inferiority(small, 0.02, draws=N_DRAWS, alpha=0.05, seed=1),
-        f"false-alarm figure, {N_DRAWS:,} draws, 10 cells x 25 queries": lambda: false_alarm_probability(
+        "recall bounds, 10 cells x 25 queries": lambda: recall_bounds(small, 0.02, alpha=0.05),
+        f"false-alarm figure, {N_DRAWS:,} draws, 10 cells x 25 queries": lambda: false_alarms(
             small, small, min_gain=0.02, max_recall_loss=0.02, draws=N_DRAWS, seed=1
         ),
         f"winner's curse, {N_RESAMPLES:,} resamples, 10 cells x 25 queries": lambda: corrected_gain(

@@ -87,7 +87,7 @@ def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qr
 
 
 def significant(row: CellUnderJudge) -> bool:
-    return row.gain >= 0.02 and round4(row.p_adjusted) <= ALPHA and round4(row.p_skew) <= ALPHA
+    return row.gain >= 0.02 and row.p_gain is not None and round4(row.p_gain) <= ALPHA
 
 
 def labels_of(comparison: Comparison, doubles: Sequence[Double]) -> list[Label]:

@@ -5,10 +5,11 @@ Everything works on spans of the document; nothing is copied and searched for ag
 
 import re
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 
-from chunkers.tokens import Tokenized
+from chunkers.tokens import Offsets, Tokenized
 
 Piece = tuple[int, int]
 """Characters start (included) to end (excluded); inside this package only, records carry Span."""
@@ -39,22 +40,19 @@ def trimmed(text: str, piece: Piece) -> Piece | None:
     return start, start + len(body)
 
 
-def packed(tokens: Tokenized, pieces: list[Piece], budget: int) -> list[Piece]:
-    """Neighbouring pieces joined, first come first served, while the joined one has at most `budget` tokens.
+def packed(tokens: Tokenized, parts: Offsets, budget: int) -> list[Piece]:
+    """Neighbouring parts joined, first come first served, while the joined one has at most `budget` tokens.
 
-    A piece that is too long by itself stays alone.
+    `parts` has a row of start and end for each. One that is too long by itself stays alone.
     """
-    if not pieces:
-        return []
-    ends = np.array([end for _, end in pieces], dtype=np.int64)
-    used = tokens.through(ends)
+    used = tokens.through(parts[:, 1])
     result: list[Piece] = []
     index = 0
-    while index < len(pieces):
-        start = pieces[index][0]
+    while index < len(parts):
+        start = int(parts[index, 0])
         last = int(np.searchsorted(used, int(tokens.before(start)) + budget, side="right")) - 1
         last = max(last, index)
-        result.append((start, pieces[last][1]))
+        result.append((start, int(parts[last, 1])))
         index = last + 1
     return result
 
@@ -89,19 +87,18 @@ def _split(text: str, tokens: Tokenized, piece: Piece, budget: int, level: int) 
         return [piece]
     if level == len(_BREAKS):
         return _windows(tokens, piece, budget)
-    parts: list[Piece] = []
-    start = piece[0]
-    for found in _BREAKS[level].finditer(text, *piece):
-        parts.append((start, found.start()))
-        start = found.end()
-    parts.append((start, piece[1]))
-    parts = [part for part in parts if part[0] < part[1]]
-    spans = np.array(parts, dtype=np.int64)
-    sizes = tokens.through(spans[:, 1]) - tokens.before(spans[:, 0])
-    pieces: list[Piece] = []
-    for part, size in zip(parts, sizes.tolist(), strict=True):
-        pieces += [part] if size <= budget else _split(text, tokens, part, budget, level + 1)
-    return packed(tokens, pieces, budget)
+    # In arrays: of a row of single letters every second character is a part, and as a tuple each takes 120 bytes.
+    breaks = chain.from_iterable(found.span() for found in _BREAKS[level].finditer(text, *piece))
+    parts = np.fromiter(chain(piece[:1], breaks, piece[1:]), dtype=np.int64).reshape(-1, 2)
+    parts = parts[parts[:, 0] < parts[:, 1]]
+    long = np.flatnonzero(tokens.through(parts[:, 1]) - tokens.before(parts[:, 0]) > budget).tolist()
+    if not long:
+        return packed(tokens, parts, budget)
+    pieces: list[Offsets] = []
+    for index, before in zip(long, [-1, *long], strict=False):
+        cut = _split(text, tokens, (int(parts[index, 0]), int(parts[index, 1])), budget, level + 1)
+        pieces += [parts[before + 1 : index], np.array(cut, dtype=np.int64)]
+    return packed(tokens, np.concatenate((*pieces, parts[long[-1] + 1 :])), budget)
 
 
 def _windows(tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:

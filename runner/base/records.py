@@ -21,8 +21,8 @@ PromptSide = Literal["query", "document"]
 Verdict = Literal["pass", "fail", "insufficient"]
 """What a null gate says; "insufficient" if no outcome could have passed."""
 
-GuardState = Literal["non-inferior", "inconclusive", "inferior"]
-"""Whether a mean lies below a margin: shown not to, open, shown to."""
+RecallState = Literal["shown not to fall", "open", "shown to fall"]
+"""What is known of a mean of Recall@10: whether it falls by more than the rule allows."""
 
 SCORE_UNIT = 1_000_000_000
 """Per-query scores are integers of 1e-9, so that sums, sign flips and ties are exact."""

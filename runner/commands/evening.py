@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.commands.console import Parser, answer, answer_json, source_first, version_parser
-from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, remote_options
+from runner.commands.flags.backend import (
+    add_backend_flags,
+    backend_from,
+    check_backend_flags,
+    dollars,
+    remote_options,
+)
 from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
@@ -58,10 +64,11 @@ def judge(arguments: Sequence[str]) -> int:
 
 def choose(arguments: Sequence[str]) -> int:
     """`choose`: the evening, which then needs no choice: the cell is recorded and locked."""
-    epilog = f"A cell, the baseline among them, or `recommended`: the best confirmed cell, else the baseline.\n{_CODES}"
+    epilog = f"A cell, the baseline among them, or `recommended`: whichever is expected to lose least.\n{_CODES}"
     parser = _evening_parser("choose", epilog)
     parser.add_argument("cell", metavar="CELL", help="what goes to production, or 'recommended'")
     add_signature(parser, "why; not needed for 'recommended'")
+    parser.add_argument("--pooled", type=Path, metavar="FILE", help="cite what `pooled --output` says")
     options = _parsed(parser, arguments)
     _refuse_external(options)
     return _evening(options, _again("run", _without_choice(arguments, options.cell)), choice=_choice(options))
@@ -129,10 +136,12 @@ def plan(arguments: Sequence[str]) -> int:
     """`plan`, or --dry-run: 0 if a decision is recorded, which the last line says, else 1."""
     parser = _evening_parser("plan", "Its last line is exactly `decision recorded` (exit 0), or begins `undecided: `.")
     add_judge_flags(parser, "what they would cost")
+    parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
     version = _collection(options) if catalog.source(options.source).policy == "external" else _version(options)
     from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
     from runner.evening.dry_run import describe
 
@@ -143,7 +152,9 @@ def plan(arguments: Sequence[str]) -> int:
 
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
     remote, models = remote_options(options), judge_options(options)
-    lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, models)
+    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
+    budget = ceiling if options.budget is None else positive("--budget", options.budget)
+    lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, models, budget)
     if options.json:
         answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
     else:
@@ -253,12 +264,12 @@ def _again(verb: str, arguments: Sequence[str]) -> str:
 
 def _without_choice(arguments: Sequence[str], cell: str) -> list[str]:
     """The arguments without what belongs to a choice."""
-    kept, skip = [], False
+    kept, skip, ours = [], False, ("--reason", "--by", "--pooled")
     for argument in arguments:
         name = argument.partition("=")[0]
-        if not skip and name not in ("--reason", "--by") and argument != cell:
+        if not skip and name not in ours and argument != cell:
             kept.append(argument)
-        skip = name in ("--reason", "--by") and "=" not in argument
+        skip = name in ours and "=" not in argument
     return kept
 
 
@@ -282,8 +293,10 @@ def today() -> str:
 
 def _choice(options: argparse.Namespace) -> "Choice":
     from runner.decide.decide import RECOMMENDED, Choice
+    from runner.decide.pooled_gains import read_pooled
 
     if options.cell != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
     check_signature(options)
-    return Choice(options.cell, options.reason, options.by or "nobody named (choose recommended)")
+    pooled = None if options.pooled is None else read_pooled(options.pooled)
+    return Choice(options.cell, options.reason, options.by or "nobody named (choose recommended)", pooled)

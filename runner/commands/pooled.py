@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.base.errors import InputError
+from runner.base.errors import InputError, InputNeeded
 from runner.commands.console import add_output_flags, command_parser, tell
 
 _EPILOG = """\
@@ -21,14 +21,18 @@ def pooled(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     from runner.base.canonical import json_bytes, write_atomic
     from runner.base.store import disk_errors
+    from runner.decide.siblings import newest_locked
     from runner.tools.pooled.model import Priors
-    from runner.tools.pooled.records import checked_together, locked_results, newest_versions, read_given
+    from runner.tools.pooled.records import checked_together, read_given
     from runner.tools.pooled.report import pooled_lines, pooled_page, pooled_report
 
     priors = Priors(options.effect_sd, options.tau_scale, options.min_gain)
     if min(priors) <= 0:
         raise InputError("--effect-sd, --tau-scale and --min-gain are gains in nDCG@10 above 0.")
-    paths = options.folder or locked_results(newest_versions(rehearsal=options.rehearse), rehearsal=options.rehearse)
+    paths = options.folder or newest_locked(rehearsal=options.rehearse)
+    if not paths:
+        what = "rehearsal" if options.rehearse else "evaluation"
+        raise InputNeeded(f"No source has a locked {what} yet, so there is nothing to pool. Finish an evening first.")
     given = checked_together([read_given(path) for path in paths])
     if options.rehearse != (given[0].kind == "rehearsal"):
         raise InputError(

@@ -28,5 +28,6 @@ def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
     for name in ("interval", "simultaneous", "left_out"):
         test[name] = list(test[name].values())
     if cell not in comparison.registered:
-        test |= dict.fromkeys(("p_adjusted", "p_skew", "p_holm", "simultaneous"))
+        test |= dict.fromkeys(("p_adjusted", "simultaneous"))
+    test |= {"p_gain": comparison.gain_ps.get(cell), "e_value": comparison.e_values.get(cell)}
     return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})

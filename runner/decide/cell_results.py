@@ -4,17 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner.base.records import Qrels, Reading, Run
 from runner.decide.as_results import by_cell, test_of
+from runner.decide.scale import scale_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
 from runner.eval_set.shapes.paired import Difference, MeasureResult
-from runner.eval_set.shapes.pool import CellPool, Sensitivity
+from runner.eval_set.shapes.pool import CellPool, Sensitivity, TenTimes
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
+from runner.retrieve.ranking import ties
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.other_measures import sensitivity
@@ -42,8 +44,9 @@ def cell_results(
     that is so by its scores.
     """
     plan = comparison.plan
-    pools, sensitivities = pool_bias(comparison), sensitivity(comparison)
-    curves = recall_curves(comparison, readings)
+    holes = {cell: holes_of(run, comparison.qrels) for cell, run in comparison.runs.items()}
+    pools, sensitivities = pool_bias(comparison), sensitivity(comparison) if any(holes.values()) else {}
+    curves, scales = recall_curves(comparison, readings), scale_of(comparison)
     scores = by_cell(comparison.runs, comparison.means, MEASURES)
     differences = by_cell(comparison.runs, comparison.differences, COMPARED)
     rows = [
@@ -53,8 +56,10 @@ def cell_results(
             cell,
             blockers,
             pools.get(cell),
-            sensitivities[cell],
+            sensitivities.get(cell),
+            holes[cell],
             curves[cell],
+            scales.get(cell),
             scores[cell],
             differences[cell],
         )
@@ -70,31 +75,32 @@ def _row(
     cell: str,
     blockers: Callable[[str], list[str]],
     pool: CellPool | None,
-    otherwise: Sensitivity,
+    otherwise: Sensitivity | None,
+    holes: list[Pair],
     curve: RecallCurve,
+    scale: TenTimes | None,
     scores: dict[str, MeasureResult],
     differences: dict[str, Difference],
 ) -> CellResult:
-    plan, run, qrels = comparison.plan, comparison.runs[cell], comparison.qrels
+    plan, run = comparison.plan, comparison.runs[cell]
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     is_tested = cell in comparison.tests
     test = test_of(comparison, cell) if is_tested else None
-    guard = comparison.guards[cell] if is_tested else None
+    recall_bound = comparison.recall_bounds[cell] if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
-    if eligible and test is not None and guard is not None:
+    if eligible and test is not None:
         judged, alpha = scores["judged@10"].mean, plan.significance.alpha
-        figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, gate.verdict, judged)
+        figures = CellFigures(gain, recall, test.p_gain, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule, alpha) or blockers(cell)
-    holes = holes_of(run, qrels)
     return CellResult(
         cell=cell,
         role=_role(cell, comparison),
         scores=scores,
         differences=differences,
         test=test,
-        guard=guard,
+        recall_bound=recall_bound,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and not unmet,
         short_of=unmet,
@@ -105,8 +111,11 @@ def _row(
         bounds=bounds_of(comparison, run, holes),
         pool=pool,
         sensitivity=otherwise,
+        tied=_tied(run, comparison.facts[cell]),
         curve=curve,
+        scale=scale,
         provenance=_provenance(comparison.facts[cell]),
+        loss=comparison.losses.get(cell),
     )
 
 
@@ -166,6 +175,11 @@ def holes_of(run: Run, qrels: Qrels) -> list[Pair]:
         for hit in hits[:10]
         if hit.doc_id not in qrels.get(query_id, {})
     ]
+
+
+def _tied(run: Run, facts: CellFile) -> float | None:
+    hits = sum(map(len, run.hits.values()))
+    return None if facts.imported is not None or not hits else sum(map(ties, run.hits.values())) / hits
 
 
 def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:

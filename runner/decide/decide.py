@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
-from runner.base.figures import gain_text
+from runner.base.figures import gain_text, whole_percent
 from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.decide.pooled_gains import PooledGains
+from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Standing
 from runner.eval_set.shapes.plan import Reuse
@@ -15,16 +17,17 @@ AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
 RECOMMENDED = "recommended"
-"""What an unattended run gives to `choose`: the confirmed cell if there is one, else the baseline."""
+"""What an unattended run gives to `choose`: the baseline or a candidate, whichever is expected to lose least."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the operator says: a cell or `recommended`, why, and who."""
+    """What the operator says: a cell or `recommended`, why, who, and what pooling over other sources is cited."""
 
     cell: str
     reason: str
     by: str
+    pooled: PooledGains | None = None
 
 
 def needs_choice(results: Results) -> bool:
@@ -55,8 +58,8 @@ def decide(
             raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
         chosen, reason, by = choice.cell, choice.reason, choice.by
         if choice.cell == RECOMMENDED:
-            chosen, why = _recommended(results)
-            reason = reason or why
+            chosen = results.outcome.recommended
+            reason = reason or recommendation(results.cells, results.plan)[1]
     names = [row.cell for row in results.cells]
     if chosen not in names:
         raise InputError(f"{chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
@@ -77,15 +80,8 @@ def decide(
         decided_on=today,
         results_sha256=results_sha256,
         reuse=reuse,
+        pooled=choice.pooled.cited(results, chosen) if choice is not None and choice.pooled is not None else None,
     )
-
-
-def _recommended(results: Results) -> tuple[str, str]:
-    if results.outcome.confirmed:
-        return results.outcome.confirmed[0], "the best confirmed cell"
-    if needs_choice(results):
-        return results.plan.baseline, "no cell is confirmed, so the baseline is kept"
-    return results.plan.baseline, "no cell met criterion 5"
 
 
 def remade(decision: Decision, results: Results) -> Decision:
@@ -94,7 +90,8 @@ def remade(decision: Decision, results: Results) -> Decision:
     if decision.decided_by != AUTOMATIC:
         choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
     results_sha256 = sha256(json_bytes(results.model_dump()))
-    return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
+    made = decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
+    return made.model_copy(update={"pooled": decision.pooled})
 
 
 def _chosen(results: Results, name: str) -> Chosen:
@@ -145,7 +142,14 @@ def decision_sentence(decision: Decision) -> str:
         said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
     elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
-    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+    told = f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+    if (cited := decision.pooled) is None:
+        return told
+    gain, low, high = map(gain_text, (cited.gain, cited.low, cited.high))
+    return (
+        f"{told} Other sources put the gain of {cited.cell} at {gain} nDCG@10 ({low} to {high}), and the chance of "
+        f"any at {whole_percent(cited.p_above_0)}."
+    )
 
 
 def _beside(decision: Decision) -> str:

@@ -10,9 +10,8 @@ from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
-from runner.decide.sample_size import detectable
-from runner.decide.scale.scale import scale_of
-from runner.decide.tiers import Stand, interval_of, stand
+from runner.decide.sample_size import detectable_of
+from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.shapes.corpus import CollectionFacts
@@ -47,12 +46,13 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         noise_floor=None,
         unjudged=0,
         n_queries=len(comparison.queries),
-        false_alarm=comparison.false_alarm(),
+        false_alarms=comparison.false_alarms(),
+        challengers=comparison.challengers,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     labels = _label_facts(version, comparison.qrels)
     return Results(
-        schema_version=7,
+        schema_version=8,
         source=version.source.name,
         version=version.number,
         kind="external",
@@ -70,7 +70,6 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         judging=None,
         spans=None,
         slices=[],
-        scale=scale_of(comparison),
         lists=lists_of(comparison, documents),
         previous=None,
         outcome=_outcome(inputs, facts),
@@ -85,7 +84,6 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
         lines=pairs,
         sha256=file_sha256(version.qrels_path),
         pairs=pairs,
-        second_readings=0,
         pool_pairs=pairs,
         unjudged_pairs=0,
         judges={PUBLISHED: pairs},
@@ -95,30 +93,33 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
 
 
 def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
-    barred, best = blocked(inputs), inputs.best
+    barred, best, corrected = blocked(inputs), inputs.best, inputs.best_gain_corrected
     found, not_shown, next_step = barred or _compared(inputs, facts)
     return Outcome(
         tier="no decision" if barred else "compared",
         candidates=[],
         confirmed=[],
+        recommended=inputs.plan.baseline,
         sentence=found,
         not_shown=not_shown,
         next_step=next_step,
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        best_gain_corrected=inputs.best_gain_corrected,
+        own_false_alarm=None if best is None else inputs.own_false_alarm(best.cell),
+        best_gain_corrected=None if corrected is None else corrected.gain,
+        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
         queries_needed=None,
-        detectable=None if best is None else detectable(inputs, best),
+        assurance=None,
+        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
 
 def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     baseline = inputs.baseline
     others = [row for row in inputs.cells if row.test is not None]
-    alpha = inputs.plan.significance.alpha
     passed = [row for row in others if row.gate.verdict == "pass"]
-    groups = {what: [row for row in passed if _stand(row, alpha).side == side] for side, what in _SIDES.items()}
-    listed = {what: _listed(rows, alpha) for what, rows in groups.items() if rows}
+    groups = {what: [row for row in passed if stand(row) == side] for side, what in _SIDES.items()}
+    listed = {what: _listed(rows) for what, rows in groups.items() if rows}
     if failed := [row.cell for row in others if row not in passed]:
         listed["not passing the null gate, so nothing is said of it"] = ", ".join(failed)
     said = "; ".join(f"{what}: {cells}" for what, cells in listed.items())
@@ -133,24 +134,13 @@ def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     )
 
 
-def _stand(row: CellResult, alpha: float) -> Stand:
-    found = stand(row, alpha)
-    assert found is not None  # all cells of a collection are one family
-    return found
-
-
 def _score(row: CellResult) -> str:
     score = row.scores["ndcg@10"]
     return f"{score.mean:.{places_allowed(score.low, score.high)}f}"
 
 
-def _listed(rows: Sequence[CellResult], alpha: float) -> str:
-    return ", ".join(f"{row.cell} ({_difference(row)}){_despite(row, alpha)}" for row in rows)
-
-
-def _despite(row: CellResult, alpha: float) -> str:
-    despite = _stand(row, alpha).despite
-    return f", which {despite} though its interval does not reach 0" if despite else ""
+def _listed(rows: Sequence[CellResult]) -> str:
+    return ", ".join(f"{row.cell} ({_difference(row)})" for row in rows)
 
 
 def _difference(row: CellResult) -> str:

@@ -4,40 +4,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from textwrap import wrap
 
-import numpy as np
-
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import (
     Agreement,
-    CellConfusion,
-    CellFavour,
-    Confusion,
     Estimate,
     JudgeDrift,
-    RepeatShare,
     SecondJudge,
 )
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
-from runner.judge.agreement.by_cell import cell_confusions, favours
+from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats
-from runner.judge.agreement.kappa import GRADES, agreement_share, coefficients, confusion, left_open
+from runner.judge.agreement.kappa import confusion, estimates, left_open
 
 WIDTH = 110
-
-_NAMES = {
-    "linear": "weighted kappa, linear",
-    "quadratic": "weighted kappa, quadratic",
-    "kappa": "Cohen's kappa",
-    "ac1": "Gwet's AC1",
-    "exact": "same grade",
-    "kappa_binary": "relevant or not: kappa",
-    "pabak": "relevant or not: PABAK",
-    "ac1_binary": "relevant or not: AC1",
-    "binary": "relevant or not: same",
-    "difference": "mean of first less second",
-}
 
 
 def judge_agreement(
@@ -65,9 +46,11 @@ def judge_agreement(
 
 def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> SecondJudge:
     by_query = _by_query(twice)
-    settings, whole = plan.significance, np.array(list(by_query.values())).sum(axis=0)
+    settings = plan.significance
     compared = runs if plan.baseline in runs else {}
-    found = coefficients(by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence)
+    kappa, binary = estimates(
+        by_query, plan.relevant_grade, seed=plan.bootstrap.seed, confidence=plan.bootstrap.confidence
+    )
     by_cell = favours(twice, compared, plan.baseline, alpha=settings.alpha, seed=settings.seed) if compared else []
     return SecondJudge(
         judge=twice[0].second_judge,
@@ -76,12 +59,10 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         first_judges=sorted({double.first_judge for double in twice}),
         pairs=len(twice),
         queries=len(by_query),
-        confusion=whole.tolist(),
-        coefficients=found,
+        same=sum(double.first == double.second for double in twice),
+        kappa=kappa,
+        binary=binary,
         by_cell=by_cell,
-        cell_confusions=[
-            CellConfusion(cell=cell, confusion=table) for cell, table in cell_confusions(twice, runs).items()
-        ],
     )
 
 
@@ -106,7 +87,7 @@ def summary_lines(agreement: Agreement) -> list[str]:
 
 def can_say(agreement: Agreement, second: SecondJudge) -> str:
     """What the readings of one second judge can and cannot show, with their own figures."""
-    estimate = second.coefficients.quadratic
+    estimate = second.kappa
     said = f"{second.pairs} pairs of {second.queries} queries "
     if estimate.value is None:
         said += "do not vary enough for a kappa"
@@ -141,8 +122,7 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
 
 def zero_count_bound(agreement: Agreement, second: SecondJudge) -> str:
     """What a second judge's readings leave open where all or none of the pairs were graded alike, else ""."""
-    same = sum(row[grade] for grade, row in enumerate(second.confusion))
-    return left_open(same, second.pairs, agreement.confidence)
+    return left_open(second.same, second.pairs, agreement.confidence)
 
 
 def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
@@ -150,13 +130,10 @@ def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
     beside = ", ".join(second.first_judges)
     yield f"{second.judge}{model} beside {beside}: {second.pairs:,} pairs, {second.queries} queries"
     yield f"  {'':26} {'value':>7}  {100 * agreement.confidence:g} % interval (over queries)"
-    for field, name in _NAMES.items():
-        estimate = getattr(second.coefficients, field)
-        is_bound = field in ("exact", "binary") and estimate.value in (0, 1)
-        bound = "  (over pairs, one-sided: Clopper-Pearson)" if is_bound else ""
-        yield f"  {name:26} {_estimate(estimate)}{bound}"
-    yield f"  relevant is grade {agreement.relevant_grade} or more"
-    yield from _confusion_lines(second.confusion, "first", "second")
+    yield f"  {'weighted kappa':26} {_estimate(second.kappa)}"
+    bound = "  (over pairs, one-sided: Clopper-Pearson)" if second.binary.value in (0, 1) else ""
+    yield f"  {'relevant or not: same':26} {_estimate(second.binary)}{bound}"
+    yield f"  {second.same:,} pairs have the same grade twice; relevant is grade {agreement.relevant_grade} or more"
     yield from _cell_lines(second)
     yield from wrap(can_say(agreement, second), WIDTH, initial_indent="  ", subsequent_indent="  ")
 
@@ -168,46 +145,20 @@ def _estimate(estimate: Estimate) -> str:
     return f"{estimate.value:7.3f}{interval}"
 
 
-def _confusion_lines(table: Confusion, rows: str, columns: str) -> Iterator[str]:
-    """Counts with margins, and of each row the share on the diagonal."""
-    heads = "".join(f"{grade:>6}" for grade in range(GRADES))
-    yield f"  {rows} down, {columns} across"
-    yield f"  {'':6}{heads}{'all':>7}{'same':>9}"
-    for grade, counts in enumerate(table):
-        same = whole_percent(counts[grade] / sum(counts)) if any(counts) else "-"
-        yield f"  {grade:>6}{''.join(f'{count:>6}' for count in counts)}{sum(counts):>7}{same:>9}"
-    totals = [sum(column) for column in zip(*table, strict=True)]
-    yield f"  {'all':>6}{''.join(f'{total:>6}' for total in totals)}{sum(totals):>7}"
-
-
 def _cell_lines(second: SecondJudge) -> Iterator[str]:
     if not second.by_cell:
         return
-    same = {row.cell: row.confusion for row in second.cell_confusions}
-    wide = max(len(cell) for cell in same)
-    heads = "only cell's  only baseline's  contrast    needed  p cell  p baseline"
-    yield "  first less second grade, by which cell has the pair in its first ten, and p (max-T) of a favoured side"
-    yield f"  {'':{wide}}  pairs   same  {heads}"
+    wide = max(len(row.cell) for row in second.by_cell)
+    yield "  first less second grade, the cell's pairs less the baseline's, and p (max-T) of a favoured side"
+    yield f"  {'':{wide}}  only cell's  only baseline's  contrast    needed  p cell  p baseline"
     for row in second.by_cell:
-        yield f"  {row.cell:{wide}}  {_cell_figures(row, same.pop(row.cell))}"
-    for cell, confused in same.items():
-        yield f"  {cell:{wide}}  {_same(confused)}"
+        p_cell, p_baseline = (p_text(p) if p is not None else "-" for p in (row.p_for_cell, row.p_for_baseline))
+        contrast = "  ".join(f"{_signed(value):>8}" for value in (row.contrast, row.beyond_chance))
+        counts = f"{row.n_cell:>11}  {row.n_baseline:>15}"
+        yield f"  {row.cell:{wide}}  {counts}  {contrast}  {p_cell:>6}  {p_baseline:>10}"
     for unknown in dict.fromkeys(row.unknown for row in second.by_cell if row.unknown):
         cells = ", ".join(row.cell for row in second.by_cell if row.unknown == unknown)
         yield from wrap(f"{unknown}: {cells}", WIDTH, initial_indent="  ", subsequent_indent="    ")
-
-
-def _cell_figures(row: CellFavour, confused: Confusion) -> str:
-    own, other = f"{_signed(row.mean_cell)} ({row.n_cell})", f"{_signed(row.mean_baseline)} ({row.n_baseline})"
-    p_cell, p_baseline = (p_text(p) if p is not None else "-" for p in (row.p_for_cell, row.p_for_baseline))
-    figures = [_same(confused), f"{own:>11}", f"{other:>15}"]
-    figures += [f"{_signed(value):>8}" for value in (row.contrast, row.beyond_chance)]
-    return "  ".join([*figures, f"{p_cell:>6}", f"{p_baseline:>10}"])
-
-
-def _same(confused: Confusion) -> str:
-    total, share = sum(map(sum, confused)), float(agreement_share(np.array(confused)))
-    return f"{total:>5}  {f'{100 * share:.0f} %' if total else '-':>5}"
 
 
 def _signed(value: float | None) -> str:
@@ -216,15 +167,7 @@ def _signed(value: float | None) -> str:
 
 def _drift_lines(drift: JudgeDrift) -> Iterator[str]:
     yield f"{drift.judge} read {drift.repeats} pairs of {drift.queries} queries again"
-    kappa = "not defined" if drift.quadratic is None else f"{drift.quadratic:.3f}"
-    yield f"  same grade {whole_percent(drift.exact)}, weighted kappa (quadratic) {kappa}"
+    yield f"  same grade {whole_percent(drift.exact)}"
     yield f"  new grade less old {_signed(drift.shift)}, p of no shift {p_text(drift.p_shift)}"
-    if drift.early is not None and drift.late is not None and drift.p_change is not None:
-        yield f"  earlier batches: {_half(drift.early)}; later ones: {_half(drift.late)}; p {p_text(drift.p_change)}"
     if drift.left_open:
         yield f"  {drift.left_open}"
-    yield from _confusion_lines(drift.confusion, "old", "new")
-
-
-def _half(half: RepeatShare) -> str:
-    return f"{half.repeats} pairs, {whole_percent(half.exact)} the same, shift {_signed(half.shift)}"

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
-from runner.decide.as_results import test_of
 from runner.decide.judge_agreement import judge_agreement
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
-from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -63,13 +62,14 @@ def _outcome(comparison: Comparison, judge: str, read: Sequence[Double]) -> Judg
     if changed := [double for double in read if double.first != double.second]:
         under = replace(comparison, qrels=_regraded(comparison.qrels, changed))
     cells = [under_judge(under, cell) for cell in under.challengers]
-    holding = min((row for row in cells if row.holds), key=lambda row: (-row.gain, row.cell), default=None)
+    candidates = [row.cell for row in cells if row.meets_criterion_5 and row.cell in under.registered]
+    eligible = {cell: under.losses[cell] for cell in candidates}
     return JudgeOutcome(
         judge=judge,
         model=read[0].second_model,
         n_pairs=len(read),
         n_changed=len(changed),
-        recommended=comparison.plan.baseline if holding is None else holding.cell,
+        recommended=least_loss(comparison.plan.baseline, eligible),
         cells=cells,
     )
 
@@ -82,16 +82,14 @@ def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
 
 
 def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
-    """What test and guard say of a cell with the grades that the comparison has."""
-    plan, test, guard = comparison.plan, test_of(comparison, cell), comparison.guards[cell]
+    """What the test says of a cell with the grades that the comparison has."""
+    plan, p_gain = comparison.plan, comparison.gain_ps.get(cell)
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
-    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard.state, "pass", 1.0)
+    figures = CellFigures(gain, recall, p_gain, "pass", 1.0)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
-        p_adjusted=test.p_adjusted,
-        p_skew=test.p_skew,
-        guard=guard.state,
+        p_gain=p_gain,
         meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
         holds=not unmet_criteria(figures, plan.rule, plan.significance.alpha),
     )

@@ -1,19 +1,29 @@
 """What a complete result says: the tier, and the sentences that an operator reads.
 
 A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
-Without a candidate the baseline is recorded by criterion 6: "baseline kept" if no cell can gain what the rule asks
-for, "inconclusive" if that is not known.
+Without a candidate the baseline is recorded by criterion 6: "baseline kept" if keeping it is expected to lose no more
+than the switching cost beside any cell that could be chosen, else "inconclusive".
 """
 
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, texts, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.sample_size import detectable, queries_to_show, to_confirm
-from runner.decide.tiers import cell_in_question, interval_of, may_gain, reaches_gain
+from runner.decide.sample_size import detectable_of, settling_of, to_confirm
+from runner.decide.tiers import (
+    cell_in_question,
+    could_be_chosen,
+    interval_of,
+    reaches_gain,
+    recall_words,
+    recommendation,
+    regret_of_keeping,
+)
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
+
+_OPEN: tuple[Tier, ...] = ("candidate", "inconclusive")
 
 
 def outcome(inputs: OutcomeInputs) -> Outcome:
@@ -25,7 +35,7 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     """
     candidates = [row for row in inputs.cells if row.meets_criterion_5]
     confirmed = [row for row in candidates if row.confirmed]
-    open_cells = [row for row in inputs.cells if may_gain(row, inputs.plan.rule)]
+    missed = max(inputs.cells, key=regret_of_keeping)
     tier: Tier
     if barred := blocked(inputs):
         tier, sentences = "no decision", barred
@@ -33,25 +43,36 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         tier, sentences = "confirmed", _confirmed(inputs, confirmed)
     elif candidates:
         tier, sentences = "candidate", _candidate(inputs, candidates)
-    elif open_cells:
-        tier, sentences = "inconclusive", _inconclusive(inputs, open_cells)
+    elif regret_of_keeping(missed) > inputs.plan.switching_cost:
+        tier, sentences = "inconclusive", _inconclusive(inputs, missed)
     else:
         tier, sentences = "baseline kept", _kept(inputs)
-    told = cell_in_question(inputs.cells, inputs.plan.rule)
+    told = cell_in_question(inputs.cells)
+    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
+    recommended, why = recommendation(inputs.cells, inputs.plan)
+    if tier == "no decision":
+        recommended = inputs.plan.baseline
     return Outcome(
         tier=tier,
         candidates=[row.cell for row in candidates],
         confirmed=[row.cell for row in confirmed],
+        recommended=recommended,
         sentence=sentences[0],
         not_shown=sentences[1],
-        next_step=sentences[2],
+        next_step=f"Recommended: {recommended} ({why}). {sentences[2]}" if tier in CHOSEN else sentences[2],
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        best_gain_corrected=inputs.best_gain_corrected,
-        queries_needed=None if told is None else queries_to_show(inputs, told),
-        detectable=None if told is None else detectable(inputs, told),
+        own_false_alarm=None if told is None else inputs.own_false_alarm(told.cell),
+        best_gain_corrected=None if corrected is None else corrected.gain,
+        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
+        queries_needed=None if settled is None else settled.queries or None,
+        assurance=None if settled is None else settled.chance,
+        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
+
+CHOSEN = ("confirmed", "candidate")
+"""Tiers in which a person chooses."""
 
 Sentences = tuple[str, str, str]
 """What was found, what it does not show, what to do next."""
@@ -120,19 +141,17 @@ def _gate_advice(baseline: CellResult) -> str:
 def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Sentences:
     plan = inputs.plan
     best, top = confirmed[0], inputs.best
-    test, guard = best.test, best.guard
+    test, bound = best.test, best.recall_bound
     assert test is not None
-    assert test.p_adjusted is not None
-    assert guard is not None
-    rule, p = plan.rule, p_beside_alpha(test.p_adjusted, plan.significance.alpha)
-    lower = figure_beside_bar(guard.low, -rule.max_recall_loss, guard.low, guard.high)
+    assert test.p_gain is not None
+    assert bound is not None
+    rule, p = plan.rule, p_beside_alpha(test.p_gain, plan.significance.alpha)
     named = f"Confirmed: {best.cell}"
     if len(confirmed) > 1:
         named = f"{len(confirmed)} cells are confirmed; the best, {best.cell},"
     found = (
-        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, adjusted p {p}. It "
-        f"loses at most {rule.max_recall_loss:g} Recall@10 (lower bound of the difference {lower}) and passes the null "
-        "gate."
+        f"{named} gains {_gain(best, plan)} over the baseline on {inputs.n_queries} queries, p {p}, and passes the "
+        f"null gate. Recall@10 changes by {_recall_text(best, plan)}: {recall_words(bound, inputs.n_queries, rule)}."
     )
     not_shown = [_optimism(inputs, best)]
     if round4(interval_of(test)[0]) < rule.min_gain:
@@ -147,27 +166,24 @@ def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Senten
 
 def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
     best, others = candidates[0], len(inputs.cells) - 1
-    alarm = f"If all {others} cells equalled the baseline, criterion 5 would still flag one or more"
-    if others == 1:
-        alarm = "If it equalled the baseline, criterion 5 would still flag it"
+    own = whole_percent(inputs.own_false_alarm(best.cell))
+    alarm = f"If it equalled the baseline, criterion 5 would still flag it in {own} of such evaluations"
+    if others > 1:
+        alarm += f", and one or more of all {others} cells in {whole_percent(inputs.false_alarm or 0.0)} if all did"
     named = f"Candidate: {best.cell}"
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {best.cell},"
-    found = (
-        f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm} in "
-        f"{whole_percent(inputs.false_alarm or 0.0)} of such evaluations."
-    )
+    found = f"{named} gains {_gain(best, inputs.plan)} over the baseline on {inputs.n_queries} queries. {alarm}."
     not_shown = f"{_optimism(inputs, best)} That it is better than the baseline: it {_lacks(best)}.".strip()
     return found, not_shown, to_confirm(inputs, best)
 
 
-def _inconclusive(inputs: OutcomeInputs, open_cells: Sequence[CellResult]) -> Sentences:
+def _inconclusive(inputs: OutcomeInputs, best: CellResult) -> Sentences:
     plan = inputs.plan
-    best, others = open_cells[0], len(inputs.cells) - 1
-    which = "the other cell" if others == 1 else f"{len(open_cells)} of {others} other cells"
     found = (
         f"Inconclusive: no cell meets criterion 5 on {inputs.n_queries} queries, so by criterion 6 the baseline "
-        f"{plan.baseline} is recorded. A gain of {plan.rule.min_gain:g} nDCG@10 is not ruled out for {which}."
+        f"{plan.baseline} is recorded. Keeping it is expected to lose {regret_of_keeping(best):.2g} nDCG@10 beside "
+        f"{best.cell}, more than the {plan.switching_cost:g} that switching costs."
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
@@ -182,18 +198,24 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
     not_shown = "How other cells than these compare, and how these do on other documents or other kinds of query."
     if not others:
         return f"Baseline kept: no cell stands beside {plan.baseline}.", not_shown, "Name other cells in the plan."
+    missed = max(map(regret_of_keeping, others))
     found = (
-        f"Baseline kept: on {inputs.n_queries} queries no cell that could be chosen can be expected to gain "
-        f"{plan.rule.min_gain:g} nDCG@10 over {plan.baseline}."
+        f"Baseline kept: no cell meets criterion 5 on {inputs.n_queries} queries, and keeping {plan.baseline} is "
+        f"expected to lose {f'{missed:.2g}' if missed else 'less than 0.0001'} nDCG@10 at most, within the "
+        f"{plan.switching_cost:g} that switching costs."
     )
-    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in others if reaches_gain(row, plan.rule)]:
+    reaching = [row for row in others if reaches_gain(row, plan.rule)]
+    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in reaching if not could_be_chosen(row)]:
         found += f" Ruled out: {'; '.join(ruled_out)}."
-    return found, not_shown, "Try other cells: more queries on these are unlikely to change what is recorded."
+    if left := sum(map(could_be_chosen, reaching)):
+        which = "the other cell" if len(others) == 1 else f"{left} of {len(others)} other cells"
+        not_shown = f"That none gains {plan.rule.min_gain:g} nDCG@10: the interval of {which} reaches it. {not_shown}"
+    return found, not_shown, "Try other cells: more queries on these are expected to be worth less than a switch."
 
 
 def _bar(row: CellResult, plan: Plan) -> str:
     failed = row.gate.verdict == "fail"
-    return "fails the null gate" if failed else f"loses more than {plan.rule.max_recall_loss:g} Recall@10"
+    return "fails the null gate" if failed else f"is shown to lose more than {plan.rule.max_recall_loss:g} Recall@10"
 
 
 def _gain(row: CellResult, plan: Plan) -> str:
@@ -210,9 +232,10 @@ def _gain_texts(row: CellResult, plan: Plan) -> list[str]:
 
 
 def _recall_text(row: CellResult, plan: Plan) -> str:
-    assert row.guard is not None
+    assert row.recall_bound is not None
+    low, high = row.recall_bound.low, row.recall_bound.high
     change = row.differences["recall@10"].mean
-    return figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
+    return figure_beside_bar(change, -plan.rule.max_recall_loss, low, high)
 
 
 def _lacks(row: CellResult) -> str:
@@ -225,9 +248,9 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
     expected = inputs.best_gain_corrected
     if expected is None or len(inputs.cells) < 3 or row != inputs.best:
         return ""
-    said = f"{round4(expected) + 0.0:+.2g}"
-    left = f"about {said}" if round4(expected) > 0 else f"nothing ({said})"
+    said, low, high = (f"{round4(value) + 0.0:+.2g}" for value in expected)
+    left = f"about {said}" if round4(expected.gain) > 0 else f"nothing ({said})"
     return (
         f"That it gains as much on other queries: less what picking the best of {len(inputs.cells) - 1} adds, {left} "
-        "is to be expected."
+        f"is to be expected ({low} to {high})."
     )

@@ -9,17 +9,17 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
+from runner.decide.look_end import look_result, with_look
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists
-from runner.decide.scale.scale import scale_of
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
-from runner.eval_set.labels import judgments, label_prefix, version_labels
+from runner.eval_set.labels import judgments, label_prefix
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.gate import ControlResult
@@ -32,18 +32,21 @@ from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
+from runner.score.comparison import HIGHEST_GRADE, Comparison, labels_of, paired_differences
 from runner.score.score import score
 from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
-def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Results:
+def make_results(
+    version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind, kept: Sequence[str] = ()
+) -> Results:
     """The results of a comparison of the version's runs.
 
-    Passages stand in them only if the checkout holds the corpus, so that its words are ours to show.
+    `kept` are the digests of the looks that are over. Passages stand in them only if the checkout holds the corpus, so
+    that its words are ours to show.
     """
-    plan, labels = comparison.plan, version_labels(version)
+    plan, labels = comparison.plan, labels_of(version, comparison.runs[comparison.plan.baseline].hits)
     pooled = pool(comparison.runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
@@ -60,11 +63,14 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
         n_queries=len(query_rows),
-        false_alarm=comparison.false_alarm(),
+        false_alarms=comparison.false_alarms(),
+        challengers=comparison.challengers,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
+    said = outcome(inputs)
+    at_look = None if kind == "exploration" else look_result(inputs, said, comparison.look, kept)
     results = Results(
-        schema_version=7,
+        schema_version=8,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -82,10 +88,10 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        scale=scale_of(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version)),
         previous=None,
-        outcome=outcome(inputs),
+        look=at_look,
+        outcome=with_look(said, inputs, at_look),
         weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
     )
     if kind == "exploration":
@@ -117,7 +123,9 @@ def lists_of(
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     """The reading lists of the cells that have one."""
     return {
-        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
+        cell: read_reading(
+            version.chunk_run_path(cell), [*comparison.query_ids, *comparison.later], len(comparison.queries)
+        )
         for cell, facts in comparison.facts.items()
         if facts.chunk_run_sha256 is not None
     }
@@ -132,7 +140,8 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
     if not path.exists():
         return None
-    repeated = read_run(path, plan.baseline, comparison.query_ids)
+    answered = [*comparison.query_ids, *comparison.later]
+    repeated = read_run(path, plan.baseline, answered, len(comparison.queries))
     again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
     values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
     changes = values[1] - values[0]
@@ -175,7 +184,6 @@ def _label_facts(
         lines=prefix.lines,
         sha256=prefix.sha256,
         pairs=n_pairs,
-        second_readings=len(labels) - n_pairs,
         pool_pairs=len(pooled),
         unjudged_pairs=len(missing),
         judges=dict(Counter(label.judge for label in labels)),

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.base.records import DenseCell, parse_cell
+from runner.decide.siblings import planning_of
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
+from runner.eval_set.plan import NOT_EVALUATED, default_cells, default_plan_text
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import CellResult
@@ -103,9 +104,14 @@ def next_to_evaluate(standings: list[Standing]) -> Standing | None:
 
 
 def new_plan_text(version: Version, *, rehearsal: bool) -> str:
-    """plan.yaml as the version gets it, with what is known of a sibling's chunker today."""
-    known = sibling_result(version.source) if version.source.reuses else NOT_EVALUATED
-    return default_plan_text(version.source, rehearsal=rehearsal, version=version.number, sibling_result=known)
+    """plan.yaml as the version gets it, with what siblings' results say today of its chunker and of the scatter."""
+    source = version.source
+    known = sibling_result(source) if source.reuses else NOT_EVALUATED
+    baseline = default_cells(source, rehearsal=rehearsal)[0]
+    planning = planning_of(source.name, baseline, rehearsal=rehearsal)
+    return default_plan_text(
+        source, rehearsal=rehearsal, version=version.number, sibling_result=known, planning=planning
+    )
 
 
 def reuse_of(source: SourceSpec) -> Reuse | None:

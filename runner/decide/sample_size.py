@@ -1,75 +1,143 @@
-"""How many more queries would settle whether a cell is better, and what so many can show."""
+"""What a number of queries can show of a cell, and how many more would settle whether it is better.
 
-from statistics import stdev
+Every figure on the subject, in the dry run, on the page and in the terminal, is made here.
+"""
 
-from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runner.base.figures import round4, whole_percent
 from runner.decide.outcome_inputs import OutcomeInputs
+from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
-from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed
+from runner.score.expected_loss import Gain, believed
+from runner.score.gain_test import FIRST_SHARE
+from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
 
-POWER = 0.8
+_STEPS = (25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
+"""Numbers of new queries that are looked at: a finer one would promise more than a chance can hold."""
+
+_SETTLED = ((0.8, 200), (0.5, 1000))
+"""The chance that is sought for with so many new queries at most, and the one that is taken if they do not do."""
+
+
+class Settling(NamedTuple):
+    """Queries of a new version that names a cell first, and the chance that they confirm it.
+
+    0 queries if no number gives it a chance that is worth it; the chance is the greatest one then.
+    """
+
+    queries: int
+    chance: float
+
+
+def planned_sd(plan: Plan) -> float:
+    """The SD of differences that the plan reckons with."""
+    return DEFAULT_SD if plan.planning is None else plan.planning.sd
+
+
+def error_for(plan: Plan, cell: str) -> float:
+    """The error that is left for the one-sided test of one cell of the plan.
+
+    The first challengers share FIRST_SHARE of alpha, the others the rest, by Bonferroni: a little less than max-T and
+    its steps leave.
+    """
+    alpha, n_first = plan.significance.alpha, len(plan.first)
+    n_others = len(plan.cells) - 1 - n_first
+    if not n_first or n_others < 1:
+        return alpha / max(1, n_first + n_others)
+    return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
+
+
+def first_challenger(plan: Plan) -> str:
+    """The cell whose gain is tested first; without one, the first beside the baseline."""
+    return next(cell for cell in (*plan.first, *plan.cells) if cell != plan.baseline)
+
+
+def chance_to_show(plan: Plan, cell: str, n_queries: int, gain: float) -> float:
+    """The chance that so many queries confirm a cell that truly gains this, at the planned scatter."""
+    return power(n_queries, gain, planned_sd(plan), error_for(plan, cell), bar=plan.rule.min_gain)
+
+
+def detectable(plan: Plan, cell: str, n_queries: int, sd: float) -> float | None:
+    """The true gain that so many queries confirm with POWER at this scatter; None if differences do not scatter."""
+    return least_gain(n_queries, sd, error_for(plan, cell), bar=plan.rule.min_gain) if sd else None
+
+
+def detectable_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
+    """The same for the cell in question of an evaluation, at its own scatter; None if there is none."""
+    told = cell_in_question(cells)
+    return None if told is None or told.test is None else detectable(plan, told.cell, n_queries, told.test.sd)
+
+
+def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
+    """What so many queries show, in words: of the cell in question, before there are results of the first challenger.
+
+    Without results, at the plan's scatter. "" if the baseline stands alone, or differences do not scatter.
+    """
+    if len(plan.cells) < 2:
+        return ""
+    cell, sd = first_challenger(plan), planned_sd(plan)
+    told = cell_in_question(cells)
+    if told is not None and told.test is not None:
+        cell, sd = told.cell, told.test.sd
+    gain = detectable(plan, cell, n_queries, sd)
+    if gain is None:
+        return ""
+    return (
+        f"{n_queries} queries show a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power (SD of "
+        f"differences {sd:.2f})"
+    )
+
+
+def settling(plan: Plan, sd: float, gain: Gain) -> Settling:
+    """What would settle most cheaply whether a cell is better that these queries do not confirm.
+
+    New queries: this evening has spent its error on the ones that it judged, and a cell that was picked on them looks
+    better there than it is. The fewest that confirm it with a chance of 80 %, if these are 200 or fewer, else of 50 %.
+    """
+    bar, alpha = plan.rule.min_gain, FIRST_SHARE * plan.significance.alpha
+    tried = [Settling(n, assurance(n, gain, sd, alpha, bar=bar)) for n in _STEPS]
+    enough = [one for wanted, most in _SETTLED for one in tried if one.chance >= wanted and one.queries <= most]
+    return enough[0] if enough else Settling(0, max(one.chance for one in tried))
+
+
+def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
+    """The same for a cell of an evaluation; None if nothing is open that queries settle.
+
+    That is so if its gain holds up, if it does not pass the null gate, or if differences do not scatter.
+    """
+    if row.test is None or not row.test.sd or row.gate.verdict != "pass" or _gain_holds(inputs.plan, row):
+        return None
+    return settling(inputs.plan, row.test.sd, _believed(inputs, row))
+
+
+def _believed(inputs: OutcomeInputs, row: CellResult) -> Gain:
+    assert row.test is not None
+    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior)
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     """A sentence on what would settle most cheaply whether the cell can be confirmed."""
-    assert row.test is not None
-    assert row.guard is not None
     if row.gate.verdict != "pass":
         return f"Find out first why {row.cell} does not pass the null gate ({row.gate.verdict})."
-    head, n_have = f"The next cheapest experiment for {row.cell}", inputs.n_queries
-    if row.test.p_adjusted is None:
-        head, n_have = f"Name {row.cell} in the plan of a new version, with queries of its own", 0
-    wanted = [] if _gain_holds(inputs.plan, row) else [_to_show_gain(inputs, row, n_have)]
-    if row.guard.state == "inconclusive":
-        wanted.append(_to_clear_recall(inputs, row, n_have))
-    if not wanted:
+    if _gain_holds(inputs.plan, row):
         return _to_clear_doubts(row)
-    return f"{head}: {', and '.join(wanted)} ({100 * POWER:.0f} % power)."
-
-
-def queries_to_show(inputs: OutcomeInputs, row: CellResult) -> int | None:
-    """How many queries show the gain worth showing, with POWER, at this cell's scatter.
-
-    None if nobody could judge so many, and where differences do not scatter, from which nothing follows.
-    """
-    assert row.test is not None
-    if not row.test.sd:
-        return None
-    alpha = _alpha_a_cell(inputs.plan.significance.alpha, len(inputs.cells))
-    return queries_needed(_target(inputs, row), row.test.sd, alpha=alpha, power=POWER)
-
-
-def detectable(inputs: OutcomeInputs, row: CellResult) -> float | None:
-    """The gain that these queries show with POWER at this cell's scatter; None if there is none."""
-    assert row.test is not None
-    return least_gain(inputs.n_queries, row.test.sd, inputs.plan.significance.alpha, len(inputs.cells))
-
-
-def least_gain(n_queries: int, sd: float, alpha: float, n_cells: int) -> float | None:
-    """The gain that so many queries show with POWER in one of `n_cells`, the baseline among them, all compared.
-
-    None if differences do not scatter.
-    """
-    if not sd:
-        return None
-    return minimum_detectable_effect(n_queries, sd, _alpha_a_cell(alpha, n_cells), power=POWER)
-
-
-def _to_show_gain(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
-    needed, shows = queries_to_show(inputs, row), detectable(inputs, row)
-    said = f"{_number(needed, n_have)} to show a gain of {_target(inputs, row):.2g}"
-    return said if shows is None else f"{said}, where these {inputs.n_queries} show one of {shows:.2g}"
-
-
-def _to_clear_recall(inputs: OutcomeInputs, row: CellResult, n_have: int) -> str:
-    """One-sided, for a cell whose recall equals the baseline's."""
-    loss, alpha = inputs.plan.rule.max_recall_loss, inputs.plan.significance.alpha
-    own, other = (cell.scores["recall@10"].per_query for cell in (row, inputs.baseline))
-    sd = stdev(a - b for a, b in zip(own, other, strict=True)) / SCORE_UNIT
-    needed = queries_needed(loss, sd, alpha=2 * alpha, power=POWER)
-    return f"{_number(needed, n_have)} to show that Recall@10, if it is equal, does not fall by {loss:g}"
+    found = settling_of(inputs, row)
+    if found is None:
+        return f"Try other cells: {row.cell} differs from the baseline alike on every query."
+    (mean, sd), prior = _believed(inputs, row), inputs.plan.prior
+    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: {prior.mean:+g} ± {prior.sd:g})"
+    if not found.queries:
+        return (
+            f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "
+            f"({whole_percent(found.chance)} at most); {belief}."
+        )
+    return (
+        f"Open a new version that names {row.cell} first, with about {found.queries:,} queries of its own: they "
+        f"confirm it with a chance of {whole_percent(found.chance)}; {belief}."
+    )
 
 
 def _to_clear_doubts(row: CellResult) -> str:
@@ -82,25 +150,8 @@ def _to_clear_doubts(row: CellResult) -> str:
     )
 
 
-def _number(needed: int | None, n_have: int) -> str:
-    if needed is None:
-        return f"more than {MOST_QUERIES:,} queries"
-    return f"about {needed:,} queries in all" if needed > n_have else f"more than these {n_have} queries"
-
-
 def _gain_holds(plan: Plan, row: CellResult) -> bool:
     test, gain = row.test, row.differences["ndcg@10"].mean
-    if test is None or test.p_adjusted is None or test.p_skew is None:
+    if test is None or test.p_gain is None:
         return False
-    return round4(gain) >= plan.rule.min_gain and round4(max(test.p_adjusted, test.p_skew)) <= plan.significance.alpha
-
-
-def _target(inputs: OutcomeInputs, row: CellResult) -> float:
-    """The gain worth showing: what the rule asks for, or what is left of the best cell's where that is more."""
-    corrected = inputs.best_gain_corrected if row == inputs.best else None
-    return max(inputs.plan.rule.min_gain, corrected or 0.0)
-
-
-def _alpha_a_cell(alpha: float, n_cells: int) -> float:
-    """The error left for one of the cells, by Bonferroni: a little less than max-T leaves."""
-    return alpha / max(1, n_cells - 1)
+    return round4(gain) >= plan.rule.min_gain and round4(test.p_gain) <= plan.significance.alpha

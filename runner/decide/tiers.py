@@ -3,42 +3,38 @@
 Every threshold is compared at the four places that a page shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from runner.base.figures import p_beside_alpha, round4
-from runner.base.records import GuardState, Verdict
-from runner.eval_set.shapes.paired import PairedTestResult
-from runner.eval_set.shapes.plan import Rule
+from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, whole_percent
+from runner.base.records import Verdict
+from runner.eval_set.shapes.paired import ExpectedLoss, PairedTestResult, RecallBound
+from runner.eval_set.shapes.plan import Plan, Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
 
 
 class CellFigures(NamedTuple):
-    """What the rule looks at: differences to the baseline, p over the tested family, guard, gate, and Judged@10.
+    """What the rule looks at: differences to the baseline, p of "it does not gain", gate, and Judged@10.
 
-    A cell outside of the family has no p.
+    A cell that was not preregistered has no p.
     """
 
     gain: float
     recall: float
-    p_adjusted: float | None
-    p_skew: float | None
-    guard: GuardState
+    p_gain: float | None
     gate: Verdict
     judged: float
 
     @classmethod
     def of(cls, row: CellResult) -> Self:
         """The figures of a tested cell; ValueError for the baseline."""
-        if row.test is None or row.guard is None:
+        if row.test is None:
             raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
         return cls(
             row.differences["ndcg@10"].mean,
             row.differences["recall@10"].mean,
-            row.test.p_adjusted,
-            row.test.p_skew,
-            row.guard.state,
+            row.test.p_gain,
             row.gate.verdict,
             row.scores["judged@10"].mean,
         )
@@ -50,7 +46,7 @@ class Criterion(NamedTuple):
     `lacks` is what "it" does or is if the condition is not met.
     """
 
-    name: Literal["gain", "chance", "skew", "recall", "guard", "gate", "judged"]
+    name: Literal["gain", "chance", "recall", "gate", "judged"]
     met: bool | None
     figure: float | str | None
     bound: float | str
@@ -69,22 +65,13 @@ def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion
 def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     """Every condition of a confirmed cell, in the order of `Criterion.name`.
 
-    Criterion 5, an adjusted p of at most `alpha` by both statistics, Recall@10 shown not to fall by more than the rule
-    allows, a null gate passed, and every hit that counts judged.
+    Criterion 5, an adjusted p of at most `alpha`, a null gate passed, and every hit that counts judged.
     """
     gain, recall = criterion_5(cell.gain, cell.recall, rule)
-    may = "may lose" if cell.guard == "inconclusive" else "loses"
     return [
         gain,
-        *_beyond_chance(cell.p_adjusted, cell.p_skew, alpha),
+        _beyond_chance(cell.p_gain, alpha),
         recall,
-        Criterion(
-            "guard",
-            {"non-inferior": True, "inconclusive": None, "inferior": False}[cell.guard],
-            cell.guard,
-            "non-inferior",
-            f"{may} more than {rule.max_recall_loss:g} Recall@10",
-        ),
         Criterion(
             "gate",
             {"pass": True, "insufficient": None, "fail": False}[cell.gate],
@@ -96,17 +83,10 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     ]
 
 
-def _beyond_chance(p_adjusted: float | None, p_skew: float | None, alpha: float) -> list[Criterion]:
-    return [
-        _by_p("chance", p_adjusted, alpha, "may be chance (adjusted p {})"),
-        _by_p("skew", p_skew, alpha, "may be chance, since its differences are skewed (p {})"),
-    ]
-
-
-def _by_p(name: Literal["chance", "skew"], p: float | None, alpha: float, lacks: str) -> Criterion:
+def _beyond_chance(p: float | None, alpha: float) -> Criterion:
     if p is None:
-        return Criterion(name, None, None, alpha, "has no p adjusted over the preregistered family")
-    return Criterion(name, round4(p) <= alpha, round4(p), alpha, lacks.format(p_beside_alpha(p, alpha)))
+        return Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
+    return Criterion("chance", round4(p) <= alpha, round4(p), alpha, f"may be chance (p {p_beside_alpha(p, alpha)})")
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
@@ -115,19 +95,19 @@ def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
 
 
 def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
-    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores.
-
-    Of two conditions on one figure one speaks: the guard for the mean of Recall@10, which it covers, and the p that
-    allows for skewed differences only if the other one is met.
-    """
-    gain, chance, skew, _, *others = criteria(cell, rule, alpha)
-    return [one.lacks for one in (gain, skew if chance.met else chance, *others) if not one.met]
+    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
+    return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
 
 
-def may_gain(row: CellResult, rule: Rule) -> bool:
-    """Whether a gain of the size asked for is not ruled out, and the cell could be chosen for it."""
-    able = row.guard is not None and row.guard.state != "inferior" and row.gate.verdict != "fail"
-    return able and reaches_gain(row, rule)
+def could_be_chosen(row: CellResult) -> bool:
+    """Whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
+    bound = row.recall_bound
+    return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
+
+
+def regret_of_keeping(row: CellResult) -> float:
+    """What keeping the baseline instead of the cell is expected to lose, at four places; 0 if it cannot be chosen."""
+    return round4(row.loss.keeping) if row.loss is not None and could_be_chosen(row) else 0.0
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
@@ -135,46 +115,75 @@ def reaches_gain(row: CellResult, rule: Rule) -> bool:
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
-def cell_in_question(cells: Sequence[CellResult], rule: Rule) -> CellResult | None:
-    """The best confirmed cell, else the best candidate, else the best that may gain enough, else the best tested one.
+def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
+    """The choice that is expected to lose least: of the cells that may be chosen the one of greatest expected gain.
+
+    The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
+    """
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain, default=baseline)
+    if best == baseline or round4(eligible[best].switching) >= round4(eligible[best].keeping):
+        return baseline
+    return best
+
+
+def eligible_cells(cells: Sequence[CellResult]) -> dict[str, ExpectedLoss]:
+    """The preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit, by name."""
+    return {
+        row.cell: row.loss
+        for row in cells
+        if row.role == "preregistered" and row.meets_criterion_5 and row.gate.verdict == "pass" and not row.unjudged
+        if row.loss is not None
+    }
+
+
+def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
+    """The choice that is expected to lose least under the plan's prior and cost, and a sentence on why."""
+    eligible, baseline = eligible_cells(cells), plan.baseline
+    chosen = least_loss(baseline, eligible)
+    if not eligible and not any(row.meets_criterion_5 for row in cells):
+        return chosen, "no cell met criterion 5"
+    if not eligible:
+        return chosen, "no preregistered candidate passes the null gate with every hit judged"
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
+    gain, cost = eligible[best].gain, plan.switching_cost
+    told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
+    found = f"is expected to gain {told} nDCG@10 (chance of any gain {whole_percent(eligible[best].p_above_0)})"
+    if chosen == baseline:
+        return chosen, f"least expected loss: {best} {found}, no more than the {cost:g} that switching costs"
+    return chosen, f"least expected loss: it {found}, more than the {cost:g} that switching costs"
+
+
+def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
+    """The best confirmed cell, else the best candidate, else the one that keeping the baseline may miss most.
 
     `cells` are ranked, best first. None if the baseline stands alone.
     """
     tested = [row for row in cells if row.test is not None]
     confirmed = [row for row in tested if row.confirmed]
     candidates = [row for row in tested if row.meets_criterion_5]
-    hopeful = [row for row in tested if may_gain(row, rule)]
-    return next(iter(confirmed or candidates or hopeful or tested), None)
+    missed = sorted(tested, key=regret_of_keeping, reverse=True)
+    return next(iter(confirmed or candidates or missed), None)
 
 
-class Stand(NamedTuple):
-    """Where a cell stands to the baseline, all cells compared.
-
-    `despite` is why a difference may be chance though its interval does not reach 0, to follow "it"; "" if nothing is.
-    """
-
-    side: Side
-    despite: str
+def stand(row: CellResult) -> Side | None:
+    """Where a cell stands to the baseline, all cells compared; None for the baseline, and outside of the family."""
+    return None if row.test is None or row.test.simultaneous is None else side_of(row.test.simultaneous)
 
 
-def stand_of(simultaneous: Sequence[float], p_adjusted: float, p_skew: float, alpha: float) -> Stand:
-    """A side if the simultaneous interval lies wholly on it, and neither p says that it may be chance."""
+def side_of(simultaneous: Sequence[float]) -> Side:
+    """The side on which a simultaneous interval wholly lies."""
     low, high = map(round4, simultaneous)
-    if low <= 0 <= high:
-        return Stand("not told apart", "")
-    if despite := next((one.lacks for one in _beyond_chance(p_adjusted, p_skew, alpha) if not one.met), ""):
-        return Stand("not told apart", despite)
-    return Stand("above" if low > 0 else "below", "")
-
-
-def stand(row: CellResult, alpha: float) -> Stand | None:
-    """The same of a row of results.json; None for the baseline, and for a cell outside of the tested family."""
-    test = row.test
-    if test is None or test.simultaneous is None or test.p_adjusted is None or test.p_skew is None:
-        return None
-    return stand_of(test.simultaneous, test.p_adjusted, test.p_skew, alpha)
+    return "not told apart" if low <= 0 <= high else "above" if low > 0 else "below"
 
 
 def interval_of(test: PairedTestResult) -> Sequence[float]:
     """The simultaneous interval of a tested cell, its own outside of the tested family."""
     return test.simultaneous or test.interval
+
+
+def recall_words(bound: RecallBound, n_queries: int, rule: Rule) -> str:
+    """What is known of a fall of Recall@10, to stand after it."""
+    lost = f"{bound.losses} of {n_queries} queries lose" if bound.losses else f"no loss seen in {n_queries} queries"
+    if bound.state == "open":
+        return f"{lost}; a mean loss up to {-bound.low:.2f} cannot be excluded"
+    return f"{lost}; {bound.state} by more than {rule.max_recall_loss:g}"

@@ -1,21 +1,17 @@
 """What a result cannot claim, said from its own figures."""
 
 from collections.abc import Sequence
-from statistics import median
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.decide.judge_agreement import zero_count_bound
+from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.pool import CellPool, SpanResult
+from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
-from runner.score.power import minimum_detectable_effect
-
-MOVED = 0.02
-"""A change of a difference in nDCG@10 that is worth a sentence."""
 
 
 def declared_weaknesses(
@@ -31,8 +27,8 @@ def declared_weaknesses(
     Without a panel pairs were graded once, and without spans no passage is marked.
     """
     return [
-        *_power(plan, len(queries), cells, plan.rule.min_gain),
-        *_guard(plan, cells),
+        *_power(plan, len(queries), cells),
+        *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
         *_models(queries, labels, panel),
@@ -42,7 +38,7 @@ def declared_weaknesses(
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
-        *_pool(cells),
+        *_pool(plan, cells),
         "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
         "index) was not measured here; --post-bulk does.",
     ]
@@ -77,35 +73,23 @@ def external_weaknesses(
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
-        *_power(plan, facts.queries, cells, None),
+        *_power(plan, facts.queries, cells),
         "Scores are of documents: a document ranks by its best chunk.",
     ]
 
 
-def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult], asked: float | None) -> list[str]:
-    spread = [row.test.sd for row in cells if row.test is not None and row.test.sd]
-    if not spread:
-        return []
-    sd = median(spread)
-    effect = minimum_detectable_effect(n_queries, sd, plan.significance.alpha)
-    others = ", not adjusted for the other cells" if len(spread) > 1 else ""
-    small = (
-        f"{n_queries} queries show a difference of {effect:.2g} nDCG@10 in one cell with 80 % power{others} "
-        f"(SD of differences {sd:.2g}, the median over the cells)"
-    )
-    if asked is None:
-        return [f"{small}; a smaller one may be missed or be chance."]
-    small += f"; the rule asks for {asked:g}"
-    return [f"{small}." if effect <= asked else f"{small}, so a smaller gain may be missed or be chance."]
+def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]:
+    shown = shown_by(plan, n_queries, cells)
+    return [f"{shown}; a smaller one may be missed."] if shown else []
 
 
-def _guard(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
-    unsure = [row.cell for row in cells if row.guard is not None and row.guard.state == "inconclusive"]
+def _recall(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+    unsure = [row.cell for row in cells if row.recall_bound is not None and row.recall_bound.state == "open"]
     if not unsure:
         return []
     return [
         f"Whether Recall@10 falls by more than {plan.rule.max_recall_loss:g} is not known for {len(unsure)} of "
-        f"{len(cells) - 1} cells: the interval is wider than that."
+        f"{len(cells) - 1} cells: so few queries cannot exclude it."
     ]
 
 
@@ -151,7 +135,7 @@ def _agreed(agreement: Agreement, second: SecondJudge) -> str:
 
 
 def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.coefficients.quadratic, zero_count_bound(agreement, second)
+    kappa, unseen = second.kappa, zero_count_bound(agreement, second)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:
@@ -205,34 +189,22 @@ def _passages(n_queries: int, spans: SpanResult | None) -> str:
     return f"{said}, and {spans.unmarked} relevant documents have no mark." if spans.unmarked else f"{said}."
 
 
-def _pool(cells: Sequence[CellResult]) -> list[str]:
-    """Cells whose difference to the baseline would be another one, had their like not fed the pool."""
-    moved = [row for row in cells if row.test is not None and row.pool is not None and _owed(row.pool)]
-    if not moved:
+def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+    """Cells that meet criterion 5 and would not gain enough for it, had their like not fed the pool."""
+    said = []
+    for row in cells:
+        kin = row.pool.kin if row.pool is not None and row.meets_criterion_5 else None
+        if kin is None or row.test is None or round4(kin.difference) >= plan.rule.min_gain:
+            continue
+        gains = row.differences["ndcg@10"].mean, kin.difference
+        now, then = (figure_beside_bar(gain, plan.rule.min_gain, *interval_of(row.test)) for gain in gains)
+        said.append(f"{row.cell} differs from the baseline by {now}, and by {then} without them")
+    if not said:
         return []
-    most = max(moved, key=lambda row: _change(row.pool))
-    assert most.test is not None
-    assert most.pool is not None
-    assert most.pool.kin is not None
-    interval = interval_of(most.test)
-    now, then = (figure_beside_bar(each, 0.0, *interval) for each in (most.pool.difference, most.pool.kin.difference))
     return [
-        f"Differences depend on who fed the pool, for {len(moved)} of {len(cells) - 1} cells: {most.cell} differs from "
-        f"the baseline by {now}, and by {then} without the pairs that only "
-        "it and cells with its encoder or BM25 brought. A cell that had no part in the pool cannot be held against "
-        "these figures."
+        f"A gain depends on pairs that only a cell and cells with its encoder or BM25 brought to the pool: "
+        f"{'; '.join(said)}."
     ]
-
-
-def _owed(pool: CellPool) -> bool:
-    """Whether leaving out what its like brought turns the difference round, or moves it by more than MOVED."""
-    if pool.kin is None:
-        return False
-    return round4(pool.difference) * round4(pool.kin.difference) < 0 or _change(pool) > MOVED
-
-
-def _change(pool: CellPool | None) -> float:
-    return abs(round4(pool.kin.difference - pool.difference)) if pool is not None and pool.kin is not None else 0.0
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

@@ -81,6 +81,8 @@ def _of_results(value: JSON, record: Path, home: Path, stem: str) -> Told:
     yield home / "corpus.jsonl", _at(value, "corpus", "manifest_sha256")
     for row in _at(value, "cells") or ():
         yield from _of_cell(_at(row, "provenance"), record, home, slug(str(_at(row, "cell"))))
+    for number, said in enumerate(_at(value, "look", "kept") or (), start=1):
+        yield record / "looks" / f"{number}.json", said
     before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)
     yield before / "results.json", _at(value, "previous", "decision", "results_sha256")
 

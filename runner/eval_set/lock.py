@@ -18,6 +18,7 @@ from runner.eval_set.door import (
     read_lock,
     way_out,
 )
+from runner.eval_set.looks import LOOKS, look_files
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
@@ -47,7 +48,8 @@ def locked_files(record: Path) -> list[str]:
     cells = [*map(slug, planned), NOISE_FLOOR_CELL]
     runs = (f"{folder}/{cell}{ending}" for cell in cells for folder, ending in _CELL_FILES)
     prompts = (path.name for path in record.glob("judge-v*.md"))
-    return sorted(name for name in (*_FILES, *prompts, *runs) if (record / name).is_file())
+    looks = (f"{LOOKS}/{path.name}" for path in look_files(record))
+    return sorted(name for name in (*_FILES, *prompts, *runs, *looks) if (record / name).is_file())
 
 
 def lock_over(folder: Path, names: Iterable[str]) -> Lock:

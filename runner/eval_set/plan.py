@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
 from pydantic import ValidationError
 
 from chunkers.registry import BARE
@@ -21,7 +22,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.shapes.labels import Judges
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
 
 _DATED = re.compile(r"-\d{8}$")
 
@@ -38,7 +39,8 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
-MIN_POOL_DEPTH = {"production": 30, "rehearsal": 10}
+POOL_DEPTH = 10
+"""Of every new plan, and the least: nDCG@10 counts the first 10 hits, and each of them has to be judged."""
 
 DEFAULT_SEED = 2026
 """Of every new plan's sample."""
@@ -49,7 +51,7 @@ NOT_EVALUATED = "not yet evaluated"
 _SETTINGS = """
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
-significance: {method: "sign-flip max-T v1", draws: 100000, alpha: 0.05, seed: 2026}
+significance: {method: "sign-flip ordered v2", draws: 100000, alpha: 0.05, seed: 2026}
 null_gate: {nulls: "graded v2", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
@@ -59,6 +61,18 @@ judges:
   second: {api: anthropic, model: claude-opus-4-6, share: 0.1}
 """
 """Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
+
+LOSS = """\
+switching_cost: 0.02
+prior: {mean: -0.03, sd: 0.049}
+"""
+"""What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
+
+
+def default_judges() -> Judges:
+    """The judges of a plan of the catalog."""
+    return Judges.model_validate(yaml.safe_load(JUDGES)["judges"])
+
 
 EXTERNAL_CELLS = (
     *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
@@ -71,7 +85,10 @@ EXTERNAL_CELLS = (
 
 
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`."""
+    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
+
+    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker.
+    """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
     structural = source.structural_chunker
@@ -94,11 +111,17 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
 
 
 def default_plan_text(
-    source: SourceSpec, *, rehearsal: bool, version: int = 1, sibling_result: str = NOT_EVALUATED
+    source: SourceSpec,
+    *,
+    rehearsal: bool,
+    version: int = 1,
+    sibling_result: str = NOT_EVALUATED,
+    planning: Planning | None = None,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source; `planning`
+    is the SD that locked results of other sources show.
     """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
@@ -115,13 +138,22 @@ def default_plan_text(
         f'baseline: "{cells[0]}"',
         "cells:",
         *(f'  - "{cell}"' for cell in cells),
+        *([] if external else [f'first: ["{cells[1]}"]']),
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
-        *([] if external else JUDGES.splitlines()),
-        f"pool_depth: {MIN_POOL_DEPTH['rehearsal' if rehearsal or external else 'production']}",
+        *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
+        *_planning_lines(planning),
+        f"pool_depth: {POOL_DEPTH}",
         f"relevant_grade: {1 if external else 2}",
     ]
     return head + "\n".join(lines) + _SETTINGS
+
+
+def _planning_lines(planning: Planning | None) -> list[str]:
+    if planning is None:
+        return []
+    rows = [json.dumps(row.model_dump()) for row in planning.sources]
+    return ["planning:", f"  sd: {planning.sd:g}", "  sources:", *(f"    - {row}" for row in rows)]
 
 
 def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
@@ -170,6 +202,7 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
         *_option_problems(plan, source),
         *_reuse_problems(plan.reuse, source),
         *_judge_problems(plan.judges),
+        *_look_problems(plan.looks, source),
     ]
 
 
@@ -180,6 +213,31 @@ def _judge_problems(judges: Judges | None) -> list[str]:
     if not is_same_model(one, other) and not is_same_model(other, one):
         return []
     return ["judges: the second judge must be another model than the first"]
+
+
+def _look_problems(looks: Sequence[int], source: SourceSpec) -> list[str]:
+    if not looks:
+        return []
+    if source.policy == "external":
+        return ["looks: a collection is compared and never decided, so it is looked at once; leave them out"]
+    problems = []
+    if len(looks) == 1 or list(looks) != sorted(set(looks)):
+        wanted = sorted({MIN_QUERIES, *looks}) if max(looks) > MIN_QUERIES else [25, 50, 100]
+        problems.append(
+            f"looks: {looks} are not two or more numbers of queries in ascending order; write {wanted}, or leave "
+            "looks out to look once, after all queries"
+        )
+    if looks[0] < MIN_QUERIES:
+        problems.append(f"looks: the first is after {looks[0]} queries; write {MIN_QUERIES} or more")
+    return problems
+
+
+def look_count_problem(looks: Sequence[int], count: int) -> str:
+    """What is wrong with looks whose last one is not after all queries, "" if nothing is, or no looks are planned."""
+    if not looks or looks[-1] == count:
+        return ""
+    wanted = [*(look for look in looks if look < count), count]
+    return f"looks end at {looks[-1]} queries, and there are {count}: write looks: {wanted}, or bring the queries"
 
 
 def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
@@ -222,6 +280,11 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     problems += [
         f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
     ]
+    problems += [
+        f"first: {text!r} is no challenger; name cells of the plan beside the baseline, each once, or leave it out"
+        for text in plan.first
+        if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1
+    ]
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 
 
@@ -253,9 +316,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
-    least = MIN_POOL_DEPTH["rehearsal" if rehearsal or source.baseline == catalog.PACKAGED_BASELINE else "production"]
-    if plan.pool_depth < least:
+    if plan.pool_depth < POOL_DEPTH:
         problems.append(
-            f"pool_depth: {plan.pool_depth}; at least {least}, so that every hit that nDCG@10 counts is judged"
+            f"pool_depth: {plan.pool_depth}; at least {POOL_DEPTH}, so that every hit that nDCG@10 counts is judged"
         )
     return problems

@@ -46,8 +46,10 @@ def reading_bytes(reading: Reading) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
+def read_run(path: Path, cell: str, query_ids: Sequence[str], first: int | None = None) -> Run:
     """The run in a file, for exactly these queries in this order; one without a line has no hits.
+
+    With `first` only the hits of the first so many queries are returned, though all are checked.
 
     Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
     document twice, a score out of order, or anything that is not a number where one belongs.
@@ -57,11 +59,13 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     for query_id, hit in _parsed_lines(path, RUN_HEADER, "run file", lambda line: _hit(line, hits, seen)):
         seen.add((query_id, hit.doc_id))
         hits[query_id].append(hit)
-    return Run(cell, {query_id: tuple(ranked) for query_id, ranked in hits.items()})
+    return Run(cell, {query_id: tuple(hits[query_id]) for query_id in query_ids[:first]})
 
 
-def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
+def read_reading(path: Path, query_ids: Sequence[str], first: int | None = None) -> Reading:
     """The reading lists in a file, for exactly these queries in this order; () for one without a line.
+
+    With `first` only those of the first so many queries are returned.
 
     Raises InputError with file and line on a query that the set does not have, a rank or a running sum that does not
     follow, a line after the list's end, or anything that is not a whole number where one belongs.
@@ -73,7 +77,7 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     ):
         reading[query_id].append(chunk)
         read[query_id] += chunk.n_tokens
-    return {query_id: tuple(chunks) for query_id, chunks in reading.items()}
+    return {query_id: tuple(reading[query_id]) for query_id in query_ids[:first]}
 
 
 def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:

@@ -10,27 +10,32 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
+from runner.decide.sample_size import shown_by
 from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
-from runner.embed.cost.prices import RemoteOptions
+from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
+from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries, load_results
 from runner.retrieve.pool import pool, unjudged
-from runner.score.power import DEFAULT_SD, minimum_detectable_effect
+from runner.score.looks import Look, alphas, look_after
 
 if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
@@ -52,11 +57,13 @@ def describe(
     stored: StoredTokens = lambda version, chunker, limit: None,
     server: str = "",
     judge: "JudgeOptions | None" = None,
+    budget: float = MAX_USD,
 ) -> tuple[list[str], bool]:
     """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
     With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
-    knows. With `judge`, what judging through an API would cost. Raises BudgetError for a damaged ledger, and
+    knows. With `judge`, what judging through an API would cost; what `budget` dollars of it buy is said until there is
+    a decision. Raises BudgetError for a damaged ledger, and
     IntegrityError if a frozen file changed and no earlier decision is in force.
     """
     in_force = None if version.rehearsal else version_in_force(version)
@@ -64,7 +71,7 @@ def describe(
     try:
         if version.preregistration_path.exists() and not is_settled:
             verified_preregistration(version)
-        lines, missing = _described(version, corpus_path, remote, stored, server, judge)
+        lines, missing = _described(version, corpus_path, remote, stored, server, judge, budget)
     except (InputError, IntegrityError) as error:
         if in_force is None or is_settled:
             raise
@@ -83,6 +90,7 @@ def _described(
     stored: StoredTokens,
     server: str,
     judge: "JudgeOptions | None",
+    budget: float,
 ) -> tuple[list[str], str]:
     """What is known of the version by itself, and what keeps it from a decision, "" if it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
@@ -93,15 +101,19 @@ def _described(
         return lines, "" if (version.folder / LOCK_NAME).exists() else NOT_LOCKED
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
-        plan = version.plan()
+        plan = planned = version.plan()
         lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server)]
         lines += _judging_lines(version, plan, judge)
     else:
         plan = None
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
-        lines += [f"  {line}" for line in new_plan_text(version, rehearsal=version.rehearsal).splitlines()]
+        text = new_plan_text(version, rehearsal=version.rehearsal)
+        planned = Plan.model_validate(yaml.safe_load(text))
+        lines += [f"  {line}" for line in text.splitlines()]
         lines += _cost_lines(version, None, remote, stored, server)
-    lines += _inventory(version)
+    lines += _inventory(version, planned)
+    if not (version.record / "decision.json").exists():
+        lines += _budget_lines(version, planned, budget, judge)
     if corpus_path is not None:
         lines.append(_corpus_line(version.source, corpus_path))
     if not (version.record / "decision.json").exists():
@@ -131,8 +143,16 @@ def _plan_lines(plan: Plan) -> list[str]:
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
+        *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
     ]
+
+
+def _look_lines(plan: Plan) -> list[str]:
+    if not plan.looks:
+        return []
+    each = zip(plan.looks, alphas(plan.looks, plan.significance.alpha), strict=True)
+    return [f"looks: {', '.join(f'after {queries} queries at alpha {alpha:.4f}' for queries, alpha in each)}"]
 
 
 def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -> list[str]:
@@ -143,6 +163,18 @@ def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -
     from runner.judge.models.estimate import judging_lines
 
     return judging_lines(version, plan, judge)
+
+
+def _budget_lines(version: Version, plan: Plan, usd: float, judge: "JudgeOptions | None") -> list[str]:
+    if version.source.policy == "external":
+        return []
+    from runner.evening.budget import budget_lines
+    from runner.judge.models.run_judges import JudgeOptions
+
+    try:
+        return budget_lines(version, plan, usd, judge or JudgeOptions())
+    except InputError as error:  # of a judge whose price nobody knows
+        return [f"budget: {error}"]
 
 
 def _cost_lines(
@@ -232,18 +264,25 @@ def _missing(version: Version, plan: Plan | None) -> str:
     absent = [cell for cell in plan.cells if cell not in current]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    look = look_after(plan, kept_looks(version, plan).digests)
+    query_ids, first = [query.query_id for query in load_queries(version.queries_path)], look.queries if look else None
+    runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
+    pooled = pool(runs, plan.pool_depth)
     missing = unjudged(pooled, version_labels(version))
+    which = f"{look.name}: " if look else ""
     if missing:
-        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
-    if version.results_path.exists():
+        return f"{which}{len(missing)} of {len(pooled)} pairs are not judged yet"
+    if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
         # Without its first words, which are also those of a line that determiners search for.
-        return load_results(version).outcome.sentence.removeprefix("No decision: ")
-    return "everything is there; `run` scores it"
+        return which + results.outcome.sentence.removeprefix("No decision: ")
+    return f"{which}everything is there; `run` scores it"
 
 
-def _inventory(version: Version) -> list[str]:
+def _is_of(results: Results, look: Look | None) -> bool:
+    return results.look is None or look is None or results.look.number == look.number
+
+
+def _inventory(version: Version, plan: Plan) -> list[str]:
     """What exists of the version, a line each."""
     lines = []
     if version.corpus_path.exists():
@@ -253,9 +292,9 @@ def _inventory(version: Version) -> list[str]:
         )
     if version.queries_path.exists():
         count = len(load_queries(version.queries_path))
-        lines.append(f"queries: {count}; {_shown_by(count)}")
+        lines.append("; ".join(filter(None, [f"queries: {count}", _shown_by(version, plan, count)])))
     elif version.source.policy != "external":
-        lines.append(f"queries: none yet; with {MIN_QUERIES}, the fewest, {_shown_by(MIN_QUERIES)}")
+        lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
         lines.append(f"kept: what was embedded so far, in {kept}; a run goes on from there")
     if version.labels_path.exists():
@@ -263,6 +302,8 @@ def _inventory(version: Version) -> list[str]:
     return lines
 
 
-def _shown_by(count: int) -> str:
-    effect = minimum_detectable_effect(count)
-    return f"smallest difference that they show (80 % power, SD {DEFAULT_SD:.2f}): {effect:.3f} nDCG@10"
+def _shown_by(version: Version, plan: Plan, count: int) -> str:
+    """What the queries show: of the results once there are any, before by the plan's SD."""
+    if version.results_path.exists():
+        return shown_by(plan, count, load_results(version).cells)
+    return shown_by(plan, count)

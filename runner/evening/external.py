@@ -111,15 +111,10 @@ def _results_before(version: Version) -> Results | None:
 
 def family_change(before: Results, now: Results) -> str:
     """What another number of tested cells did to the verdicts of those that were there before; "" if it is the same."""
-    alpha = now.plan.significance.alpha
-    old, new = ({row.cell: found for row in each.cells if (found := stand(row, alpha))} for each in (before, now))
+    old, new = ({row.cell: found for row in each.cells if (found := stand(row))} for each in (before, now))
     if old.keys() == new.keys():
         return ""
-    turned = [
-        f"{cell} ({old[cell].side}, now {new[cell].side})"
-        for cell in old
-        if cell in new and old[cell].side != new[cell].side
-    ]
+    turned = [f"{cell} ({old[cell]}, now {new[cell]})" for cell in old if cell in new and old[cell] != new[cell]]
     return (
         f"The tested family has {len(new)} cells, {len(old)} before. Adjusted p and intervals hold over all of them at "
         f"once, so they changed for every cell. Said otherwise than before: {', '.join(turned) or 'no cell'}."

@@ -9,11 +9,12 @@ from runner.base.records import Run
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import closed, version_labels
 from runner.evening.session import Session
-from runner.evening.stops import counting
+from runner.evening.stops import judging_notes
 from runner.judge.models.run_judges import check_judges, judge_again, judge_missing, named_judges
 from runner.judge.prep_labels import export_missing, judging_stop
 from runner.judge.second_reading import second_reading_stop, unread_twice
 from runner.retrieve.pool import unjudged
+from runner.score.looks import Look
 
 
 def check_keys(session: Session) -> None:
@@ -25,11 +26,18 @@ def check_keys(session: Session) -> None:
 
 
 def need_labels(
-    session: Session, pooled: Sequence[Pair], runs: Mapping[str, Run], provisional: Callable[[], Path]
+    session: Session,
+    pooled: Sequence[Pair],
+    runs: Mapping[str, Run],
+    provisional: Callable[[], Path],
+    look: Look | None = None,
+    *,
+    ask: bool = True,
 ) -> None:
     """Have the whole pool judged, or raise InputNeeded with the batches that wait for a judge.
 
-    `provisional` writes a page of what is judged so far. InputError if pairs are missing and labels are final.
+    `provisional` writes a page of what is judged so far. The pool is that of `look` if looks are planned; without `ask`
+    no model is asked for it in this run. InputError if pairs are missing and labels are final.
     """
     version, plan, final = session.version, session.plan, closed(session.version)
     if missing := unjudged(pooled, version_labels(version)):
@@ -37,11 +45,12 @@ def need_labels(
             raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
         documents = {document.doc_id: document for document in session.documents}
         batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
-        if session.judge is None:
-            if len(missing) < len(pooled):
+        if session.judge is None or not ask:
+            due = list(next(iter(runs.values())).hits)[look.before if look else 0 :]
+            if len(missing) < sum(query_id in due for query_id, _ in pooled):
                 say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
             stop = judging_stop(version, len(pooled), missing, batches, session.again)
-            stop.notes = (counting(version),)
+            stop.notes = judging_notes(version, look)
             raise stop
         judge_missing(version, plan, set(missing), session.judge)
     if final:

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,22 +13,47 @@ from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import EvalError, IntegrityError
 from runner.decide.decide import remade
 from runner.decide.results import make_results
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.looks import kept_look, kept_looks
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
 from runner.eval_set.shapes.plan import Plan, Preregistration
-from runner.eval_set.shapes.results import Kind, Results
-from runner.eval_set.version import Version, load_decision, load_receipt
+from runner.eval_set.shapes.results import KeptLook, Kind, Results
+from runner.eval_set.version import Version, load_decision, load_receipt, load_results
 from runner.gate.graded_gate import GradedGate
 from runner.report.rerender import template_of
 from runner.report.results_page.render import TEMPLATE_VERSION, page
 from runner.score.comparison import load_comparison
+from runner.score.looks import look_after
 
 
-def results_of(version: Version, plan: Plan, frozen: Preregistration) -> Results:
-    """The results that a version's runs and labels make."""
-    comparison = load_comparison(version, plan, registered_cells(frozen, rehearsal=version.rehearsal))
+def results_of(version: Version, plan: Plan, frozen: Preregistration, kept: Sequence[str] = ()) -> Results:
+    """The results that a version's runs and labels make, at the planned look that follows those of digests `kept`."""
+    look = look_after(plan, kept)
+    comparison = load_comparison(version, plan, registered_cells(frozen, rehearsal=version.rehearsal), look=look)
     kind: Kind = "rehearsal" if version.rehearsal else "production"
-    return make_results(version, comparison, GradedGate.over(comparison), kind=kind)
+    return make_results(version, comparison, GradedGate.over(comparison), kind=kind, kept=kept)
+
+
+def kept_before(version: Version) -> Sequence[str]:
+    """The digests of the looks before the one that the record's results.json is of."""
+    look = load_results(version).look
+    return look.kept if look else ()
+
+
+def remade_look(version: Version, plan: Plan, frozen: Preregistration, kept: KeptLook) -> Results:
+    """The results of a kept look, made anew from the runs and from the labels that it was scored with.
+
+    An IntegrityError if they are not those that were kept.
+    """
+    with _as_scored(version, kept.labels.lines) as scored:
+        results = results_of(scored, plan, frozen, kept.look.kept)
+    if json_bytes(kept_look(results).model_dump()) != json_bytes(kept.model_dump()):
+        raise IntegrityError(
+            f"{version.record}: runs and labels do not make look {kept.look.number} as it is kept. Restore the record "
+            f"from git (git checkout -- {version.record})."
+        )
+    return results
 
 
 def files_of(version: Version, results: Results) -> dict[str, bytes]:
@@ -59,9 +84,13 @@ def remake(version: Version) -> str:
         raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git.")
     other = _another_release(version)
     try:
-        with _as_scored(version) as scored:
+        with _as_scored(version, read_json(version.results_path)["labels"]["lines"]) as scored:
             plan = read_plan(scored.plan_path(rehearsal=version.rehearsal))
-            made = files_of(scored, results_of(scored, plan, verified_preregistration(scored)))
+            frozen = verified_preregistration(scored)
+            made = files_of(scored, results_of(scored, plan, frozen, kept_before(version)))
+            if not other:
+                for kept in kept_looks(version, plan).looks:
+                    remade_look(version, plan, frozen, kept)
     except (EvalError, ValueError) as error:
         if other:
             return f"made by {other}: results.json, results.html and decision.json cannot be made anew ({error})"
@@ -99,10 +128,9 @@ def _another_release(version: Version) -> str:
 
 
 @contextmanager
-def _as_scored(version: Version) -> Iterator[Version]:
-    """The version with the labels that its results were scored with: after a rehearsal more may have been added."""
+def _as_scored(version: Version, n_scored: int) -> Iterator[Version]:
+    """The version with the labels that results were scored with: more may have been added since."""
     lines = version.labels_path.read_bytes().splitlines(keepends=True)
-    n_scored = read_json(version.results_path)["labels"]["lines"]
     if n_scored == len(lines):
         yield version
         return
@@ -111,7 +139,7 @@ def _as_scored(version: Version) -> Iterator[Version]:
         folder.mkdir()
         for path in (*version.folder.parent.iterdir(), *version.folder.iterdir()):
             place = Path(scratch) if path.parent == version.folder.parent else folder
-            if path not in (version.folder, version.labels_path):
+            if path not in (version.folder, version.labels_path, version.folder / LOCK_NAME):
                 (place / path.name).symlink_to(path.resolve())
         (folder / version.labels_path.name).write_bytes(b"".join(lines[:n_scored]))
         yield replace(version, folder=folder, record=folder / version.record.relative_to(version.folder))

@@ -10,6 +10,7 @@ from runner.eval_set.batches import Pair, batch_files, read_batch
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
+from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Label
@@ -20,6 +21,7 @@ from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import judges_of, second_reading_stop
 from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import pool, unjudged
+from runner.score.looks import Look, look_after
 
 MOST_NAMED = 5
 """Queries that a note names; of more, the number is enough."""
@@ -96,6 +98,13 @@ def counting(version: Version) -> str:
     )
 
 
+def judging_notes(version: Version, look: Look | None) -> tuple[str, ...]:
+    """What whoever judges should know: which queries a planned look is over, and what the grades count for."""
+    if look is None:
+        return (counting(version),)
+    return f"{look.name}: queries {look.before + 1} to {look.queries} of {look.planned}.", counting(version)
+
+
 def choice_stop(version: Version, results: Results) -> InputNeeded:
     """The operator's turn to choose."""
     rehearse = " --rehearse" if version.rehearsal else ""
@@ -108,7 +117,7 @@ def choice_stop(version: Version, results: Results) -> InputNeeded:
         [
             f"Read the page: {DRIVER} view {version.flags}{rehearse}\n{version.record / 'results.html'}",
             f"Choose, one of:\n{choose} 'CELL' --reason 'WHY' --by NAME\n"
-            f"{choose} recommended      the best confirmed cell, else the baseline",
+            f"{choose} recommended      now {results.outcome.recommended}, expected to lose least",
         ],
     )
 
@@ -142,8 +151,10 @@ def _outstanding(version: Version) -> InputNeeded:
     plan = _plan(version)
     if plan is None or len(_made(version, plan)) < len(plan.cells):
         return InputNeeded("cells to embed and search", [run])
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    look = look_after(plan, kept_looks(version, plan).digests)
+    query_ids, first = [query.query_id for query in load_queries(version.queries_path)], look.queries if look else None
+    runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
+    pooled = pool(runs, plan.pool_depth)
     labels = version_labels(version)
     if missing := unjudged(pooled, labels):
         if not (batches := _batches_of(version, set(missing))):
@@ -151,7 +162,7 @@ def _outstanding(version: Version) -> InputNeeded:
                 f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written", [run]
             )
         stop = judging_stop(version, len(pooled), missing, batches, run)
-        stop.notes = (counting(version),)
+        stop.notes = judging_notes(version, look)
         return stop
     if files := _unread(version, labels):
         return second_reading_stop(version, files, run)

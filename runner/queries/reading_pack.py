@@ -9,8 +9,10 @@ from pathlib import Path
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Document
+from runner.embed.cost.prices import MAX_USD, shown
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import DRIVER, Version
+from runner.judge.models.estimate import queries_bought
 from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 
 PACK_SIZE = 25
@@ -51,8 +53,11 @@ def need_sampled(version: Version, given: Path) -> None:
 def queries_stop(version: Version, again: str) -> InputNeeded:
     """What a version with documents and without queries waits for; `again` goes on afterwards."""
     folder, flags = reading_folder(version), version.flags
+    bought, wanted = queries_bought(version, version.plan()), f"{MIN_QUERIES}, the fewest"
+    if bought > MIN_QUERIES:
+        wanted += f", or about {bought}, which {shown(MAX_USD)} of judging in batches buy"
     return InputNeeded(
-        f"no queries yet: {MIN_QUERIES} to write, {WANTED_HAND} or more of them your own",
+        f"no queries yet: {wanted}; {WANTED_HAND} or more of them your own",
         [
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"

@@ -159,10 +159,10 @@ class LogAxis(NamedTuple):
         return self.axis.at(math.log10(value) if value else self.axis.low)
 
 
-def log_axis(values: Sequence[float], start: float = MARGIN, end: float = 100 - MARGIN, digits: int = 2) -> LogAxis:
+def log_axis(values: Sequence[float]) -> LogAxis:
     """An axis from the first to the last of these values, which ascend, with a tick at each."""
     ends = (math.log10(values[0]), math.log10(values[-1])) if len(values) > 1 else (0.0, 1.0)
-    return LogAxis(Axis(*ends, 1.0, start, end, digits), values)
+    return LogAxis(Axis(*ends, 1.0), values)
 
 
 def cost_axis(values: Sequence[float]) -> LogAxis:
@@ -206,11 +206,10 @@ Gap = Callable[[int, int], float]
 """The least distance from the place of the first number to that of the second, a later one."""
 
 
-def spread_labels(wanted: Sequence[float], gap: Gap, low: float, high: float, *, centred: bool = True) -> list[float]:
+def spread_labels(wanted: Sequence[float], gap: Gap, low: float, high: float) -> list[float]:
     """Places from `low` to `high` in the order of `wanted`, which ascends, each as far from the others as `gap` asks.
 
-    What touches is moved to both sides alike, or if not `centred` towards `high` alone, unless that end is near. If
-    there is too little room, all gaps shrink by one factor.
+    What touches is moved to both sides alike. If there is too little room, all gaps shrink by one factor.
     """
     count = len(wanted)
     longest = max(pushed([0.0] * count, gap, 0.0), default=0.0)
@@ -219,10 +218,9 @@ def spread_labels(wanted: Sequence[float], gap: Gap, low: float, high: float, *,
     def fits(first: int, second: int) -> float:
         return shrunk * gap(first, second)
 
-    if centred:
-        upwards, downwards = pushed(wanted, fits, low), _pulled(wanted, fits, high)
-        wanted = [(up + down) / 2 for up, down in zip(upwards, downwards, strict=True)]
-    return _pulled(pushed(wanted, fits, low), fits, high)
+    upwards, downwards = pushed(wanted, fits, low), _pulled(wanted, fits, high)
+    middle = [(up + down) / 2 for up, down in zip(upwards, downwards, strict=True)]
+    return _pulled(pushed(middle, fits, low), fits, high)
 
 
 def pushed(wanted: Sequence[float], gap: Gap, low: float) -> list[float]:
@@ -240,14 +238,13 @@ def _pulled(wanted: Sequence[float], gap: Gap, high: float) -> list[float]:
     return [-place for place in reversed(mirrored)]
 
 
-def label_places(wanted: Sequence[float], high: float, low: float = 0.0, *, centred: bool = True) -> list[float]:
+def label_places(wanted: Sequence[float], high: float) -> list[float]:
     """Pixels for the labels of lines that end at `wanted`, in any order, LABEL_GAP apart if there is room."""
     ordered = sorted(range(len(wanted)), key=lambda number: (wanted[number], number))
-    step = float(LABEL_GAP) if centred else LABEL_GAP  # pages of this template number show whole pixels as such
 
     def gap(first: int, second: int) -> float:
-        return step * (second - first)
+        return float(LABEL_GAP * (second - first))
 
-    found = spread_labels([wanted[number] for number in ordered], gap, low, high, centred=centred)
+    found = spread_labels([wanted[number] for number in ordered], gap, 0.0, high)
     placed = {number: round(place, 1) for number, place in zip(ordered, found, strict=True)}
     return [placed[number] for number in range(len(wanted))]

@@ -6,8 +6,10 @@ Names and order of columns are an interface: a column may be added at the end of
 """
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, sha256, write_atomic
@@ -21,6 +23,8 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_corpus
+from runner.score.bootstrap import holm
+from runner.score.power import t_tails
 from runner.score.score import COMPARED, MEASURES
 
 if TYPE_CHECKING:
@@ -49,7 +53,8 @@ _TEST: dict[str, Type] = {
     "p_exact": "boolean",
     "p_t": "Float64",
     "p_adjusted": "Float64",
-    "p_skew": "Float64",
+    "p_gain": "Float64",
+    "e_value": "Float64",
     "p_holm": "Float64",
     "interval_low": "Float64",
     "interval_high": "Float64",
@@ -63,10 +68,10 @@ _TEST: dict[str, Type] = {
 }
 
 _VERDICTS: dict[str, Type] = {
-    "guard": "string",
-    "guard_low": "Float64",
-    "guard_high": "Float64",
-    "guard_p": "Float64",
+    "recall_state": "string",
+    "recall_low": "Float64",
+    "recall_high": "Float64",
+    "recall_losses": "Int64",
     "gate": "string",
     "meets_criterion_5": "boolean",
     "confirmed": "boolean",
@@ -98,7 +103,8 @@ COLUMNS: dict[str, dict[str, Type]] = {
     | _DIFFERENCES
     | _TEST
     | _VERDICTS
-    | _MADE,
+    | _MADE
+    | {"tied": "Float64"},
     "queries": _OF_ALL
     | {"query": "string", "query_kind": "string", "origin": "string", "stratum": "string"}
     | {"cell": "string", "measure": "string", "value": "Float64"},
@@ -130,8 +136,12 @@ def tables(results: Results, receipt: Receipt | None, readings: Iterable[Reading
 
     `readings` are all that the results were scored with, those of documents that no cell lists among them.
     """
+    classic = _classic(results)
     return {
-        "cells": [_cell(results, place, row, receipt) for place, row in enumerate(results.cells, start=1)],
+        "cells": [
+            _cell(results, place, row, receipt) | classic.get(row.cell, {})
+            for place, row in enumerate(results.cells, start=1)
+        ],
         "queries": list(_queries(results)),
         "judgments": [_judgment(results, one) for one in readings],
         "hits": list(_hits(results)),
@@ -140,6 +150,22 @@ def tables(results: Results, receipt: Receipt | None, readings: Iterable[Reading
 
 def _of_all(results: Results) -> Row:
     return {"source": results.source, "version": results.version, "kind": results.kind}
+
+
+def _classic(results: Results) -> dict[str, Row]:
+    """Checks beside the tests, which decide nothing: paired t test, Cohen's d, Holm over the preregistered cells."""
+    of = {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
+    tests = {row.cell: row.test for row in results.cells if row.test is not None}
+    found: dict[str, Row] = {}
+    for cell in tests:
+        gains = [own - other for own, other in zip(of[cell], of[results.plan.baseline], strict=True)]
+        n, mean, sd = len(gains), fmean(gains), stdev(gains) if len(gains) > 1 else 0.0
+        p_t = t_tails(mean / sd * math.sqrt(n), n - 1) if sd else float(n == 1 or mean == 0)
+        found[cell] = {"p_t": p_t, "cohens_d": mean / sd if sd else 0.0}
+    family = {cell: test.p for cell, test in tests.items() if test.p_adjusted is not None}
+    for cell, p in zip(family, holm(list(family.values())) if family else [], strict=True):
+        found[cell]["p_holm"] = p
+    return found
 
 
 def _cell(results: Results, place: int, row: CellResult, receipt: Receipt | None) -> Row:
@@ -178,19 +204,19 @@ def _tested(row: CellResult) -> Row:
     for name, found in (("interval", test.interval), ("simultaneous", test.simultaneous), ("left_out", test.left_out)):
         if found is not None:
             ends |= {f"{name}_low": found[0], f"{name}_high": found[1]}
-    same = {"p", "p_t", "p_adjusted", "p_skew", "p_holm", "cohens_d", "sd", "influential"}
+    same = {"p", "p_adjusted", "p_gain", "e_value", "sd", "influential"}
     return test.model_dump(include=same) | ends | {"p_exact": test.exact}
 
 
 def _judged(row: CellResult) -> Row:
-    guard: Row = {} if row.guard is None else _prefixed("guard", row.guard.model_dump(include={"low", "high", "p"}))
-    return guard | {
-        "guard": None if row.guard is None else row.guard.state,
+    bound: Row = {} if row.recall_bound is None else _prefixed("recall", row.recall_bound.model_dump())
+    return bound | {
         "gate": row.gate.verdict,
         "meets_criterion_5": row.meets_criterion_5,
         "confirmed": row.confirmed,
         "short_of": "; ".join(row.short_of) or None,
         "unjudged": row.unjudged,
+        "tied": row.tied,
         "bound_low": row.bounds[0],
         "bound_high": row.bounds[1],
     }

@@ -7,7 +7,7 @@ from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.base.terminal import GAP, table, terminal_width
 from runner.decide.decide import decision_sentence
-from runner.decide.tiers import interval_of, stand
+from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -24,7 +24,6 @@ def run_summary(results: Results, *, is_said: bool = False) -> str:
     """
     said, width = results.outcome, terminal_width() or WIDTH
     notes = [
-        *(_despite(row, results.plan) for row in results.cells),
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
         *([] if is_said else [f"next: {said.next_step}"]),
@@ -35,16 +34,9 @@ def run_summary(results: Results, *, is_said: bool = False) -> str:
     )
 
 
-def _despite(row: CellResult, plan: Plan) -> str:
-    found = stand(row, plan.significance.alpha)
-    if found is None or not found.despite:
-        return ""
-    return f"{row.cell}: its interval does not reach 0, but it {found.despite}"
-
-
 def ranking_table(results: Results, width: int = WIDTH) -> str:
     """The cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
-    head = ("nDCG@10", "difference", "adj. p", "Recall@10", "guard", "gate")
+    head = ("nDCG@10", "difference", "p", "Recall@10", "queries lost", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
     lines = table(("cell", *head), named, width)
@@ -59,17 +51,17 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     """A cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
-    if row.test is None or row.guard is None:
+    if row.test is None or row.recall_bound is None:
         return score, "baseline", "", recalled, "", row.gate.verdict
     gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
     low, high = interval_of(row.test)
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
     alone = "" if row.test.simultaneous else "*"
-    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.guard.low, row.guard.high)
-    p = row.test.p_adjusted
-    adjusted = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
+    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
+    p = row.test.p_gain
+    claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
-    return score, gains, adjusted, recalls, row.guard.state, row.gate.verdict
+    return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -125,6 +117,7 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
         "not_shown": said.not_shown,
         "next_step": said.next_step,
         "baseline": results.plan.baseline,
+        "recommended": said.recommended,
         "chosen": None if decision is None else chosen_json(decision),
         "cells": [_cell_json(row) for row in results.cells],
         "results": str(folder / "results.json"),
@@ -134,7 +127,7 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
 
 def unscored_json(source: str, version: int, kind: str, decision: Decision | None) -> dict[str, JSON]:
     """A summary's fields if there are no results: before scoring, and after a decision by policy."""
-    fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "results", "page")
+    fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "recommended", "results", "page")
     found: dict[str, JSON] = {"source": source, "version": version, "kind": kind} | dict.fromkeys(fields)
     found |= {"chosen": None, "cells": []}
     if decision is None:
@@ -166,12 +159,14 @@ def _cell_json(row: CellResult) -> dict[str, JSON]:
         "role": row.role,
         "ndcg@10": row.scores["ndcg@10"].model_dump(include={"mean", "low", "high"}),
         "difference": difference,
+        "p_gain": None if test is None else test.p_gain,
         "p_adjusted": None if test is None else test.p_adjusted,
         "recall@10": row.scores["recall@10"].model_dump(include={"mean", "low", "high"}),
         "recall_change": None if test is None else row.differences["recall@10"].mean,
-        "guard": None if row.guard is None else row.guard.state,
+        "recall_bound": None if row.recall_bound is None else row.recall_bound.model_dump(),
         "gate": row.gate.verdict,
         "judged": None if judged is None else judged.mean,
         "meets_criterion_5": row.meets_criterion_5,
         "confirmed": row.confirmed,
+        "loss": None if row.loss is None else row.loss.model_dump(),
     }

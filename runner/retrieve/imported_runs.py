@@ -1,11 +1,8 @@
 """Other systems' rankings: TREC run files as cells of an external collection's page."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from runner.base.canonical import file_sha256, json_bytes, refuse_special, sha256, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
@@ -16,6 +13,7 @@ from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.cell import CellFile, ImportedRun
 from runner.eval_set.trec import TrecRun, read_trec_run
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
+from runner.retrieve.ranking import ties
 
 DEEPEST = 100_000
 """Hits read per query, so that RUN_DEPTH of them remain after those outside the sample are dropped."""
@@ -116,7 +114,7 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
         queries_left_out=len(known.keys() - set(query_ids)),
         queries_contradicted=len(set(read.contradicted) & set(query_ids)),
         documents_left_out=len(read.documents - documents),
-        ties=sum(_ties(known.get(query_id, [])) for query_id in query_ids),
+        ties=sum(ties(known.get(query_id, [])) for query_id in query_ids),
     )
     for problem in _remarks(facts):
         say(f"{display(path)}: {problem}")
@@ -142,19 +140,6 @@ def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The first RUN_DEPTH, scored by their place alone: another system's scores say nothing here."""
     kept = hits[:RUN_DEPTH]
     return tuple(Hit(hit.doc_id, float(len(kept) - place), hit.span) for place, hit in enumerate(kept))
-
-
-def _ties(hits: Sequence[Hit]) -> int:
-    """Hits among the first RUN_DEPTH that share their score, as a 32-bit float, with a neighbour."""
-    scores = np.array([hit.score for hit in hits[:RUN_DEPTH]], np.float32).tolist()
-    return len(
-        {
-            place
-            for place, (first, second) in enumerate(pairwise(scores))
-            if first == second
-            for place in (place, place + 1)
-        }
-    )
 
 
 def _remarks(facts: ImportedRun) -> list[str]:

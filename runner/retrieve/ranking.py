@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from operator import attrgetter, lt, ne
 from typing import NamedTuple
 
@@ -100,6 +100,19 @@ def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
     The one owner of ties; `documents` are a ChunkTable's numbers.
     """
     return np.lexsort((indices, -documents, -scores))
+
+
+def ties(hits: Sequence[Hit]) -> int:
+    """Hits among the first RUN_DEPTH that share their score, as a 32-bit float, with a neighbour."""
+    scores = np.array([hit.score for hit in hits[:RUN_DEPTH]], np.float32).tolist()
+    return len(
+        {
+            place
+            for place, (first, second) in enumerate(pairwise(scores))
+            if first == second
+            for place in (place, place + 1)
+        }
+    )
 
 
 def leading(scores: NDArray[np.generic], depth: int) -> NDArray[np.intp]:

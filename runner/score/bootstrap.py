@@ -161,7 +161,6 @@ def power_n_required(
     ((z_{1-alpha/2} + z_power) sd / delta)^2, where delta is `target_delta` or else `observed_diff`; infinite where
     delta or sd is 0. At the default alpha and power with falsify-eval's 1.96 and 0.84; elsewhere with exact
     quantiles, where it draws them at random and gives those of power below 0.5 the wrong sign.
-    `runner.score.power.queries_needed` is exact for few queries.
 
     >>> round(power_n_required(0.05, 0.3))
     282

@@ -1,6 +1,6 @@
 """Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,13 +8,18 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import judgments, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
+from runner.score.expected_loss import expected_losses
+from runner.score.gain_test import gain_tests, shares
+from runner.score.looks import Look, e_value
+from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
-from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.sign_flip import PairedTest, paired_tests
+from runner.score.winners_curse import CorrectedGain, FalseAlarms, corrected_gain, false_alarms
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -25,7 +30,8 @@ class Comparison:
     """The runs of a version and all that judges them; `registered` cells form the tested family.
 
     `facts` are the cells' own files; `document_lengths` are the characters of every document of the corpus.
-    `published` qrels are taken as they are: what they do not judge keeps no cell from anything.
+    `published` qrels are taken as they are: what they do not judge keeps no cell from anything. At a planned `look`
+    the queries are those that it judges; `later` are the ids of the others, which runs answer too.
     """
 
     plan: Plan
@@ -36,6 +42,8 @@ class Comparison:
     registered: frozenset[str]
     document_lengths: Mapping[str, int]
     published: bool = False
+    look: Look | None = None
+    later: Sequence[str] = ()
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -90,21 +98,59 @@ class Comparison:
         return found
 
     @cached_property
-    def guards(self) -> dict[str, GuardResult]:
-        """Every challenger's Recall@10 against the loss that the rule allows."""
+    def gain_ps(self) -> dict[str, float]:
+        """P of "it does not gain" of every preregistered challenger, adjusted in the plan's order and for its looks."""
+        settings, (first, others) = self.plan.significance, self._steps
+        cells = first + others
+        if not cells:
+            return {}
+        found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        return dict(zip(cells, found if self.look is None else map(self.look.adjusted, found), strict=True))
+
+    @cached_property
+    def e_values(self) -> dict[str, float]:
+        """The e-value of every preregistered challenger's gain, by its share of alpha."""
+        return {cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share) for cell, share in self.shares.items()}
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Every preregistered challenger's part of alpha."""
+        first, others = self._steps
+        return dict(zip(first + others, shares(len(first), len(others)), strict=True))
+
+    @property
+    def _steps(self) -> tuple[list[str], list[str]]:
+        """The preregistered challengers that go first, and the others."""
+        first = [cell for cell in self.plan.first if cell in self.runs]
+        return first, [cell for cell in self.challengers if cell in self.registered and cell not in first]
+
+    @cached_property
+    def recall_bounds(self) -> dict[str, RecallBound]:
+        """How far every challenger's Recall@10 may have fallen."""
         if not self.challengers:
             return {}
-        settings, margin = self.plan.significance, self.plan.rule.max_recall_loss
         changes = self.paired(self.challengers, "recall@10")
-        found = non_inferiority(changes, margin, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        rule, alpha = self.plan.rule, self.plan.significance.alpha
+        found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
         return dict(zip(self.challengers, found, strict=True))
 
-    def false_alarm(self) -> float | None:
-        """How often criterion 5 would flag some cell if all equalled the baseline; None without challengers."""
+    @cached_property
+    def losses(self) -> dict[str, ExpectedLoss]:
+        """What choosing each challenger is expected to lose.
+
+        Empty if the judgments are published, from which nothing is chosen, and for a single query.
+        """
+        if self.published or len(self.queries) < 2 or not self.challengers:
+            return {}
+        found = expected_losses(self.paired(self.challengers, "ndcg@10"), self.plan)
+        return dict(zip(self.challengers, found, strict=True))
+
+    def false_alarms(self) -> FalseAlarms:
+        """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""
         if not self.challengers:
-            return None
+            return FalseAlarms((), 0.0)
         rule, settings = self.plan.rule, self.plan.significance
-        return false_alarm_probability(
+        return false_alarms(
             self.paired(self.challengers, "ndcg@10"),
             self.paired(self.challengers, "recall@10"),
             min_gain=rule.min_gain,
@@ -113,7 +159,7 @@ class Comparison:
             seed=settings.seed,
         )
 
-    def best_gain_corrected(self) -> float | None:
+    def best_gain_corrected(self) -> CorrectedGain | None:
         """The greatest gain less what picking it from several adds; None without challengers."""
         if not self.challengers:
             return None
@@ -135,26 +181,42 @@ class Comparison:
         return paired_differences(values, list(self.scores).index(self.plan.baseline), self.plan)
 
 
-def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
-    """The recorded runs of the plan's cells, in its order."""
+def load_runs(version: Version, plan: Plan, first: int | None = None) -> dict[str, Run]:
+    """The recorded runs of the plan's cells, in its order; with `first` over the first so many queries."""
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
+    return {cell: read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells}
 
 
 def load_comparison(
-    version: Version, plan: Plan, registered: frozenset[str], published: Qrels | None = None
+    version: Version,
+    plan: Plan,
+    registered: frozenset[str],
+    published: Qrels | None = None,
+    look: Look | None = None,
 ) -> Comparison:
-    """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels."""
+    """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels.
+
+    At a planned `look` nothing but its queries, their hits and their labels is compared.
+    """
+    queries, first = load_queries(version.queries_path), look.queries if look else None
+    asked = {query.query_id for query in queries[:first]}
     return Comparison(
         plan=plan,
-        queries=load_queries(version.queries_path),
-        runs=load_runs(version, plan),
-        qrels=qrels(judgments(version_labels(version))) if published is None else published,
+        queries=queries[:first],
+        runs=load_runs(version, plan, first),
+        qrels=qrels(judgments(labels_of(version, asked))) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,
         document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},
         published=published is not None,
+        look=look,
+        later=[query.query_id for query in queries[len(asked) :]],
     )
+
+
+def labels_of(version: Version, query_ids: Container[str]) -> tuple[Label, ...]:
+    """The version's labels of these queries; those of a later look are kept, and wait for it."""
+    return tuple(label for label in version_labels(version) if label.query_id in query_ids)
 
 
 def mean(values: Ints) -> float:

@@ -1,4 +1,4 @@
-"""How much worse a cell would look that had no part in the pool: leave-one-cell-out (Zobel, SIGIR 1998)."""
+"""How much worse a cell would look had its like no part in the pool: leave-one-out by kin (Zobel, SIGIR 1998)."""
 
 from collections.abc import Mapping, Set
 
@@ -14,7 +14,7 @@ _BM25 = "bm25"
 
 
 def pool_bias(comparison: Comparison) -> dict[str, CellPool]:
-    """Every cell with and without what it alone brought into the pool; {} where the qrels are published.
+    """Every cell without what only it and its like brought into the pool; {} where the qrels are published.
 
     Both scores are under the same rules: what is left out counts as not relevant, and no longer in the ideal either,
     so that a score can rise where the cell had ranked a relevant document low.
@@ -38,16 +38,8 @@ def arms(cell: str) -> frozenset[str]:
 
 def _cell_pool(comparison: Comparison, cell: str, pooled: Mapping[str, Set[Pair]]) -> CellPool:
     baseline = comparison.plan.baseline
-    others = [other for other in pooled if other != cell]
-    strangers = [other for other in others if other == baseline or not arms(cell) & arms(other)]
-    values = score_matrix([comparison.scores[baseline], comparison.scores[cell]], "ndcg@10")
-    return CellPool(
-        pairs=len(pooled[cell]),
-        ndcg=mean(values[1]),
-        difference=mean(values[1] - values[0]),
-        alone=_left_out(comparison, cell, others, pooled),
-        kin=_left_out(comparison, cell, strangers, pooled),
-    )
+    strangers = [other for other in pooled if other != cell and (other == baseline or not arms(cell) & arms(other))]
+    return CellPool(pairs=len(pooled[cell]), kin=_left_out(comparison, cell, strangers, pooled))
 
 
 def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Mapping[str, Set[Pair]]) -> LeftOut | None:
@@ -67,7 +59,6 @@ def _left_out(comparison: Comparison, cell: str, pooling: list[str], pooled: Map
         relevant=sum(comparison.qrels.get(q, {}).get(d, 0) >= relevant_grade for q, d in pairs),
         ndcg=mean(values[1]),
         difference=mean(values[1] - values[0]),
-        judged=mean(score_matrix([own], "judged@10")[0]),
     )
 
 

@@ -15,12 +15,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT, GuardState, Interval, Ints
-from runner.eval_set.shapes.paired import GuardResult
-from runner.score.bootstrap import holm
-from runner.score.flips import Floats, exact_p, flipped, skew_adjusted_p
-from runner.score.power import t_tails
+from runner.base.records import SCORE_UNIT, Interval, Ints
+from runner.score.flips import Floats, exact_p, flipped
 
 Side = Literal["above", "below", "not told apart"]
 """Where a cell stands to another, once every cell compared was allowed for."""
@@ -36,9 +32,7 @@ _TIE = 1e-12
 class PairedTest:
     """One row of differences against "no difference", two-sided; means and intervals lie in [-1, 1].
 
-    `sd` is per query (ddof 1) and `cohens_d` is mean / sd. If the row does not scatter, both are 0, and `p_t`, the
-    paired t test's p, is 1 if the mean is 0 too, else 0 (1 for a single query). Over all rows are `p_adjusted`
-    (max-T), `p_skew` (max-T by a statistic that skewness does not mislead, `runner.score.flips`) and `p_holm`.
+    `sd` is per query (ddof 1), 0 if the row does not scatter. `p_adjusted` (max-T) is over all rows.
     `interval` is for this row alone, `simultaneous` for all rows at once. `left_out` is the least and the greatest mean
     that leaving one query out gives ([-1, 1] for a single query), `influential` the column whose absence moves the mean
     most, of equal ones the first.
@@ -48,13 +42,9 @@ class PairedTest:
     sd: float
     p: float
     exact: bool
-    p_t: float
     p_adjusted: float
-    p_skew: float
-    p_holm: float
     interval: Interval
     simultaneous: Interval
-    cohens_d: float
     left_out: Interval
     influential: int
 
@@ -68,9 +58,8 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
 
     `p_adjusted` is single-step max-T over the studentised means (Westfall & Young 1993): how often the most extreme
     row of a draw is at least as extreme as this row is. It keeps the family-wise error, whichever rows truly equal
-    the baseline, where their differences are symmetric about 0; `p_skew` keeps it where they are skewed. The
-    simultaneous interval shifts its own row and leaves the others' draws where they are: exact where all rows equal
-    the baseline, close elsewhere.
+    the baseline, where their differences are symmetric about 0. The simultaneous interval shifts its own row and leaves
+    the others' draws where they are: exact where all rows equal the baseline, close elsewhere.
 
     `interval` excludes 0 exactly where p, and `simultaneous` where p_adjusted, is at most alpha, both from the draws;
     an exact p so near to alpha that draws cannot tell may lie on the other side. If no p can be as small as alpha
@@ -97,29 +86,7 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
         together.append(_inverted(np.minimum(low, row.mean - reach), np.maximum(high, row.mean + reach), alpha))
     exact = [complete or sum(map(bool, row.values)) <= EXACT_UP_TO for row in rows]
     p = [exact_p(row.values) if known else test.p for row, known, test in zip(rows, exact, alone, strict=True)]
-    p_skew = skew_adjusted_p(differences, draws=draws, seed=seed)
-    return tuple(map(_paired_test, rows, alone, together, exact, p, p_skew, holm(p) if p else ()))
-
-
-def non_inferiority(
-    differences: Ints, margin: float, *, draws: int, alpha: float, seed: int
-) -> tuple[GuardResult, ...]:
-    """Whether the mean of each row (rows, queries), in units of 1e-9, lies below -margin; two tests at `alpha` each.
-
-    "non-inferior" where the lower bound is above -margin, "inferior" where the upper one is below, both compared at
-    the four places that a page shows; so `p`, of "the mean is -margin or less", is at most alpha wherever the state is
-    "non-inferior". With every draw taken together with its negation, the one-sided test at alpha is half of the
-    two-sided one at 2 alpha, and the bounds are the ends of that one's interval.
-    ValueError as for `paired_tests`, and for a margin outside [0, 1].
-
-    >>> changes = np.array([[10, 0, -10, 20, 0, 10, 0, 10]]) * 1_000_000
-    >>> non_inferiority(changes, 0.02, draws=1000, alpha=0.05, seed=1)[0].state
-    'non-inferior'
-    """
-    if not 0 <= margin <= 1:
-        raise ValueError(f"margin must lie in [0, 1], not {margin}")
-    rows, sizes, _ = _rows(differences, draws, alpha, seed)
-    return tuple(_guard(row, *row.typical_values(sizes), margin, alpha) for row in rows)
+    return tuple(map(_paired_test, rows, alone, together, exact, p))
 
 
 class _Row(NamedTuple):
@@ -201,40 +168,18 @@ def _inverted(low: Floats, high: Floats, alpha: float) -> _Inverted:
     return _Inverted((1 + extreme) / (1 + draws), Interval(max(-1.0, least), min(1.0, most)))
 
 
-def _guard(row: _Row, low: Floats, high: Floats, margin: float, alpha: float) -> GuardResult:
-    bounds = _inverted(low, high, 2 * alpha).interval
-    shift = -round(margin * SCORE_UNIT)
-    # Beside the draws and their negations, the observed values (always as extreme) and their negation (whose subset is
-    # all queries, and likewise for a draw that flips none or all).
-    whole = row.mean <= shift
-    as_low = 1 + whole + int((low <= shift).sum()) + int(((high <= shift) | (np.isinf(high) & whole)).sum())
-    state: GuardState = "inconclusive"
-    if round4(bounds.low) > -round4(margin):
-        state = "non-inferior"
-    elif round4(bounds.high) < -round4(margin):
-        state = "inferior"
-    return GuardResult(state=state, low=bounds.low, high=bounds.high, p=as_low / (2 * (1 + len(low))))
-
-
-def _paired_test(
-    row: _Row, alone: _Inverted, together: _Inverted, exact: bool, p: float, p_skew: float, p_holm: float
-) -> PairedTest:
-    n, mean, error = len(row.values), row.mean, row.standard_error
-    sd = error * math.sqrt(n)
+def _paired_test(row: _Row, alone: _Inverted, together: _Inverted, exact: bool, p: float) -> PairedTest:
+    n = len(row.values)
     moves = [abs(n * value - row.total) for value in row.values]
     without = [(row.total - value) / ((n - 1) * SCORE_UNIT) for value in row.values] if n > 1 else [-1.0, 1.0]
     return PairedTest(
-        mean=mean / SCORE_UNIT,
-        sd=sd / SCORE_UNIT,
+        mean=row.mean / SCORE_UNIT,
+        sd=row.standard_error * math.sqrt(n) / SCORE_UNIT,
         p=p,
         exact=exact,
-        p_t=t_tails(mean / error, n - 1) if error else float(n == 1 or mean == 0),
         p_adjusted=max(p, together.p),
-        p_skew=p_skew,
-        p_holm=p_holm,
         interval=alone.interval,
         simultaneous=together.interval,
-        cohens_d=mean / sd if sd else 0.0,
         left_out=Interval(min(without), max(without)),
         influential=moves.index(max(moves)),
     )

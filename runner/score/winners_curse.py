@@ -1,6 +1,7 @@
 """What looking at the best of many cells does to a figure: false alarms of the literal rule, and the winner's curse."""
 
 from bisect import bisect_left
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +11,26 @@ from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import exact_columns, flip_blocks
 
 
-def false_alarm_probability(
+class FalseAlarms(NamedTuple):
+    """How often criterion 5 would flag a cell that equals the baseline: each cell by itself, and one or more of all."""
+
+    each: tuple[float, ...]
+    some: float
+
+
+def false_alarms(
     gains: Ints, recall_changes: Ints, *, min_gain: float, max_recall_loss: float, draws: int, seed: int
-) -> float:
-    """How often criterion 5 would flag a cell if every cell equalled the baseline and queries scattered as they did.
+) -> FalseAlarms:
+    """How often criterion 5 would flag cells if every cell equalled the baseline and queries scattered as they did.
 
     `gains` and `recall_changes` are differences to the baseline (cells, queries) in units of 1e-9. Each row is moved to
-    a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. What is returned is
-    the share of draws in which some cell gains at least `min_gain` and loses at most `max_recall_loss` recall, both
-    compared at the four places that a page shows. 0 for no cells; ValueError for no query or no draw.
+    a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. A cell is flagged in
+    a draw in which it gains at least `min_gain` and loses at most `max_recall_loss` recall, both compared at the four
+    places that a page shows. 0 for no cells; ValueError for no query or no draw.
 
-    >>> level = np.full((9, 25), 100_000_000)
-    >>> false_alarm_probability(level, level, min_gain=0.02, max_recall_loss=0.02, draws=100, seed=1)
-    0.0
+    >>> level = np.full((2, 25), 100_000_000)
+    >>> false_alarms(level, level, min_gain=0.02, max_recall_loss=0.02, draws=100, seed=1)
+    FalseAlarms(each=(0.0, 0.0), some=0.0)
     """
     n_cells, n_queries = gains.shape
     if draws < 1 or n_queries == 0 or recall_changes.shape != gains.shape:
@@ -30,25 +38,35 @@ def false_alarm_probability(
     rows = np.vstack([gains, recall_changes])
     centred = exact_columns(rows - np.rint(rows.mean(axis=1, keepdims=True)).astype(np.int64))
     least_gain, least_recall = _least_total(min_gain, n_queries), _least_total(-max_recall_loss, n_queries)
-    flagged = 0
+    each, some = np.zeros(n_cells, np.int64), 0
     for flips in flip_blocks(n_queries, draws, seed):
         totals = (1 - 2 * flips) @ centred
         alarms = (totals[:, :n_cells] >= least_gain) & (totals[:, n_cells:] >= least_recall)
-        flagged += int(alarms.any(axis=1).sum())
-    return flagged / draws
+        each += alarms.sum(axis=0)
+        some += int(alarms.any(axis=1).sum())
+    return FalseAlarms(tuple((each / draws).tolist()), some / draws)
 
 
-def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> float:
+class CorrectedGain(NamedTuple):
+    """A gain, and the 95 % interval of it over resamples of the queries."""
+
+    gain: float
+    low: float
+    high: float
+
+
+def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> CorrectedGain:
     """The gain to expect of the row with the greatest mean, without what being picked as the best adds to it.
 
     `differences` are (cells, queries) in units of 1e-9. Out-of-bag bootstrap (Efron & Tibshirani 1997): each resample
     of the queries picks its best row (the first of equal ones) and scores it by its mean over the queries that were
-    not drawn; the mean of those. Right where rows are equal; if one is a little better than the rest it errs
-    downwards, since a resample holds 63 % of the queries and picks that row less often (docs/statistics.md).
+    not drawn; the mean of those, and their percentiles, which for a row alone are a third wider than its interval.
+    Right where rows are equal; if one is a little better than the rest it errs downwards, since a resample holds 63 %
+    of the queries and picks that row less often (docs/statistics.md).
     ValueError for no row, fewer than 2 queries, no resample, or values too large to add exactly.
 
     >>> corrected_gain(np.full((1, 25), 100_000_000), resamples=100, seed=1)
-    0.1
+    CorrectedGain(gain=0.1, low=0.1, high=0.1)
     """
     n_cells, n_queries = differences.shape
     if n_cells == 0 or n_queries < 2 or resamples < 1:
@@ -64,7 +82,8 @@ def corrected_gain(differences: Ints, *, resamples: int, seed: int) -> float:
     scored = np.concatenate(gains)
     if not len(scored):
         raise ValueError(f"none of {resamples} resamples of {n_queries} queries leaves one out")
-    return float(scored.mean()) / SCORE_UNIT
+    low, high = np.quantile(scored, (0.025, 0.975), method="closest_observation").tolist()
+    return CorrectedGain(float(scored.mean()) / SCORE_UNIT, low / SCORE_UNIT, high / SCORE_UNIT)
 
 
 def _least_total(threshold: float, n_queries: int) -> int:

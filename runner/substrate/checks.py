@@ -8,9 +8,8 @@ import numpy as np
 from runner.base.given_files import printable
 from runner.base.records import Document
 from runner.substrate.database import Substrate
-from runner.substrate.findings import note
 from runner.substrate.full_text import fts_findings
-from runner.substrate.shapes import CoverageResult, FindingResult
+from runner.substrate.shapes import CoverageResult, FindingResult, note
 from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
 from runner.substrate.vectors import (
     Embed,

@@ -10,9 +10,8 @@ import numpy as np
 from runner.base.given_files import printable
 from runner.retrieve.bm25 import lucene_tokens
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import chunk_names, finding, note
 from runner.substrate.search import match_expression
-from runner.substrate.shapes import FindingResult
+from runner.substrate.shapes import FindingResult, chunk_names, finding, note
 from runner.substrate.tables import FTS_COLUMNS
 from runner.substrate.vectors import Ids
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from runner.base.given_files import printable
 from runner.base.records import Chunk, Document
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import EXAMPLES, finding, note
-from runner.substrate.shapes import CoverageResult, FindingResult
+from runner.substrate.shapes import EXAMPLES, CoverageResult, FindingResult, finding, note
 
 
 @dataclass(frozen=True)

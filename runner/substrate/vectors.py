@@ -12,8 +12,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.embed.encoder import UNIT_TOLERANCE
 from runner.substrate.database import Substrate, json_array
-from runner.substrate.findings import chunk_names, finding
-from runner.substrate.shapes import FindingResult
+from runner.substrate.shapes import FindingResult, chunk_names, finding
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit rows for texts, as the production encoder embeds documents."""

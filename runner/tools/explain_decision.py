@@ -4,7 +4,7 @@ from runner.base.figures import p_text
 from runner.base.schema import FrozenModel
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
-from runner.decide.tiers import interval_of
+from runner.decide.tiers import interval_of, recall_words
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
@@ -86,14 +86,15 @@ def _of_cell(row: CellResult, results: Results) -> str:
         f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({100 * results.plan.bootstrap.confidence:g} % interval "
         f"{ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}, null gate {row.gate.verdict}"
     )
-    if row.test is None or row.guard is None:
+    if row.test is None or row.recall_bound is None:
         return f"{said}; the baseline."
     low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
-    adjusted = "no adjusted p" if row.test.p_adjusted is None else f"adjusted p {p_text(row.test.p_adjusted)}"
+    claimed = "no p" if row.test.p_gain is None else f"p of no gain {p_text(row.test.p_gain)}"
     level = 100 * (1 - results.plan.significance.alpha)
+    fall = recall_words(row.recall_bound, len(results.queries), results.plan.rule)
     said += (
         f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
-        f"to {high:+.4f}, {adjusted}), Recall@10 {row.guard.state}"
+        f"to {high:+.4f}, {claimed}); Recall@10: {fall}"
     )
     return f"{said}; confirmed." if row.confirmed else f"{said}; it {', '.join(row.short_of)}."

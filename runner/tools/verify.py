@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
+from runner.eval_set.looks import kept_looks, look_files
+from runner.eval_set.plan import read_plan
+from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import DRIVER, Version
-from runner.evening.remake import remake
+from runner.evening.remake import remade_look, remake
 
 
 def verify_record(version: Version, *, deep: bool = False) -> list[str]:
@@ -31,7 +35,23 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked")
         for name, lock in named
     ]
+    views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))
+    lines += [line for view, lock in zip(views, locks, strict=True) if not lock for line in _looks(view, deep=deep)]
     if deep:
-        views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))
         lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
     return lines
+
+
+def _looks(view: Version, *, deep: bool) -> list[str]:
+    """A line on the looks of a version that is not locked yet, none before the first one is over."""
+    said = read_json(view.results_path).get("look") if view.results_path.exists() else None
+    if said is None and not look_files(view.record):
+        return []
+    plan = read_plan(view.plan_path(rehearsal=view.rehearsal))
+    kept = kept_looks(view, plan).looks
+    if deep:
+        frozen = verified_preregistration(view)
+        for look in kept:
+            remade_look(view, plan, frozen, look)
+    how = "made anew byte for byte" if deep else "as kept"
+    return [f"{view.name}: {len(kept)} of {len(plan.looks)} looks are over, {how}"] if kept else []

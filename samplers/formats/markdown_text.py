@@ -15,7 +15,7 @@ Kind = Literal["heading", "rule", "item", "row", "paragraph", "continued", "boxe
 _HEADING = re.compile(r"(#{1,6})\s+(.+)")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})")
 _ITEM = re.compile(r"[-*+]\s+(?=\S)|(?=\(?\d{1,3}[.)]\s)")
-_SEPARATOR_ROW = re.compile(r"\|(?:\s*:?-+:?\s*\|?)+")
+_SEPARATOR_ROW = re.compile(r"\|\s*+:?+-++(?::?+\s*+(?:\|\s*+)?+:?+-++)*+:?+\s*+\|?+")
 
 _BALANCED = r"\((?:[^()\s]|\((?:[^()\s]|\([^()\s]*+\))*+\))*+(?:\s\"[^\"\n]*+\")?\)"
 # Addresses that end in a stretch of the page's text ("#:~:text=…Section 7(j") have a parenthesis that never closes.

@@ -2,7 +2,7 @@
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -15,6 +15,9 @@ INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
 
 
+_PART = 65_536
+"""Characters of a text that are split into words at once."""
+
 _ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
 
 
@@ -22,7 +25,24 @@ def visible(text: str) -> int:
     """How many characters of a text in NFC are not white space: every count of an account is one of NFC."""
     if text.isascii():
         return len(text.encode().translate(None, _ASCII_BLANKS))
-    return len("".join(unicodedata.normalize("NFC", text).split()))
+    return sum(len("".join(part.split())) for part in _parts(unicodedata.normalize("NFC", text)))
+
+
+def on_one_line(text: str) -> str:
+    """The words of a text with one space between them."""
+    if len(text) <= _PART:
+        return " ".join(text.split())
+    return " ".join(filter(None, (" ".join(part.split()) for part in _parts(text))))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text in parts that end before a space: as a string of its own, a short word takes twenty times its bytes."""
+    start = 0
+    while start < len(text):
+        end = text.find(" ", start + _PART)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end
 
 
 @dataclass(slots=True)
@@ -63,7 +83,7 @@ class TextWriter:
         # Translating takes as long as all the rest, and few texts hold such a character.
         visible = raw if raw.isascii() or not any(map(raw.__contains__, _INVISIBLE)) else raw.translate(INVISIBLE)
         self.n_invisible += len(raw) - len(visible)
-        words = visible.split()
+        words = on_one_line(visible)
         if not words:
             if visible:
                 self.separate(" ")
@@ -71,7 +91,7 @@ class TextWriter:
         if visible[0].isspace():
             self.separate(" ")
         self._flush()
-        self._append(" ".join(words))
+        self._append(words)
         if visible[-1].isspace():
             self.separate(" ")
 

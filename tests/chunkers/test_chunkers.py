@@ -1,4 +1,6 @@
 import json
+import random
+import tracemalloc
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chunkers import tokens
+from chunkers import splitting, tokens
 from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
 from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
 from chunkers.sections import SectionRules
@@ -295,6 +297,44 @@ def test_text_is_cut_at_the_strongest_break_that_helps() -> None:
     pieces = split_text(text, tokenize(text), (0, len(text)), budget=80)
     assert text[slice(*pieces[0])] == first.strip()
     assert all(text[slice(*piece)].endswith((".", ";")) for piece in pieces)
+
+
+def test_a_stretch_of_single_letters_is_cut_in_few_times_its_memory() -> None:
+    text = "a " * 150_000
+    tokenize("warm")
+    tracemalloc.start()
+    try:
+        pieces = split_text(text, tokenize(text), (0, len(text)), budget=500)
+        assert len(pieces) == 300
+        assert tracemalloc.get_traced_memory()[1] < 45 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_is_cut_as_by_the_plain_method() -> None:
+    pieces = ["a ", "bcd ", "\n\n", " \n", "Stop. Go ", "x" * 40, "; (b) ", "\t", "日本", "one.\n"]
+
+    def plain(start: int, end: int, level: int) -> list[tuple[int, int]]:
+        if tokens_of.count(start, end) <= budget:
+            return [(start, end)]
+        if level == len(splitting._BREAKS):
+            return splitting._windows(tokens_of, (start, end), budget)
+        found = [match.span() for match in splitting._BREAKS[level].finditer(text, start, end)]
+        ends = zip([start, *(stop for _, stop in found)], [*(begin for begin, _ in found), end], strict=True)
+        parts = [part for begin, stop in ends if begin < stop for part in plain(begin, stop, level + 1)]
+        joined = parts[:1]
+        for part in parts[1:]:
+            if tokens_of.count(joined[-1][0], part[1]) <= budget:
+                joined[-1] = joined[-1][0], part[1]
+            else:
+                joined.append(part)
+        return joined
+
+    for seed in range(60):
+        text = f"A{''.join(random.Random(seed).choices(pieces, k=80))}z"
+        tokens_of = tokenize(text)
+        for budget in (4, 15, 60):
+            assert split_text(text, tokens_of, (0, len(text)), budget) == plain(0, len(text), 0)
 
 
 def test_a_bare_chunker_keeps_boundaries_and_drops_context() -> None:

@@ -1,3 +1,4 @@
+import random
 import subprocess
 import sys
 import time
@@ -146,3 +147,29 @@ def test_a_line_of_a_million_characters_takes_seconds(text: str) -> None:
 def test_only_a_longer_blank_run_is_encoded_in_parts() -> None:
     text = "Word. " * 60_000 + " " * (MAX_BLANK_RUN - 2) + "end"
     assert count_tokens(text) == len(encoding().tiktoken.encode_ordinary(text))
+
+
+def test_a_long_text_in_parts_has_the_tokens_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "MAX_BLANK_RUN", 5)
+    pieces = [
+        "a ",
+        " b",
+        "  ",
+        "\n",
+        "\n\n ",
+        " 's",
+        "...\n\n",
+        " 1234",
+        "\u00a0",
+        "\t",
+        "é ",
+        "日本 ",
+        "(a) ",
+        "\x1e ",
+        " \u0301",
+        "😀",
+    ]
+    for seed in range(200):
+        text = "".join(random.Random(seed).choices(pieces, k=60))
+        assert tokens._encode(text).tolist() == encoding().tiktoken.encode_ordinary(text)
+        assert len(list(tokens._parts(text))) > 5

@@ -33,9 +33,7 @@ def outcome(*holding, judge="second", cells=(CELL, OTHER)):
         CellUnderJudge(
             cell=cell,
             gain=0.1,
-            p_adjusted=0.01,
-            p_skew=0.01,
-            guard="non-inferior",
+            p_gain=0.01,
             meets_criterion_5=True,
             holds=cell in holding,
         )
@@ -50,9 +48,6 @@ def noise(low, high=0.2):
         gain=0.1,
         interval=[low, high],
         queries_only=[0.05, 0.15],
-        meets=0.9,
-        meets_queries_only=0.99,
-        told_apart=20,
     )
     return NoiseResult(
         judge="second",
@@ -63,7 +58,6 @@ def noise(low, high=0.2):
         chosen=CELL,
         stability=0.9,
         stability_queries_only=0.95,
-        choices={CELL: 0.9, BASELINE: 0.1},
         cells=[row],
         unknown="",
     )
@@ -77,8 +71,7 @@ def test_a_cell_that_only_the_first_judge_sees_gain_is_not_confirmed_by_the_othe
     rows = {row.cell: row for row in found.cells}
     assert not rows[CELL].holds
     assert rows[CELL].gain == pytest.approx(truth.paired([CELL], "ndcg@10").mean() / SCORE_UNIT)
-    assert rows[CELL].p_adjusted == truth.tests[CELL].p_adjusted
-    assert rows[CELL].guard == truth.guards[CELL].state
+    assert rows[CELL].p_gain == truth.gain_ps[CELL]
     assert found.recommended == BASELINE
     assert found.n_pairs == len(pairs_of(truth))
     assert found.n_changed == sum(g != truth.qrels[q][d] for q, row in comparison.qrels.items() for d, g in row.items())
@@ -124,13 +117,11 @@ def test_of_several_cells_that_hold_the_best_is_recommended():
 
 def test_a_judge_who_agrees_costs_no_second_test(monkeypatch):
     comparison = evening(4, n_cells=3)
-    tests, guards = comparison.tests, comparison.guards
-    monkeypatch.setattr("runner.score.comparison.paired_tests", None)
-    monkeypatch.setattr("runner.score.comparison.non_inferiority", None)
+    gain_ps = comparison.gain_ps
+    monkeypatch.setattr("runner.score.comparison.gain_tests", None)
     (found,) = under_other_judges(comparison, labels_of(comparison.qrels, pairs_of(comparison)[:40]))
     assert found.n_changed == 0
-    assert [row.p_adjusted for row in found.cells] == [tests[cell].p_adjusted for cell in comparison.challengers]
-    assert [row.guard for row in found.cells] == [guards[cell].state for cell in comparison.challengers]
+    assert [row.p_gain for row in found.cells] == [gain_ps[cell] for cell in comparison.challengers]
 
 
 def test_further_rounds_and_labels_of_the_scored_judge_are_no_other_judge():
@@ -169,7 +160,7 @@ def test_a_sixth_judge_who_upsets_a_cell_is_heard():
 def test_an_exploratory_cell_never_holds():
     truth = replace(evening(3, lift=1.0, n_cells=3), registered=frozenset({OTHER}))
     row = under_judge(truth, CELL)
-    assert (row.p_adjusted, row.p_skew, row.holds, row.meets_criterion_5) == (None, None, False, True)
+    assert (row.p_gain, row.holds, row.meets_criterion_5) == (None, False, True)
 
 
 def test_what_judges_leave_of_a_cell_is_said():

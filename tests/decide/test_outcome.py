@@ -5,47 +5,64 @@ import re
 import pytest
 
 from runner.decide.outcome import outcome
+from runner.decide.sample_size import error_for, settling
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import NoiseFloor
-from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, outcome_inputs, row
+from runner.score.expected_loss import Gain, believed
+from runner.score.power import assurance, least_gain
+from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, control, outcome_inputs, row
 
-GOOD = {"p": 0.004, "guard": "non-inferior"}
+GOOD = {"p": 0.004}
 
 
 def found_by(*rows, **facts):
     return outcome(outcome_inputs(*rows, **facts))
 
 
-def test_the_baseline_is_kept_where_no_cell_can_gain_what_the_rule_asks_for():
-    found = found_by(row(BETTER, -0.05, half=0.06), row(SPARSE, -0.2), row(BASELINE))
-    assert (found.tier, found.candidates, found.confirmed) == ("baseline kept", [], [])
-    assert f"no cell that could be chosen can be expected to gain 0.02 nDCG@10 over {BASELINE}" in found.sentence
-    assert "Ruled out" not in found.sentence
-    assert found.next_step.startswith("Try other cells")
-
-
-def test_a_result_is_inconclusive_where_the_interval_reaches_the_gain_that_was_not_found():
-    found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
-    assert found.tier == "inconclusive"
-    assert "not ruled out for 1 of 2 other cells" in found.sentence
-    assert f"That the baseline is as good as {BETTER}, whose difference to it is -0.05 nDCG@10" in found.not_shown
-    assert f"{found.queries_needed:,} queries in all" in found.next_step
+@pytest.mark.parametrize(("doubt", "tier"), [(0.03, "baseline kept"), (0.2, "inconclusive")])
+def test_without_a_candidate_the_baseline_is_kept_if_that_is_expected_to_cost_less_than_a_switch(doubt, tier):
+    better = row(BETTER, -0.05, doubt=doubt)
+    found = found_by(better, row(SPARSE, -0.2), row(BASELINE))
+    assert (found.tier, found.candidates, found.confirmed) == (tier, [], [])
+    assert (better.loss.keeping <= 0.02) == (tier == "baseline kept")
+    assert (found.recommended, "Recommended" in found.next_step) == (BASELINE, False)
+    assert ("Ruled out" in found.sentence, BETTER in found.sentence) == (False, tier == "inconclusive")
+    assert found.next_step.startswith("Try other cells: ") == (tier == "baseline kept")
+    assert (found.assurance is None) == (tier == "baseline kept")
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
-    [({"guard": "inferior"}, "loses more than 0.02 Recall@10"), ({"verdict": "fail"}, "fails the null gate")],
+    [
+        ({"recall_state": "shown to fall"}, "is shown to lose more than 0.02 Recall@10"),
+        ({"verdict": "fail"}, "fails the null gate"),
+    ],
 )
 def test_a_cell_that_could_not_be_chosen_leaves_nothing_open_and_is_named(change, why):
-    found = found_by(row(BETTER, 0.01, half=0.07, **change), row(SPARSE, -0.3), row(BASELINE))
+    found = found_by(row(BETTER, 0.01, doubt=0.2, **change), row(SPARSE, -0.3), row(BASELINE))
     assert found.tier == "baseline kept"
     assert f"Ruled out: {BETTER} {why}." in found.sentence
 
 
+def test_a_kept_baseline_says_how_many_intervals_reach_the_gain_that_was_not_found():
+    found = found_by(row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2), row(BASELINE))
+    assert "the interval of 1 of 2 other cells reaches it" in found.not_shown
+    assert "reaches it" not in found_by(row(BETTER, -0.05), row(BASELINE)).not_shown
+
+
 def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
-    found = found_by(row(BETTER, 0.01, half=0.07, verdict="insufficient"), row(BASELINE))
+    found = found_by(row(BETTER, 0.01, doubt=0.2, verdict="insufficient"), row(BASELINE))
     assert found.tier == "inconclusive"
     assert found.next_step == f"Find out first why {BETTER} does not pass the null gate (insufficient)."
+
+
+@pytest.mark.parametrize(("believed", "chosen"), [(0.05, BETTER), (0.01, BASELINE)])
+def test_what_is_recommended_stands_before_what_would_confirm_it(believed, chosen):
+    for p in (0.5, 0.001):
+        found = found_by(row(BETTER, 0.1, believed=believed, p=p), row(BASELINE))
+        assert found.recommended == chosen
+        assert found.next_step.startswith(f"Recommended: {chosen} (")
+    assert found_by(row(BETTER, 0.1), row(BASELINE), unjudged=1).recommended == BASELINE
 
 
 def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_lack():
@@ -53,12 +70,13 @@ def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_la
     assert (found.tier, found.candidates, found.confirmed) == ("candidate", [SPARSE, BETTER], [])
     assert found.sentence.startswith("2 candidates; the best, bm25 x whole_doc, gains +0.09 nDCG@10")
     assert "(simultaneous 95 % interval +0.04 to +0.14)" in found.sentence
-    assert "If all 3 cells equalled the baseline, criterion 5 would still flag one or more in 61 % of" in found.sentence
-    assert "it may be chance (adjusted p 0.50) and may lose more than 0.02 Recall@10." in found.not_shown
-    assert "less what picking the best of 3 adds, about +0.013 is to be expected" in found.not_shown
+    assert (found.own_false_alarm, found.false_alarm) == (0.13, 0.61)
+    assert found.sentence.index("flag it in 13 %") < found.sentence.index("all 3 cells in 61 %")
+    assert "it may be chance (p 0.50)." in found.not_shown
+    assert "less what picking the best of 3 adds, about +0.013 is to be expected (-0.037 to +0.063)" in found.not_shown
     alone = found_by(row(BETTER, 0.03), row(BASELINE))
     assert alone.sentence.startswith(f"Candidate: {BETTER}")
-    assert "If it equalled the baseline, criterion 5 would still flag it in 61 % of" in alone.sentence
+    assert "flag it in 13 % of such evaluations." in alone.sentence
     assert "picking the best" not in alone.not_shown
 
 
@@ -72,7 +90,7 @@ def test_a_gain_that_picking_the_best_explains_is_not_to_be_expected():
     [(0.0, "in 0 %"), (0.004, "in less than 1 %"), (0.5, "in 50 %"), (0.996, "in more than 99 %"), (1.0, "in 100 %")],
 )
 def test_false_alarms_that_are_rare_or_nearly_sure_are_not_rounded_to_never_or_always(share, said):
-    assert said in found_by(row(BETTER, 0.03), row(BASELINE), false_alarm=share).sentence
+    assert said in found_by(row(BETTER, 0.03), row(BASELINE), own_false_alarm=share).sentence
 
 
 def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_do_not():
@@ -80,7 +98,7 @@ def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_d
     assert (found.tier, found.confirmed) == ("confirmed", [BETTER, HYBRID])
     assert found.candidates == [SPARSE, BETTER, HYBRID]
     assert found.sentence.startswith(f"2 cells are confirmed; the best, {BETTER}, gains +0.10 ")
-    assert "over the baseline on 25 queries, adjusted p 0.0040. It loses at most 0.02 Recall@10" in found.sentence
+    assert "over the baseline on 25 queries, p 0.0040, and passes the null gate." in found.sentence
     assert f"What {SPARSE} is worth: it gains +0.20 but is not confirmed, as it may be chance" in found.not_shown
     assert "picking the best" not in found.not_shown
 
@@ -95,47 +113,40 @@ def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most_and_n
     found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
     assert (found.tier, found.confirmed) == ("candidate", [])
     assert "(95 % interval" in found.sentence
-    assert "has no p adjusted over the preregistered family" in found.not_shown
-    assert found.next_step.startswith(f"Name {SPARSE} in the plan of a new version, with queries of its own: about ")
+    assert "was not preregistered, and so has no p" in found.not_shown
+    assert f"names {SPARSE} first, with about {found.queries_needed} queries of its own" in found.next_step
+    assert found.recommended == BASELINE
 
 
-def test_the_gain_to_look_for_is_what_is_left_of_the_best_one_where_that_is_more_than_the_rule_asks_for():
-    small = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.013)
-    large = found_by(row(BETTER, 0.09), row(BASELINE), corrected=0.06)
-    assert "show a gain of 0.02" in small.next_step
-    assert "show a gain of 0.06" in large.next_step
-    assert large.queries_needed < small.queries_needed
-    assert small.detectable == large.detectable
+def test_what_would_settle_it_are_new_queries_with_the_chance_that_they_do():
+    found = found_by(row(BETTER, 0.09), row(SPARSE), row(BASELINE))
+    said = f"names {BETTER} first, with about {found.queries_needed} queries of its own: they confirm it with a chance"
+    assert f"{said} of {100 * found.assurance:.0f} %; its true gain is believed to be" in found.next_step
+    gain = believed(0.09, 0.15 / 5, PLAN.prior)
+    assert found.assurance == assurance(found.queries_needed, gain, 0.15, 0.04, bar=0.02) >= 0.5
 
 
-def test_the_next_experiment_is_for_what_is_not_shown_yet():
-    gain, recall = (
-        "to show a gain of 0.02, where these 25 show one of",
-        "about 147 queries in all to show that Recall@10",
-    )
-    both = found_by(row(BETTER, 0.05), row(SPARSE), row(BASELINE)).next_step
-    only_recall = found_by(row(BETTER, 0.05, p=0.001), row(SPARSE), row(BASELINE)).next_step
-    only_gain = found_by(row(BETTER, 0.05, guard="non-inferior"), row(SPARSE), row(BASELINE)).next_step
-    assert both.startswith(f"The next cheapest experiment for {BETTER}: about 538 queries in all {gain}")
-    assert [(gain in said, recall in said) for said in (both, only_recall, only_gain)] == [
-        (True, True),
-        (False, True),
-        (True, False),
-    ]
+@pytest.mark.parametrize(("gain", "least"), [((0.10, 0.01), 0.8), ((0.04, 0.04), 0.5), ((0.0, 0.01), 0.0)])
+def test_the_queries_named_are_the_fewest_that_reach_the_chance(gain, least):
+    found = settling(PLAN, 0.2, Gain(*gain))
+    chances = {n: assurance(n, gain, 0.2, 0.04, bar=PLAN.rule.min_gain) for n in range(25, 1001, 5)}
+    if not least:
+        assert found == (0, pytest.approx(max(chances.values()), rel=0.2))
+        return
+    assert found.chance == chances[found.queries] >= least
+    assert all(chance < least for n, chance in chances.items() if n < 0.65 * found.queries)  # it goes in steps
 
 
-def test_queries_that_should_have_shown_the_gain_already_are_not_asked_for_again():
-    found = found_by(row(BETTER, 0.3), row(SPARSE), row(BASELINE), corrected=0.28)
-    assert found.queries_needed < 25
-    assert "more than these 25 queries to show a gain of 0.28" in found.next_step
+SHARES = [(0, 0.00625, 0.00625), (1, 0.04, 0.01 / 7), (8, 0.00625, None)]
 
 
-def test_more_than_anybody_would_judge_is_not_named():
-    wide = row(BETTER, 0.03)
-    wide = wide.model_copy(update={"test": wide.test.model_copy(update={"sd": 0.9})})
-    found = found_by(wide, row(BASELINE))
-    assert found.queries_needed is None
-    assert "more than 10,000 queries to show a gain of 0.02" in found.next_step
+@pytest.mark.parametrize(("n_first", "first", "other"), SHARES)
+def test_the_error_is_shared_as_the_plan_orders_its_cells(n_first, first, other):
+    challengers = [cell for cell in PLAN.cells if cell != PLAN.baseline]
+    plan = PLAN.model_copy(update={"first": challengers[:n_first]})
+    assert error_for(plan, challengers[0]) == pytest.approx(first)
+    if other is not None:
+        assert error_for(plan, challengers[-1]) == pytest.approx(other)
 
 
 def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many_queries_are_needed():
@@ -150,7 +161,9 @@ def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many
 def test_the_figures_are_those_of_the_cell_that_the_sentences_are_about():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
-    assert found_by(ahead, row(BETTER, 0.05), row(BASELINE)).queries_needed == 538
+    found = found_by(ahead, row(BETTER, 0.05), row(BASELINE))
+    assert BETTER in found.next_step
+    assert found.detectable == least_gain(25, 0.15, 0.04, bar=0.02)
 
 
 DOUBT = "is favoured by its judge (adjusted p 0.0100)"
@@ -160,7 +173,7 @@ def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_a
     doubted = row(BETTER, 0.1, **GOOD).model_copy(update={"confirmed": False, "short_of": [DOUBT]})
     found = found_by(doubted, row(BASELINE))
     assert found.tier == "candidate"
-    assert found.next_step == (
+    assert found.next_step.endswith(
         "Have more pairs read by a second judge (labels double --share PART): by its scores "
         f"{BETTER} would be confirmed, but it {DOUBT}."
     )
@@ -169,14 +182,7 @@ def test_where_judges_alone_keep_a_cell_from_being_confirmed_more_readings_are_a
 def test_where_unjudged_hits_alone_keep_a_cell_from_being_confirmed_their_judgment_is_asked_for():
     short = {"confirmed": False, "short_of": ["has unjudged hits"], "unjudged": 4}
     holes = row(BETTER, 0.1, **GOOD).model_copy(update=short)
-    assert found_by(holes, row(BASELINE)).next_step == f"Have the unjudged hits of {BETTER} judged."
-
-
-def test_more_cells_need_more_queries():
-    two = found_by(row(BETTER, 0.09), row(BASELINE))
-    four = found_by(row(BETTER, 0.09), row(SPARSE), row(HYBRID), row(BASELINE))
-    assert four.queries_needed > two.queries_needed
-    assert four.detectable > two.detectable
+    assert found_by(holes, row(BASELINE)).next_step.endswith(f"Have the unjudged hits of {BETTER} judged.")
 
 
 @pytest.mark.parametrize("verdict", ["fail", "insufficient"])
@@ -225,20 +231,21 @@ def test_nothing_is_decided_while_pairs_are_unjudged():
 
 
 def test_a_baseline_alone_has_nothing_to_be_compared_with():
-    found = found_by(row(BASELINE), false_alarm=None, corrected=None)
+    found = found_by(row(BASELINE))
     assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+    assert (found.false_alarm, found.own_false_alarm, found.best_gain_corrected) == (None, None, None)
 
 
 def test_the_gain_is_no_finer_than_its_interval_but_never_seems_to_reach_what_it_does_not():
     assert "gains +0.03 nDCG@10" in found_by(row(BETTER, 0.0312), row(BASELINE)).sentence
-    short = found_by(row(BETTER, 0.0196), row(BASELINE)).not_shown
+    short = found_by(row(BETTER, 0.0196, doubt=0.2), row(BASELINE)).not_shown
     assert "is +0.0196 nDCG@10" in short.replace("whose difference to it ", "")
     assert "gains +0.0204 nDCG@10" in found_by(row(BETTER, 0.0204, half=0.0004), row(BASELINE)).sentence
 
 
 def test_no_sentence_is_finer_than_its_interval_allows():
     confirmed = found_by(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
-    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07), row(BASELINE))
+    kept_open = found_by(row(BETTER, -0.03123, -0.02713, half=0.07, doubt=0.2), row(BASELINE))
     for found in (confirmed, kept_open):
         assert not re.search(r"[+-]0\.\d{4}", f"{found.sentence} {found.not_shown}")
     assert "it gains +0.21 but" in confirmed.not_shown

@@ -10,9 +10,8 @@ from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.records import Document
 from runner.decide.passages import passages
-from runner.decide.passages.asked_words import words_with
+from runner.decide.passages.asked_words import marked, query_terms, terms_of, words_with
 from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
-from runner.decide.passages.query_words import marked, query_terms, terms_of
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results

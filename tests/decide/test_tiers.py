@@ -12,10 +12,12 @@ from runner.decide.tiers import (
     criteria,
     interval_of,
     meets_criterion_5,
+    recommendation,
     unmet_criteria,
 )
 from runner.eval_set.shapes.plan import Rule
-from tests.support.example_results import BASELINE, BETTER, HYBRID, RULE, SPARSE, row
+from runner.score.expected_loss import Gain, expected_loss
+from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, RULE, SPARSE, row
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_another_rule_is_applied_as_it_is_written():
     assert not meets_criterion_5(0.05, -0.0001, strict)
 
 
-GOOD = CellFigures(gain=0.05, recall=0.0, p_adjusted=0.01, p_skew=0.02, guard="non-inferior", gate="pass", judged=1.0)
+GOOD = CellFigures(gain=0.05, recall=0.0, p_gain=0.01, gate="pass", judged=1.0)
 
 
 def missing(**changes):
@@ -65,18 +67,16 @@ def missing(**changes):
 
 def test_a_cell_that_meets_every_condition_falls_short_of_nothing():
     assert missing() == []
-    assert missing(gain=0.02, p_adjusted=0.05) == []
+    assert missing(gain=0.02, p_gain=0.05) == []
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"gain": 0.0199}, "gains less than 0.02"),
-        ({"p_adjusted": 0.0501}, "may be chance (adjusted p 0.0501)"),
-        ({"p_skew": 0.0501}, "may be chance, since its differences are skewed (p 0.0501)"),
-        ({"p_adjusted": None, "p_skew": None}, "has no p adjusted over the preregistered family"),
-        ({"guard": "inconclusive"}, "may lose more than 0.02 Recall@10"),
-        ({"guard": "inferior"}, "loses more than 0.02 Recall@10"),
+        ({"p_gain": 0.0501}, "may be chance (p 0.0501)"),
+        ({"p_gain": None}, "was not preregistered"),
+        ({"recall": -0.0201}, "loses more than 0.02 Recall@10"),
         ({"gate": "fail"}, "does not pass the null gate (fail)"),
         ({"gate": "insufficient"}, "does not pass the null gate (insufficient)"),
         ({"judged": 0.9999}, "has unjudged hits"),
@@ -88,9 +88,7 @@ def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
 
 
 def test_every_condition_that_is_missed_is_named():
-    assert (
-        len(missing(gain=0.0, recall=-0.1, p_adjusted=0.9, p_skew=0.9, guard="inferior", gate="fail", judged=0.5)) == 5
-    )
+    assert len(missing(gain=0.0, recall=-0.1, p_gain=0.9, gate="fail", judged=0.5)) == 5
 
 
 @given(
@@ -98,23 +96,18 @@ def test_every_condition_that_is_missed_is_named():
         CellFigures,
         gain=st.sampled_from([0.0199, 0.02, 0.05]),
         recall=st.sampled_from([-0.0201, -0.02, 0.0]),
-        p_adjusted=st.sampled_from([None, 0.0501, 0.05]),
-        p_skew=st.sampled_from([None, 0.0501, 0.05]),
-        guard=st.sampled_from(["non-inferior", "inconclusive", "inferior"]),
+        p_gain=st.sampled_from([None, 0.0501, 0.05]),
         gate=st.sampled_from(["pass", "fail", "insufficient"]),
         judged=st.sampled_from([0.9999, 1.0]),
     )
 )
 def test_one_list_of_criteria_is_behind_candidates_and_confirmed_cells(cell):
     by_name = {one.name: one for one in criteria(cell, RULE, 0.05)}
-    assert list(by_name) == ["gain", "chance", "skew", "recall", "guard", "gate", "judged"]
+    assert list(by_name) == ["gain", "chance", "recall", "gate", "judged"]
     assert meets_criterion_5(cell.gain, cell.recall, RULE) == bool(by_name["gain"].met and by_name["recall"].met)
     unmet = unmet_criteria(cell, RULE, 0.05)
-    assert set(unmet) <= {one.lacks for one in by_name.values() if not one.met}
-    # The guard covers the mean of Recall@10: one that is non-inferior leaves none below the bound.
-    assert (not unmet) == all(one.met for one in by_name.values() if one.name != "recall")
-    assert by_name["chance"].met is (None if cell.p_adjusted is None else cell.p_adjusted <= 0.05)
-    assert by_name["guard"].met is {"non-inferior": True, "inferior": False}.get(cell.guard)
+    assert unmet == [one.lacks for one in by_name.values() if not one.met]
+    assert by_name["chance"].met is (None if cell.p_gain is None else cell.p_gain <= 0.05)
     assert by_name["gate"].met is {"pass": True, "fail": False}.get(cell.gate)
     assert (by_name["gain"].figure, by_name["gain"].bound) == (cell.gain, 0.02)
     assert (by_name["recall"].figure, by_name["recall"].bound) == (cell.recall, -0.02)
@@ -128,15 +121,35 @@ def test_a_row_of_results_is_short_of_what_its_figures_lack():
 
 
 def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():
-    kept, hopeful = row(SPARSE, 0.0, guard="inferior"), row(HYBRID, 0.0, half=0.07)
+    kept, hopeful = row(SPARSE, 0.01, recall_state="shown to fall"), row(HYBRID, 0.0, doubt=0.07)
     candidate = row(BETTER, 0.03)
     confirmed = candidate.model_copy(update={"confirmed": True})
     ranked = [kept, hopeful, candidate, row(BASELINE)]
-    assert cell_in_question(ranked, RULE) == candidate
-    assert cell_in_question([kept, candidate, hopeful, confirmed], RULE) == confirmed
-    assert cell_in_question([kept, hopeful], RULE) == hopeful
-    assert cell_in_question([kept], RULE) == kept
-    assert cell_in_question([row(BASELINE)], RULE) is None
+    assert cell_in_question(ranked) == candidate
+    assert cell_in_question([kept, candidate, hopeful, confirmed]) == confirmed
+    assert cell_in_question([kept, row(BETTER, 0.005), hopeful]) == hopeful
+    assert cell_in_question([kept]) == kept
+    assert cell_in_question([row(BASELINE)]) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"recall": -0.03}, {"gain": 0.019, "believed": 0.1}, {"verdict": "insufficient"}, {"role": "exploratory"}],
+)
+def test_what_is_recommended_meets_criterion_5_passes_the_gate_and_was_preregistered(change):
+    good, other = row(BETTER, 0.05), row(SPARSE, **{"gain": 0.1} | change)
+    assert recommendation([other, good, row(BASELINE)], PLAN)[0] == BETTER
+    assert recommendation([other, row(BASELINE)], PLAN)[0] == BASELINE
+
+
+def test_a_cell_with_unjudged_hits_and_one_that_is_not_worth_its_switch_are_not_recommended():
+    holes = row(SPARSE, 0.1).model_copy(update={"unjudged": 1})
+    assert recommendation([holes, row(BASELINE)], PLAN)[0] == BASELINE
+    dear = PLAN.model_copy(update={"switching_cost": 0.06})
+    better = row(BETTER, 0.05).model_copy(update={"loss": expected_loss(Gain(0.05, 0.03), dear)})
+    assert recommendation([better, row(BASELINE)], dear)[0] == BASELINE
+    shrunk, greater = row(SPARSE, 0.2, believed=0.03), row(HYBRID, 0.04)
+    assert recommendation([shrunk, greater, row(BASELINE)], PLAN)[0] == HYBRID
 
 
 @pytest.mark.parametrize(

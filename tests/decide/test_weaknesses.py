@@ -6,6 +6,7 @@ from runner.decide.judge_agreement import judge_agreement
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.shapes.judges import Estimate
 from runner.eval_set.shapes.queries import QueryRow
+from runner.score.power import least_gain
 from tests.eval_set.test_version import label
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, BETTER, PLAN, SPARSE, results, row
@@ -25,11 +26,6 @@ WRONG_PASSAGE = "finds the right document through the wrong passage is not told 
 
 def said_of(*rows, labels=LABELS, queries=QUERIES, panel=None, spans=None):
     return " | ".join(declared_weaknesses(PLAN, queries, rows, labels, panel, spans))
-
-
-def pooled(cell, difference, kin):
-    """A cell that differs from the baseline by this much, and by `kin` without what its like brought."""
-    return row(cell, difference).model_copy(update={"pool": example_panel.cell_pool(difference, kin)})
 
 
 def with_gains(cell, per_query):
@@ -59,15 +55,16 @@ def test_no_query_is_named_where_the_gain_does_not_hang_on_one_or_is_no_gain(gai
 
 def test_power_is_that_of_the_measured_scatter_and_of_nothing_where_cells_do_not_scatter():
     rows = row(BETTER), row(SPARSE), row(BASELINE)
-    said = "25 queries show a difference of 0.088 nDCG@10 in one cell with 80 % power, not adjusted for the other"
+    gain = least_gain(25, rows[0].test.sd, 0.04, bar=0.02)
+    said = f"25 queries show a true gain of {gain:.2f} nDCG@10 of {BETTER} with 80 % power"
     assert said_of(*rows).startswith(said)
     same = row(BETTER)
     same = same.model_copy(update={"test": same.test.model_copy(update={"sd": 0.0})})
     assert "80 % power" not in said_of(same, row(BASELINE))
 
 
-def test_a_guard_that_does_not_know_is_counted():
-    rows = row(BETTER), row(SPARSE, guard="non-inferior"), row(BASELINE)
+def test_cells_whose_recall_may_fall_are_counted():
+    rows = row(BETTER), row(SPARSE, recall_state="shown not to fall"), row(BASELINE)
     assert "falls by more than 0.02 is not known for 1 of 2 cells" in said_of(*rows)
     assert "is not known for" not in said_of(*rows[1:])
 
@@ -118,8 +115,7 @@ def test_judges_who_always_agree_are_not_said_to_agree_for_certain():
 )
 def test_a_kappa_that_is_not_defined_or_has_no_interval_is_not_made_up(estimate, expected):
     second = PANEL.agreement.seconds[0]
-    known = second.coefficients.model_copy(update={"quadratic": estimate})
-    agreement = PANEL.agreement.model_copy(update={"seconds": [second.model_copy(update={"coefficients": known})]})
+    agreement = PANEL.agreement.model_copy(update={"seconds": [second.model_copy(update={"kappa": estimate})]})
     assert expected in said_of(row(BASELINE), panel=PANEL.model_copy(update={"agreement": agreement}))
 
 
@@ -165,18 +161,9 @@ def test_the_wrong_passage_is_told_apart_only_where_passages_are_marked():
     assert "over 24 of 25 queries. |" in said_of(row(BASELINE), spans=complete)
 
 
-@pytest.mark.parametrize(
-    ("difference", "kin", "declared"),
-    [(0.04, 0.0199, True), (0.04, 0.02, False), (0.005, -0.005, True), (0.005, -0.00004, False), (-0.01, 0.03, True)],
-)
-def test_a_difference_that_hangs_on_who_fed_the_pool_is_declared(difference, kin, declared):
-    said = said_of(pooled(BETTER, difference, kin), row(BASELINE))
-    assert ("Differences depend on who fed the pool" in said) is declared
-
-
-def test_of_several_cells_that_owe_to_the_pool_the_one_that_owes_most_is_named():
-    said = said_of(pooled(BETTER, 0.04, 0.01), pooled(SPARSE, 0.03, -0.03), row(BASELINE))
-    assert f"for 2 of 2 cells: {SPARSE} differs from the baseline by +0.03, and by -0.03 without the pairs" in said
-    nothing_left = pooled(BETTER, 0.04, 0.01)
-    nothing_left = nothing_left.model_copy(update={"pool": nothing_left.pool.model_copy(update={"kin": None})})
-    assert "fed the pool" not in said_of(nothing_left, row(BASELINE))
+@pytest.mark.parametrize(("gain", "kin", "declared"), [(0.04, 0.0199, True), (0.04, 0.02, False), (0.019, -0.1, False)])
+def test_a_gain_that_hangs_on_who_fed_the_pool_is_declared(gain, kin, declared):
+    one = row(BETTER, gain).model_copy(update={"pool": example_panel.cell_pool(kin)})
+    assert (f"{BETTER} differs from the baseline by +0.04" in said_of(one, row(BASELINE))) is declared
+    nothing_left = one.model_copy(update={"pool": one.pool.model_copy(update={"kin": None})})
+    assert "brought to the pool" not in said_of(nothing_left, row(BASELINE))

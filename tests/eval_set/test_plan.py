@@ -72,6 +72,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         "'nonsense' is not a cell",
         "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
         "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
+        "first: 'minilm-l6-v2 x section_aware_bills_v1' is no challenger",
         "criterion 1: 3 model x chunker cells; at least 6 are needed",
         "criterion 1: no BM25 cell",
         "criterion 2: the baseline 'minilm-l6-v2 x fixed_token_1024_100' is not among the cells",
@@ -100,6 +101,35 @@ def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields):
     assert "(found " in problem
 
 
+@pytest.mark.parametrize(
+    ("fields", "place", "example"),
+    [
+        ({"switching_cost": -0.01}, "switching_cost", "0.02"),
+        ({"switching_cost": float("nan")}, "switching_cost", "0.02"),
+        ({"prior": {"mean": 0.0, "sd": 0}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": 0.0, "sd": -0.1}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": 0.0, "sd": float("inf")}}, "prior.sd", "0.05"),
+        ({"prior": {"mean": -2.0, "sd": 0.1}}, "prior.mean", "-0.03"),
+    ],
+)
+def test_a_cost_below_0_and_a_prior_without_scale_are_refused_with_what_to_write(path, fields, place, example):
+    change(path, **fields)
+    (problem,) = problems(path)
+    assert problem.startswith(f"{place}: write ")
+    assert f"such as {example} (found" in problem
+
+
+def test_a_plan_that_states_neither_prior_nor_cost_has_the_default_ones(path):
+    stated = load(path)
+    rows = yaml.safe_load(path.read_text())
+    del rows["prior"], rows["switching_cost"]
+    path.write_text(yaml.safe_dump(rows))
+    assert load(path) == stated
+    assert (stated.prior.mean, stated.prior.sd, stated.switching_cost) == (-0.03, 0.049, 0.02)
+    change(path, prior={"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]})
+    assert load(path).model_dump()["prior"] == {"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]}
+
+
 def test_a_missing_field_is_named(path):
     rows = yaml.safe_load(path.read_text())
     del rows["bootstrap"]
@@ -109,13 +139,13 @@ def test_a_missing_field_is_named(path):
 
 def test_the_structural_chunker_counts_without_its_context_too(path):
     cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
-    change(path, cells=cells)
+    change(path, cells=cells, first=[])
     assert load(path).cells == cells
 
 
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
     cells = [text for text in load(path).cells if not text.startswith("minilm") or "section_aware" not in text]
-    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"])
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"], first=[])
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 3"]
 
 
@@ -129,15 +159,32 @@ def test_a_citation_heavy_source_needs_a_hybrid_cell(path):
         load_plan(path, source, 1, rehearsal=False)
 
 
-def test_a_rehearsal_may_have_another_baseline_and_a_shallower_pool(tmp_path):
+def test_a_rehearsal_may_have_another_baseline(tmp_path):
     path = tmp_path / "plan.yaml"
     path.write_text(default_plan_text(SOURCES["bills"], rehearsal=True))
-    assert load(path, "bills", rehearsal=True).pool_depth == 10
-    found = problems(path, "bills")
-    assert len(found) == 2
-    assert "criterion 2" in found[0]
-    assert "a plan with another baseline is a rehearsal" in found[0]
-    assert "pool_depth: 10; at least 30" in found[1]
+    load(path, "bills", rehearsal=True)
+    (found,) = problems(path, "bills")
+    assert "criterion 2" in found
+    assert "a plan with another baseline is a rehearsal" in found
+
+
+@pytest.mark.parametrize(("depth", "accepted"), [(9, False), (10, True), (30, True)])
+@pytest.mark.parametrize("name", ["demo", "bills"])
+def test_a_pool_of_ten_is_enough(tmp_path, name, depth, accepted):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES[name], rehearsal=False).replace("pool_depth: 10", f"pool_depth: {depth}"))
+    if accepted:
+        assert load(path, name).pool_depth == depth
+    else:
+        assert [problem.partition(":")[0] for problem in problems(path, name)] == ["pool_depth"]
+
+
+@pytest.mark.parametrize(
+    "planning", [{"sd": 0}, {"sd": 1.5}, {"sources": []}, {"sd": 0.2, "sources": [{"source": "us_code"}]}]
+)
+def test_a_planning_sd_that_is_none_is_named(path, planning):
+    change(path, planning=planning)
+    assert all(problem.startswith("planning.") for problem in problems(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"just words", b"- a\n- b"])
@@ -162,7 +209,10 @@ def test_the_digest_holds_the_rule_and_not_the_cells(path):
         {"pool_depth": 50},
         {"sample": {"size": 500, "seed": 1}},
         {"bootstrap": {"resamples": 10000, "confidence": 0.9, "seed": 2026}},
+        {"switching_cost": 0.0},
+        {"prior": {"mean": 0.0, "sd": 0.05}},
         {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
+        {"looks": [25, 50]},
     ],
     ids=lambda fields: next(iter(fields)),
 )
@@ -170,6 +220,37 @@ def test_every_setting_that_can_move_a_verdict_moves_the_digest(path, fields):
     before = plan_digest(load(path)).rule_sha256
     change(path, **fields)
     assert plan_digest(load(path)).rule_sha256 != before
+
+
+@pytest.mark.parametrize(
+    ("looks", "wanted"),
+    [
+        ([50, 25, 100], ["[25, 50, 100]"]),
+        ([25, 25, 50], ["[25, 50]"]),
+        ([100], ["[25, 100]"]),
+        ([20, 50], ["25 or more"]),
+        ([20, 10], ["[25, 50, 100]", "25 or more"]),
+    ],
+)
+def test_looks_that_cannot_be_held_are_refused_with_what_to_write(path, looks, wanted):
+    change(path, looks=looks)
+    found = problems(path)
+    assert len(found) == len(wanted)
+    assert all(words in problem for words, problem in zip(wanted, found, strict=True))
+
+
+def test_a_collection_has_no_looks(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text(default_plan_text(SOURCES["beir"], rehearsal=False))
+    change(path, looks=[25, 50])
+    assert [problem.split(":")[0] for problem in problems(path, "beir")] == ["looks"]
+
+
+def test_a_plan_without_looks_is_written_and_frozen_as_before_there_were_any(path):
+    assert "looks" not in load(path).model_dump()
+    before = plan_digest(load(path))
+    change(path, looks=[])
+    assert plan_digest(load(path)) == before
 
 
 FIRST = {"api": "anthropic", "model": "claude-sonnet-4-6"}
@@ -271,3 +352,13 @@ def test_what_a_reader_is_told_is_part_of_what_is_frozen(tmp_path):
     sample = {"size": 750, "seed": 2026, "options": ["notices"]}
     other = plan_digest(load(plan_of(tmp_path, "federal_register", sample=sample), "federal_register"))
     assert one.rule_sha256 != other.rule_sha256
+
+
+def test_a_first_challenger_is_a_cell_beside_the_baseline(path):
+    plan = load(path)
+    other = plan.cells[2]
+    change(path, first=[other])
+    assert load(path).first == [other]
+    for wrong in (["bm25 x nothing"], [plan.baseline], [other, other]):
+        change(path, first=wrong)
+        assert {problem.partition(":")[0] for problem in problems(path)} == {"first"}

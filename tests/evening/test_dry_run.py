@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -5,6 +6,7 @@ import pytest
 import yaml
 
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
+from runner.base.errors import InputError
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
@@ -16,9 +18,11 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import CHECKOUT, load_results
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
+from runner.judge.models.estimate import queries_bought
+from runner.score.power import DEFAULT_SD, least_gain, power
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
 from tests.support.example_results import BASELINE, decision, results, row
@@ -146,7 +150,60 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert "cost: $0.00 (local encoders)" in lines
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "corpus: 16 of 16 documents, 0 quarantined" in lines
-    assert any(line.startswith("queries: 25; smallest difference") and "0.088" in line for line in lines)
+    gain = least_gain(25, DEFAULT_SD, 0.04, bar=0.02)
+    said = f"queries: 25; 25 queries show a true gain of {gain:.2f} nDCG@10 of minilm-l6-v2 x section_aware_bills_v1"
+    assert any(line.startswith(said) for line in lines)
+
+
+def bought(lines, mark="<- budget"):
+    """Queries and dollars of the budget's row, and the chances of the first challenger."""
+    (row,) = [line.replace(",", "") for line in lines if line.endswith(mark)]
+    counts, first, *_ = row.split("|")
+    queries, _, dollars, _ = counts.split()
+    return int(queries), float(dollars.removeprefix("$")), [float(share.removesuffix("%")) for share in first.split()]
+
+
+@pytest.mark.parametrize(("arguments", "usd"), [((), 5), (("--max-usd=9", "--judge"), 9), (("--budget=20",), 20)])
+def test_a_budget_buys_as_many_queries_as_it_pays_for_in_batches(tmp_path, dry_run, arguments, usd):
+    path = begin(tmp_path).plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("pool_depth:", "planning: {sd: 0.2}\npool_depth:"))
+    _, lines, _ = dry_run(*arguments)
+    queries, dollars, chances = bought(lines)
+    assert dollars <= usd < dollars * (queries + 1) / queries * 1.01
+    expected = [100 * power(queries, gain, 0.2, 0.04, bar=0.02) for gain in (0.02, 0.03, 0.05)]
+    assert chances == pytest.approx(expected, abs=0.5)
+    assert any(f"buy {queries:,} queries judged in batches" in line for line in lines)
+    assert any(line.endswith("<- written") for line in lines)
+
+
+def test_the_default_plan_ends_under_the_default_ceiling_by_the_judging_lines_own_count(tmp_path, dry_run):
+    begin(tmp_path)
+    queries, dollars, _ = bought(dry_run()[1])
+    version = make_version(tmp_path)
+    assert queries == queries_bought(version, version.plan())
+    lines = dry_run("--judge=batches")[1]
+    judged = [line for line in lines if line.startswith("judging: ")]
+    total = sum(float(re.search(r"about \$([\d.]+)", line)[1]) for line in judged)
+    assert total * queries / 25 == pytest.approx(dollars, rel=0.02)
+
+
+def test_what_the_queries_show_is_one_figure_in_dry_run_page_and_results(decided_evening):
+    version = make_version(decided_evening)
+    found = load_results(version)
+    (line,) = [line for line in describe(version)[0] if line.startswith("queries: ")]
+    gain = f"{found.outcome.detectable:.2f}"
+    said = line.partition("; ")[2]
+    assert f"a true gain of {gain} nDCG@10" in said
+    assert any(weakness.startswith(said) for weakness in found.weaknesses)
+    assert f"detectable: ±{gain}" in (version.record / "results.html").read_text()
+
+
+def test_a_budget_is_for_a_dry_run_and_an_amount(tmp_path, dry_run, capsys):
+    begin(tmp_path)
+    assert dry_run("--budget=0")[0] == InputError.exit_code
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--source=demo", "--budget=5"])
+    assert stopped.value.code == 2
 
 
 def cost_lines(version, remote, **known):

@@ -73,7 +73,7 @@ def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path
         assert copy.differences == own[cell].differences
         assert copy.gate.nulls == own[cell].gate.nulls
         assert copy.single_gold == own[cell].single_gold
-        assert (copy.test, copy.guard) == (own[cell].test, own[cell].guard)
+        assert (copy.test, copy.recall_bound) == (own[cell].test, own[cell].recall_bound)
         assert copy.provenance.imported is not None
 
 
@@ -81,7 +81,7 @@ def test_a_family_that_grew_is_said_with_the_cells_whose_verdict_turned(evaluate
     version, _ = evaluated
     now = results_of(version)
     told = [row for row in now.cells if row.test is not None]
-    clear = {"simultaneous": [0.01, 0.2], "p_adjusted": 0.01, "p_skew": 0.01}
+    clear = {"simultaneous": [0.01, 0.2], "p_adjusted": 0.01}
     first = told[0].model_copy(update={"test": told[0].test.model_copy(update=clear)})
     unclear = told[0].model_copy(update={"test": first.test.model_copy(update={"simultaneous": [-0.01, 0.2]})})
     baseline = next(row for row in now.cells if row.test is None)
@@ -347,7 +347,7 @@ def test_a_link_in_a_circle_is_one_error(tmp_path, capsys):
 def test_results_of_another_release_are_told_by_their_schema(evaluated, tmp_path):
     version, _ = evaluated
     old = json.loads((version.folder / "results.json").read_bytes()) | {"schema_version": 2}
-    with pytest.raises(InputError, match="is of schema version 2, and this release reads 7"):
+    with pytest.raises(InputError, match="is of schema version 2, and this release reads 8"):
         checked(Results, old, "results.json")
 
 

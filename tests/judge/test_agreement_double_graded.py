@@ -11,10 +11,10 @@ def test_another_judges_grade_stands_beside_the_scored_one():
         label("q1", "d2", 3, judge="a", model="m-1", batch="double-0002"),
     ]
     found = doubles(rows)
-    assert [(d.doc_id, d.first, d.second, d.first_judge, d.second_judge, d.batch) for d in found] == [
-        ("d1", 2, 1, "a", "b", "double-0001"),
-        ("d1", 2, 3, "a", "c", "double-0002"),
-        ("d2", 0, 3, "b", "a", "double-0002"),
+    assert [(d.doc_id, d.first, d.second, d.first_judge, d.second_judge) for d in found] == [
+        ("d1", 2, 1, "a", "b"),
+        ("d1", 2, 3, "a", "c"),
+        ("d2", 0, 3, "b", "a"),
     ]
     assert [(d.first_model, d.second_model) for d in found] == [("m-1", ""), ("m-1", "m-3"), ("", "m-1")]
     assert repeats(rows) == ()
@@ -27,10 +27,7 @@ def test_a_repeat_is_the_same_judges_and_no_second_reading():
         label("q1", "d1", 3, judge="a", round=2, batch="batch-0004"),
         label("q1", "d1", 0, judge="b", round=2, batch="double-0002"),
     ]
-    assert [(r.judge, r.first, r.again, r.first_batch, r.again_batch) for r in repeats(rows)] == [
-        ("a", 2, 3, "batch-0001", "batch-0004"),
-        ("b", 1, 0, "double-0001", "double-0002"),
-    ]
+    assert [(r.judge, r.first, r.again) for r in repeats(rows)] == [("a", 2, 3), ("b", 1, 0)]
     assert len(doubles(rows)) == 1
 
 
@@ -41,10 +38,8 @@ def test_what_a_judge_is_given_once_more_of_anothers_pairs_is_its_first_reading_
         label("q1", "d1", 1, judge="b", round=2, batch="batch-0004"),
         label("q1", "d2", 1, judge="b", round=2, batch="batch-0004"),
     ]
-    assert [(d.doc_id, d.first, d.second, d.second_judge, d.batch) for d in doubles(rows)] == [
-        ("d1", 2, 1, "b", "batch-0004")
-    ]
-    assert [(r.judge, r.first, r.again, r.again_batch) for r in repeats(rows)] == [("b", 1, 0, "batch-0005")]
+    assert [(d.doc_id, d.first, d.second, d.second_judge) for d in doubles(rows)] == [("d1", 2, 1, "b")]
+    assert [(r.judge, r.first, r.again) for r in repeats(rows)] == [("b", 1, 0)]
 
 
 def test_a_pair_graded_once_is_neither():

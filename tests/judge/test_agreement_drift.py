@@ -1,18 +1,15 @@
-import numpy as np
 import pytest
-from scipy.stats import fisher_exact
 
-from runner.judge.agreement.double_graded import Repeat, drifts, fisher_p, sign_flip_p
+from runner.judge.agreement.double_graded import Repeat, drifts, sign_flip_p
 
 
-def again(query, first, grade, batch=2, judge="a"):
-    return Repeat(f"q{query}", f"d{query}", judge, first, grade, "batch-0001", f"batch-{batch:04d}")
+def again(query, first, grade, judge="a"):
+    return Repeat(f"q{query}", f"d{query}", judge, first, grade)
 
 
 def test_a_judge_that_repeats_itself_shows_no_drift():
-    (found,) = drifts([again(query, query % 4, query % 4, 2 + query % 3) for query in range(12)], seed=1)
-    assert (found.exact, found.shift, found.p_shift, found.quadratic, found.p_change) == (1, 0, 1, 1, 1)
-    assert np.trace(found.confusion) == 12
+    (found,) = drifts([again(query, query % 4, query % 4) for query in range(12)], seed=1)
+    assert (found.exact, found.shift, found.p_shift) == (1, 0, 1)
 
 
 def test_a_judge_that_always_repeats_itself_may_still_change_its_mind_elsewhere():
@@ -26,8 +23,6 @@ def test_a_judge_that_grows_harsh_is_found_by_the_sign_of_its_shifts():
     (found,) = drifts([again(query, 2, 1 if query < 8 else 2) for query in range(10)], seed=1)
     assert (found.shift, found.exact) == (-0.8, 0.2)
     assert found.p_shift == 2 / 2**8
-    assert found.early is None
-    assert found.p_change is None
 
 
 def test_the_repeats_of_a_query_are_one_observation():
@@ -35,23 +30,10 @@ def test_the_repeats_of_a_query_are_one_observation():
     assert (found.repeats, found.queries, found.p_shift) == (9, 1, 1)
 
 
-def test_early_and_late_batches_are_told_apart():
-    early = [again(query, 1, 1, 2) for query in range(10)]
-    late = [again(query, 1, 3 if query < 9 else 1, 5) for query in range(10)]
-    (found,) = drifts([*late, *early], seed=1)
-    assert (found.early.exact, found.late.exact, found.late.shift) == (1, 0.1, 1.8)
-    assert found.p_change == pytest.approx(fisher_exact([[10, 0], [1, 9]]).pvalue)
-
-
 def test_every_judge_has_its_own_entry_by_name():
     found = drifts([again(1, 2, 2, judge="b"), again(1, 0, 1, judge="a"), again(2, 3, 3, judge="b")], seed=1)
     assert [(entry.judge, entry.repeats) for entry in found] == [("a", 1), ("b", 2)]
     assert drifts([], seed=1) == []
-
-
-@pytest.mark.parametrize("table", [((3, 7), (9, 2)), ((0, 5), (5, 0)), ((4, 0), (9, 0)), ((1, 1), (1, 1))])
-def test_fishers_test_is_scipys(table):
-    assert fisher_p(*table) == pytest.approx(fisher_exact(table).pvalue, abs=1e-12)
 
 
 def test_many_queries_are_tested_by_draws_and_few_exactly():

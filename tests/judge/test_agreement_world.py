@@ -72,7 +72,7 @@ def read_twice(generator, world, first, second, share):
     order, step = np.lexsort((world.query, first)), 1 / share
     chosen = order[np.arange(generator.random() * step, len(order), step).astype(int)]
     return [
-        Double(f"q{world.query[i]}", f"d{i}", int(first[i]), int(second[i]), "first", "second", "", "", "double-0001")
+        Double(f"q{world.query[i]}", f"d{i}", int(first[i]), int(second[i]), "first", "second", "", "")
         for i in sorted(chosen)
     ]
 

@@ -13,7 +13,7 @@ from tests.support.small_collection import write_collection
 FOLDER = CHECKOUT / "benchmarks"
 SHARED_PARTS = {"corpus.py", "measuring.py", "no_op_encoder.py", "run.py", "sizes.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
-EMBEDS = {"distractors.py", "embed_local.py"}
+EMBEDS = {"embed_local.py"}
 SLOW = EMBEDS | {"agreement.py", "external.py", "judge_noise.py", "modal_overhead.py", "post_bulk.py", "report.py"}
 SLOW |= {"significance.py", "simulate_judges.py"}
 READS_PROC = {"read_sources.py", "retrieve.py", "vectors_on_disk.py"}

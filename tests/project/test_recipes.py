@@ -361,7 +361,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
     )
     path = "runner/decide/cell_results.py"
     checkout.insert(path, "from runner.score.other", "from runner.score.first_three import first_three\n")
-    line = "        first_three=first_three(run, qrels, plan.relevant_grade),\n"
+    line = "        first_three=first_three(run, comparison.qrels, plan.relevant_grade),\n"
     checkout.insert(path, "        provenance=_provenance(", line)
     template = "templates/_ranking.html.j2"
     checkout.insert(template, '<th scope="col" class="num">MRR@10</th>', '<th scope="col" class="num">First three</th>')

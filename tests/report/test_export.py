@@ -3,7 +3,9 @@ import io
 import json
 import sys
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.base.errors import BackendError, InputError, IntegrityError
@@ -67,6 +69,19 @@ def exported(version, folder, *further, form="csv"):
 def read_csv(path):
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def test_t_test_effect_and_holm_are_scipys_and_stepwise_over_the_preregistered_cells(found, rows):
+    baseline = np.array(next(row for row in found.cells if row.test is None).scores["ndcg@10"].per_query)
+    made = {row["cell"]: row for row in rows["cells"]}
+    ps = sorted((row.test.p, row.cell) for row in found.cells if row.test is not None)
+    reached = 0.0
+    for left, (p, cell) in zip(range(len(ps), 0, -1), ps, strict=True):
+        gains = (np.array(next(r for r in found.cells if r.cell == cell).scores["ndcg@10"].per_query) - baseline) / 1e9
+        reached = max(reached, min(1.0, left * p))
+        assert made[cell]["p_holm"] == pytest.approx(reached)
+        assert made[cell]["cohens_d"] == pytest.approx(gains.mean() / gains.std(ddof=1))
+        assert made[cell]["p_t"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue, abs=1e-9)
 
 
 def test_a_cell_has_one_row_with_the_figures_of_results_json(found, rows):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.rows import ranked
+from runner.report.results_page.render import ranked
 from tests.report.test_render import column, page_of, rendered, synthetic_results
 from tests.support import example_panel
 from tests.support.example_panel import FIRST, TOO_FEW
@@ -30,9 +30,9 @@ def rows(html: str, caption: str, count: int) -> list[list[str]]:
 def test_a_figure_that_is_not_defined_is_said_to_be_so():
     results = synthetic_results()
     blank = {"value": None, "low": None, "high": None}
-    results["judging"]["agreement"]["seconds"][0]["coefficients"]["quadratic"] = blank
+    results["judging"]["agreement"]["seconds"][0]["kappa"] = blank
     html = page_of(results)
-    assert dict(rows(html, "kappa-caption", 10))["Weighted kappa, quadratic"] == "not defined"
+    assert dict(rows(html, "kappa-caption", 4))["Weighted kappa"] == "not defined"
     assert "do not vary enough for a kappa" in words(section(html, "judges"))
 
 
@@ -40,14 +40,14 @@ def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
     results = synthetic_results()
     agreement = results["judging"]["agreement"]
     second = agreement["seconds"][0]
-    second["coefficients"]["exact"] = {"value": 1.0, "low": 0.9513, "high": 1.0}
-    second["coefficients"]["quadratic"] = {"value": 1.0, "low": None, "high": None}
-    second["confusion"], second["pairs"] = [[60, 0, 0, 0], *[[0] * 4] * 3], 60
+    second["binary"] = {"value": 1.0, "low": 0.9513, "high": 1.0}
+    second["kappa"] = {"value": 1.0, "low": None, "high": None}
+    second["same"] = second["pairs"] = 60
     agreement["drift"][0] |= {"left_open": "none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)"}
     html = page_of(results)
-    found, said = dict(rows(html, "kappa-caption", 10)), words(section(html, "judges"))
-    assert found["Share with the same grade"] == "1.00 [0.95, 1.00]"
-    assert found["Weighted kappa, quadratic"] == "1.00"
+    found, said = dict(rows(html, "kappa-caption", 4)), words(section(html, "judges"))
+    assert found["Share that agrees, relevant or not"] == "1.00 [0.95, 1.00]"
+    assert found["Weighted kappa"] == "1.00"
     assert "one-sided bound is Clopper and Pearson" in said
     assert "one-sided bound" not in words(section(rendered(), "judges"))
     assert "none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)" in said
@@ -62,15 +62,9 @@ def test_one_side_that_cannot_be_told_leaves_the_others_p():
     assert found[FAVOURED][-2:] == ["0.012", "too few to tell"]
 
 
-def test_repeats_within_one_batch_have_no_halves():
-    results = synthetic_results()
-    results["judging"]["agreement"]["drift"][0] |= {"early": None, "late": None, "p_change": None}
-    assert rows(page_of(results), "drift-caption", 1)[0][-3:] == ["one batch", "one batch", "none"]
-
-
 def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
     results = synthetic_results()
-    unknown = {"stability": None, "stability_queries_only": None, "choices": {}, "cells": [], "draws": 0}
+    unknown = {"stability": None, "stability_queries_only": None, "cells": [], "draws": 0}
     results["judging"]["noise"] |= unknown | {"unknown": "11 second readings do not say; it takes 30"}
     html = page_of(results)
     assert "Not drawn: 11 second readings do not say; it takes 30." in words(section(html, "judges"))
@@ -89,28 +83,26 @@ def test_where_nothing_was_read_twice_the_page_says_so_and_names_the_command():
     assert "No pair was read by a second judge" in said
     assert "bin/per-source-eval.py labels double --source=us_code chooses a share" in said
     assert "No judge was given a pair twice" in said
-    for caption in ("kappa", "confusion-1", "favour-1", "drift", "noise", "under", "people"):
+    for caption in ("kappa", "favour-1", "drift", "noise", "under", "people"):
         assert f"{caption}-caption" not in html
 
 
-def test_the_pool_shows_every_cell_without_what_it_and_its_like_brought():
+def test_the_pool_shows_every_cell_without_what_its_like_brought():
     results = synthetic_results()
-    results["cells"][0]["pool"] = example_panel.cell_pool(0.04, -0.01).model_dump()
-    nothing_left = example_panel.cell_pool().model_dump() | {"alone": None, "kin": None}
-    results["cells"][1]["pool"] = nothing_left
+    results["cells"][0]["pool"] = example_panel.cell_pool(-0.01).model_dump()
+    results["cells"][1]["pool"]["kin"] = None
     found = rows(page_of(results), "pool-caption", 2)
-    assert found[0] == [CELLS[0], "640", "0.55 +0.04", "0", "the same", "37 5 relevant", "0.53 \u22120.01"]
-    assert found[1][3:] == ["no pool left", "", "no pool left", ""]
+    assert found[0][1] == "640"
+    assert found[0][3:] == ["37 5 relevant", "0.53 \u22120.01"]
+    assert found[1][3:] == ["no pool left", ""]
 
 
-def test_other_treatments_of_unjudged_hits_stand_beside_ndcg():
-    results = synthetic_results()
+def test_other_treatments_of_unjudged_hits_stand_beside_ndcg_where_there_are_any():
+    results = synthetic_results(unjudged=37)
     results["cells"][0]["sensitivity"] = example_panel.sensitivity(0.6123, 0.0456).model_dump()
-    html = page_of(results)
-    found = column(html, "sensitivity-caption", 0)
+    found = column(page_of(results), "sensitivity-caption", 0)
     assert found[2:] == ["0.61 +0.05"] * 3 + ["0.01"]
-    assert "so the condensed list says the same as nDCG@10" in words(section(html, "pool"))
-    assert "says the same" not in words(section(rendered(unjudged=37), "pool"))
+    assert "sensitivity-caption" not in rendered()
 
 
 @pytest.mark.parametrize(

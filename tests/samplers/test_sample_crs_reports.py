@@ -1,3 +1,4 @@
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -73,11 +74,31 @@ def test_marks_go_and_words_are_neither_glued_nor_split(marked: str, words: str)
 
 
 @pytest.mark.parametrize(
-    "filler", ["[", "](", "[x](", "[[a]", "*a", "_ ", "_a", "**", "\\*", "www.", "https:/", "|", "!["]
+    "filler", ["[", "](", "[x](", "[[a]", "*a", "_ ", "_a", "**", "\\*", "www.", "https:/", "|", "![", "- ", "| - "]
 )
 def test_monotonous_marks_are_read(filler: str) -> None:
     assert len(plain(filler * 100_000)) <= len(filler) * 100_000
     assert len(list(blocks([filler * 100_000]))) == 1
+
+
+@pytest.mark.parametrize("row", ["|---|---|", "| :-- | --: |", "|-", "| - - |", "|:-::-:|"])
+def test_a_row_of_dashes_parts_heads_from_rows(row: str) -> None:
+    assert [block.kind for block in blocks([row])] == ["rule"]
+
+
+@pytest.mark.parametrize("row", ["|", "||", "| |-|", "|:|", "|--|a", "|::-|", "|-||-|", "| -:: |", "| --- :|"])
+def test_a_row_with_more_than_dashes_is_one(row: str) -> None:
+    assert [block.kind for block in blocks([row])] == ["row"]
+
+
+def test_one_long_line_takes_little_more_memory_than_its_text() -> None:
+    data = f"# A page\n\n{'A. ' * 200_000}\n\nThe end of it.\n".encode()
+    tracemalloc.start()
+    try:
+        assert len(read(data).documents[0].text) > 600_000
+        assert tracemalloc.get_traced_memory()[1] < 14 * len(data)
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_file_name_fills_what_the_page_leaves_open() -> None:

@@ -84,6 +84,22 @@ def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
     assert recased("LAMPS and HARBORS IN THE 21ST CENTURY", text) == "Lamps and Harbors in the 21st Century"
 
 
+@pytest.mark.parametrize(
+    "below",
+    [
+        ["                     COMMITTEE ON DOCKS", "", "                         __________"],
+        ["_____", "[[Page 7]]", "and so on"],
+    ],
+    ids=["on the cover", "at the end of a page"],
+)
+def test_a_short_rule_stands_in_no_text_and_no_title(below: list[str]) -> None:
+    document = read(
+        hearing("                               before the", "", *below, "", "    Mr. Hill. Yes.")
+    ).documents[0]
+    assert "\x1e" not in document.title + document.text + "".join(one.label for one in document.sections)
+    assert max(below, key=len).strip(" [Page]7") in document.text
+
+
 def name_in(label: str) -> str:
     """Who speaks by a label that may go on with an affiliation or with the words of a question."""
     found = re.match(r"(?:(?:Mr|Ms|Mrs|Mt|Dr)\. )?[^.,]+", label)

@@ -2,9 +2,12 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from runner.score.power import MOST_QUERIES, minimum_detectable_effect, queries_needed, t_quantile, t_tails
+from runner.score.power import assurance, least_gain, power, t_quantile, t_tails
 
 
 def test_quantiles_and_tails_are_those_of_students_t():
@@ -22,56 +25,46 @@ def test_quantiles_are_symmetric_and_shrink_towards_the_normal():
     assert t_quantile(0.975, 10**5) == pytest.approx(1.959964, abs=3e-5)
 
 
-@pytest.mark.parametrize(("n_queries", "sd", "effect"), [(25, 0.15, "0.088"), (25, 0.10, "0.058"), (30, 0.15, "0.079")])
-def test_the_smallest_effect_is_the_published_one(n_queries, sd, effect):
-    assert f"{minimum_detectable_effect(n_queries, sd):.3f}" == effect
-
-
-def test_the_default_is_a_standard_deviation_of_15_hundredths():
-    assert minimum_detectable_effect(25) == minimum_detectable_effect(25, 0.15)
-
-
-@pytest.mark.parametrize(("n", "alpha"), [(10, 0.05), (25, 0.05), (25, 0.01), (50, 0.05), (50, 0.01)])
-def test_the_effect_has_the_power_it_promises(n, alpha):
-    """Against the noncentral t: power at the effect is what was asked for, to less than a point and a half."""
+@pytest.mark.parametrize("n", [10, 25, 50, 100])
+@pytest.mark.parametrize("alpha", [0.05, 0.04, 0.01 / 8])
+def test_power_is_the_noncentral_ts_within_a_point_and_a_half(n, alpha):
     stats = pytest.importorskip("scipy.stats")
-    for promised in (0.8, 0.9):
-        shift = minimum_detectable_effect(n, 0.15, alpha, power=promised) / 0.15 * math.sqrt(n)
-        assert stats.nct.sf(stats.t.ppf(1 - alpha / 2, n - 1), n - 1, shift) == pytest.approx(promised, abs=0.015)
+    critical = stats.t.ppf(1 - alpha, n - 1)
+    for shift in (0.0, 0.5, 1, 2, 3, 4, 6):
+        exact = stats.nct.sf(critical, n - 1, shift) if shift else alpha
+        assert power(n, shift * 0.2 / math.sqrt(n), 0.2, alpha) == pytest.approx(exact, abs=0.015)
 
 
-def test_more_queries_show_less_and_two_show_nothing():
-    effects = [minimum_detectable_effect(n) for n in range(3, 200)]
-    assert effects == sorted(effects, reverse=True)
-    assert all(minimum_detectable_effect(n) == math.inf for n in (0, 1, 2))
+@given(st.integers(3, 2000), st.floats(0.01, 0.6), st.floats(0.001, 0.2), st.floats(0, 0.05), st.floats(0.55, 0.95))
+def test_the_least_gain_is_the_one_that_has_the_power(n, sd, alpha, bar, promised):
+    gain = least_gain(n, sd, alpha, bar=bar, power=promised)
+    assert power(n, gain, sd, alpha, bar=bar) == pytest.approx(promised, abs=1e-9)
+    assert gain > least_gain(2 * n, sd, alpha, bar=0.0, power=promised)
 
 
-@pytest.mark.parametrize(
-    ("gain", "sd"), [(0.02, 0.1), (0.02, 0.15), (0.05, 0.2), (0.088, 0.15), (0.3, 0.1), (0.9, 0.1)]
-)
-def test_the_queries_needed_are_the_fewest_that_show_the_gain(gain, sd):
-    for alpha, promised in ((0.05, 0.8), (0.01, 0.9), (0.05, 0.3)):
-        n = queries_needed(gain, sd, alpha=alpha, power=promised)
-        assert minimum_detectable_effect(n, sd, alpha, power=promised) <= gain
-        assert n == 3 or minimum_detectable_effect(n - 1, sd, alpha, power=promised) > gain
+def test_a_gain_that_the_rule_asks_for_is_shown_in_half_of_evaluations_at_best():
+    assert power(100_000, 0.02, 0.2, 0.05, bar=0.02) == pytest.approx(0.5)
+    assert power(100_000, 0.0199, 0.2, 0.05, bar=0.02) < 0.5 < power(100_000, 0.0201, 0.2, 0.05, bar=0.02)
 
 
-def test_no_number_is_named_that_nobody_could_judge():
-    assert queries_needed(0, 0.15, alpha=0.05) is None
-    assert queries_needed(0.0001, 0.15, alpha=0.05) is None
-    assert queries_needed(0.0043, 0.15, alpha=0.05) < MOST_QUERIES
-    assert queries_needed(0.02, 0, alpha=0.05) == 3
+def test_two_queries_and_no_scatter_are_what_they_are():
+    assert (power(2, 0.5, 0.1, 0.05), least_gain(2, 0.1, 0.05)) == (0.0, math.inf)
+    assert [power(25, gain, 0.0, 0.05, bar=0.02) for gain in (0.0, 0.019, 0.02)] == [0.0, 0.0, 1.0]
+    assert assurance(2, (0.1, 0.01), 0.2, 0.05) == 0.0
+    assert assurance(25, (0.1, 0.0), 0.0, 0.05, bar=0.1) == 1.0
 
 
-@pytest.mark.parametrize(("gain", "sd"), [(-0.01, 0.15), (0.02, -0.1)])
-def test_a_gain_or_scatter_below_0_is_refused(gain, sd):
-    with pytest.raises(ValueError, match="must not be negative"):
-        queries_needed(gain, sd, alpha=0.05)
+@pytest.mark.parametrize(("n", "bar"), [(50, 0.0), (100, 0.02), (400, 0.02)])
+def test_assurance_is_the_share_of_imagined_evenings_that_confirm(n, bar):
+    rng, sd, believed = np.random.default_rng(1), 0.2, (0.035, 0.03)
+    means = rng.normal(rng.normal(*believed, 200_000), sd / math.sqrt(n))
+    settled = (means >= bar) & (means >= t_quantile(0.96, n - 1) * sd / math.sqrt(n))
+    assert assurance(n, believed, sd, 0.04, bar=bar) == pytest.approx(settled.mean(), abs=0.004)
 
 
 def test_a_dry_run_gets_its_effect_without_scipy_or_numpy():
     code = (
-        "import sys; from runner.score.power import minimum_detectable_effect as effect; effect(25); "
+        "import sys; from runner.score.power import least_gain as effect; effect(25, 0.2, 0.05); "
         "print({'numpy', 'scipy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

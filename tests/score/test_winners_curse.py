@@ -9,7 +9,7 @@ from runner.eval_set.shapes.plan import Rule
 from runner.score import winners_curse as selection
 from runner.score.bootstrap import bootstrap_counts
 from runner.score.flips import flip_blocks
-from runner.score.winners_curse import corrected_gain, false_alarm_probability
+from runner.score.winners_curse import FalseAlarms, corrected_gain, false_alarms
 
 RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
 
@@ -22,10 +22,14 @@ def deltas(n_rows, n_queries, seed, means=0.0):
     return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
-def alarm(gains, recalls, *, rule=RULE, draws=2000, seed=1):
-    return false_alarm_probability(
+def alarms(gains, recalls, *, rule=RULE, draws=2000, seed=1):
+    return false_alarms(
         gains, recalls, min_gain=rule.min_gain, max_recall_loss=rule.max_recall_loss, draws=draws, seed=seed
     )
+
+
+def alarm(gains, recalls, **options):
+    return alarms(gains, recalls, **options).some
 
 
 @given(st.integers(0, 100), st.sampled_from([0.0, 0.02, 0.0333, 0.05]), st.sampled_from([0.0, 0.02, 0.1]))
@@ -36,14 +40,17 @@ def test_an_alarm_is_a_draw_in_which_some_cell_meets_criterion_5(seed, min_gain,
     gains[:, 0] -= gains.sum(axis=1)
     recalls[:, 0] -= recalls.sum(axis=1)
     signs = 1 - 2 * np.concatenate(list(flip_blocks(8, 40, seed=seed))).astype(int)
-    found = [
-        any(
-            meets_criterion_5(int(row @ flip) / (8 * SCORE_UNIT), int(change @ flip) / (8 * SCORE_UNIT), rule)
-            for row, change in zip(gains, recalls, strict=True)
-        )
-        for flip in signs
-    ]
-    assert alarm(gains, recalls, rule=rule, draws=40, seed=seed) == sum(found) / 40
+    found = np.array(
+        [
+            [
+                meets_criterion_5(int(row @ flip) / (8 * SCORE_UNIT), int(change @ flip) / (8 * SCORE_UNIT), rule)
+                for row, change in zip(gains, recalls, strict=True)
+            ]
+            for flip in signs
+        ]
+    )
+    each, some = found.mean(axis=0), found.any(axis=1).mean()
+    assert alarms(gains, recalls, rule=rule, draws=40, seed=seed) == FalseAlarms(tuple(each.tolist()), some)
 
 
 def test_what_the_cells_truly_gain_does_not_count():
@@ -94,26 +101,29 @@ def test_the_winner_of_each_resample_is_scored_on_the_queries_left_out():
         best = max(range(4), key=lambda row, counts=counts: (int(rows[row] @ counts), -row))
         if (left := counts == 0).any():
             expected.append(rows[best, left].sum() / left.sum() / SCORE_UNIT)
-    assert corrected_gain(rows, resamples=300, seed=2) == pytest.approx(np.mean(expected), abs=1e-12)
+    found = corrected_gain(rows, resamples=300, seed=2)
+    assert found.gain == pytest.approx(np.mean(expected), abs=1e-12)
+    assert found[1:] == pytest.approx(np.quantile(expected, [0.025, 0.975]), abs=0.01)
+    assert min(expected) <= found.low < found.gain < found.high <= max(expected)
 
 
 def test_equal_cells_have_about_nothing_left_of_the_best_gain():
     samples = [deltas(9, 25, seed=seed) for seed in range(150)]
     best = [rows.mean(axis=1).max() / SCORE_UNIT for rows in samples]
-    corrected = [corrected_gain(rows, resamples=300, seed=1) for rows in samples]
+    corrected = [corrected_gain(rows, resamples=300, seed=1).gain for rows in samples]
     assert np.mean(best) > 0.02
     assert abs(np.mean(corrected)) < 0.008
 
 
 def test_a_cell_that_leads_by_far_keeps_its_gain():
     rows = deltas(9, 50, seed=3, means=[0.3, *[0.0] * 8])
-    assert corrected_gain(rows, resamples=2000, seed=1) == pytest.approx(rows[0].mean() / SCORE_UNIT, abs=0.002)
+    assert corrected_gain(rows, resamples=2000, seed=1).gain == pytest.approx(rows[0].mean() / SCORE_UNIT, abs=0.002)
 
 
 def test_one_cell_alone_keeps_its_gain_and_the_first_of_equal_ones_is_the_best():
     row = deltas(1, 25, seed=2)
     alone = corrected_gain(row, resamples=5000, seed=1)
-    assert alone == pytest.approx(row.mean() / SCORE_UNIT, abs=0.002)
+    assert alone.gain == pytest.approx(row.mean() / SCORE_UNIT, abs=0.002)
     assert corrected_gain(np.vstack([row, row]), resamples=5000, seed=1) == alone
 
 
@@ -128,7 +138,7 @@ def test_a_resample_that_leaves_nothing_out_scores_nothing():
     found = set()
     for seed in range(20):
         try:
-            found.add(corrected_gain(rows, resamples=1, seed=seed))
+            found.add(corrected_gain(rows, resamples=1, seed=seed).gain)
         except ValueError as error:
             found.add(str(error))
     assert found == {0.0, 1.0, "none of 1 resamples of 2 queries leaves one out"}

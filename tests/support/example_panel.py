@@ -2,10 +2,8 @@
 
 from runner.eval_set.shapes.judges import (
     Agreement,
-    CellConfusion,
     CellFavour,
     CellUnderJudge,
-    Coefficients,
     Estimate,
     JudgeDrift,
     JudgeOutcome,
@@ -13,7 +11,6 @@ from runner.eval_set.shapes.judges import (
     NoisyCell,
     PoweredCell,
     PoweredResult,
-    RepeatShare,
     SecondJudge,
 )
 from runner.eval_set.shapes.paired import Difference
@@ -43,25 +40,12 @@ from runner.eval_set.shapes.versions import (
 
 FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
 MODEL = "judge-model-2-2026"
-CONFUSION = [[200, 20, 1, 0], [15, 60, 8, 0], [2, 7, 40, 6], [0, 1, 5, 35]]
-AGREES = Coefficients(
-    linear=Estimate(value=0.7012, low=0.6249, high=0.7751),
-    quadratic=Estimate(value=0.8149, low=0.7351, high=0.8849),
-    kappa=Estimate(value=0.66, low=0.6, high=0.72),
-    kappa_binary=Estimate(value=0.71, low=0.64, high=0.78),
-    pabak=Estimate(value=0.87, low=0.81, high=0.92),
-    ac1=Estimate(value=0.79, low=None, high=None),
-    ac1_binary=Estimate(value=0.91, low=0.86, high=0.95),
-    exact=Estimate(value=0.8375, low=0.79, high=0.88),
-    binary=Estimate(value=0.935, low=0.9, high=0.96),
-    difference=Estimate(value=-0.004, low=-0.061, high=0.052),
-)
 TOO_FEW = "so few readings with these differences could not tell a favoured side from chance"
 
 
-def second_judge(cells, challengers):
+def second_judge(challengers):
     """A model's readings: of the first challenger enough to tell a favour, of the others too few."""
-    found = {"mean_cell": 0.5, "mean_baseline": -0.12, "contrast": 0.41, "beyond_chance": 0.37}
+    found = {"contrast": 0.41, "beyond_chance": 0.37}
     few = {**dict.fromkeys(found), "p_for_cell": None, "p_for_baseline": None, "unknown": TOO_FEW}
     rows = [
         CellFavour(cell=cell, n_cell=2, n_baseline=1, **few)
@@ -76,32 +60,18 @@ def second_judge(cells, challengers):
         first_judges=[FIRST],
         pairs=400,
         queries=30,
-        confusion=CONFUSION,
-        coefficients=AGREES,
+        same=335,
+        kappa=Estimate(value=0.8149, low=0.7351, high=0.8849),
+        binary=Estimate(value=0.935, low=0.9, high=0.96),
         by_cell=rows,
-        cell_confusions=[CellConfusion(cell=cell, confusion=CONFUSION) for cell in cells],
     )
 
 
 def drift():
-    half = RepeatShare(repeats=20, exact=0.95, shift=0.05)
-    return JudgeDrift(
-        judge=FIRST,
-        repeats=40,
-        queries=22,
-        confusion=CONFUSION,
-        quadratic=0.9761,
-        exact=0.925,
-        shift=0.025,
-        p_shift=0.6543,
-        early=half,
-        late=half.model_copy(update={"exact": 0.9, "shift": 0.0}),
-        p_change=0.5501,
-        left_open="",
-    )
+    return JudgeDrift(judge=FIRST, repeats=40, queries=22, exact=0.925, shift=0.025, p_shift=0.6543, left_open="")
 
 
-def noise(challengers, baseline):
+def noise(challengers):
     return NoiseResult(
         judge=SECOND,
         readings=400,
@@ -111,16 +81,12 @@ def noise(challengers, baseline):
         chosen=challengers[-1],
         stability=0.742,
         stability_queries_only=0.9985,
-        choices={challengers[-1]: 0.742, baseline: 0.258},
         cells=[
             NoisyCell(
                 cell=cell,
                 gain=0.0312,
                 interval=[-0.0123, 0.0741],
                 queries_only=[0.0051, 0.0688],
-                meets=0.71,
-                meets_queries_only=0.93,
-                told_apart=55,
             )
             for cell in sorted(challengers)
         ],
@@ -139,9 +105,7 @@ def under(judge, challengers, baseline, *, model=""):
             CellUnderJudge(
                 cell=cell,
                 gain=0.0289,
-                p_adjusted=0.0712,
-                p_skew=0.0811,
-                guard="inconclusive",
+                p_gain=0.0712,
                 meets_criterion_5=True,
                 holds=False,
             )
@@ -181,10 +145,10 @@ def panel(cells, baseline):
             relevant_grade=2,
             confidence=0.95,
             alpha=0.05,
-            seconds=[second_judge(cells, challengers)],
+            seconds=[second_judge(challengers)],
             drift=[drift()],
         ),
-        noise=noise(challengers, baseline),
+        noise=noise(challengers),
         others=[under(SECOND, challengers, baseline, model=MODEL), under(PERSON, challengers, baseline)],
         people=people(challengers),
     )
@@ -204,16 +168,9 @@ def panel_of_one(*, repeats=False):
     return JudgePanel(agreement=agreement, noise=None, others=[], people=NOBODY)
 
 
-def cell_pool(difference=0.04, kin=0.01):
+def cell_pool(kin=0.01):
     """A cell that would differ from the baseline by `kin` without what its like brought."""
-    left = LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=difference, judged=0.91)
-    return CellPool(
-        pairs=640,
-        ndcg=0.55,
-        difference=difference,
-        alone=left.model_copy(update={"pairs": 0, "relevant": 0, "ndcg": 0.55}),
-        kin=left.model_copy(update={"difference": kin}),
-    )
+    return CellPool(pairs=640, kin=LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=kin))
 
 
 def sensitivity(mean=0.5, difference=0.0312):

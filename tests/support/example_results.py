@@ -13,11 +13,11 @@ from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import Sensitivity, SensitivityMeasure
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
-from runner.eval_set.shapes.scale import ScaleCell, ScaleFactor, ScalePoint, ScaleResult
+from runner.score.expected_loss import Gain, expected_loss
+from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -73,12 +73,23 @@ def curve(recall):
     return RecallCurve(by_rank=points, by_tokens=None)
 
 
-SAME = SensitivityMeasure(mean=0.5, difference=0.0)
-SENSITIVITY = Sensitivity(condensed=SAME, bpref=SAME, rbp=SAME, residual=0.0)
+def row(
+    cell,
+    gain=0.0,
+    recall=0.0,
+    *,
+    verdict="pass",
+    p=0.5,
+    recall_state="open",
+    half=0.05,
+    role="preregistered",
+    believed=None,
+    doubt=0.03,
+):
+    """A cell with this gain, whose simultaneous interval reaches `half` to either side.
 
-
-def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusive", half=0.05, role="preregistered"):
-    """A cell with this gain, whose simultaneous interval reaches `half` to either side."""
+    What is believed of its true gain is `believed`, else what was measured, give or take `doubt`.
+    """
 
     def measure(mean, per_query=EVEN):
         return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
@@ -90,20 +101,18 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
     test = PairedTestResult(
         p=p,
         exact=False,
-        p_t=p,
         p_adjusted=p if registered else None,
-        p_skew=p if registered else None,
-        p_holm=p if registered else None,
+        p_gain=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
-        cohens_d=0.4,
         sd=0.15,
         left_out=[gain - 0.01, gain + 0.01],
         influential="q07",
     )
-    guarded = GuardResult(state=guard, low=recall - 0.03, high=recall + 0.03, p=0.2)
+    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
-    figures = CellFigures(gain, recall, test.p_adjusted, test.p_skew, guard, verdict, 1.0)
+    gain_expected = Gain(gain if believed is None else believed, doubt)
+    figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
     return CellResult(
         cell=cell,
@@ -116,7 +125,7 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         },
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         test=None if is_baseline else test,
-        guard=None if is_baseline else guarded,
+        recall_bound=None if is_baseline else bound,
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
         confirmed=not is_baseline and not unmet,
         short_of=unmet,
@@ -126,8 +135,11 @@ def row(cell, gain=0.0, recall=0.0, *, verdict="pass", p=0.5, guard="inconclusiv
         unjudged=0,
         bounds=[0.0, 1.0],
         pool=None,
-        sensitivity=SENSITIVITY,
+        sensitivity=None,
+        tied=0.0,
         curve=curve(0.6 + recall),
+        scale=None,
+        loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             schema_version=4,
             cell=cell,
@@ -151,7 +163,8 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     )
 
 
-def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61, corrected=0.013):
+def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
+    challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
         plan=PLAN,
         cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
@@ -159,31 +172,16 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
         noise_floor=noise_floor,
         unjudged=unjudged,
         n_queries=25,
-        false_alarm=false_alarm,
-        best_gain_corrected=corrected,
-    )
-
-
-def scale(*cells):
-    """All cells alike, now and among ten times as many documents."""
-    points = [
-        ScalePoint(factor=factor, mean=0.5, low=0.4, high=0.6, at_most=0.5, rank=1, side_stays=None)
-        for factor in (1.0, 10.0)
-    ]
-    return ScaleResult(
-        baseline=BASELINE,
-        documents=3,
-        distractors=[2, 2],
-        factors=[ScaleFactor(factor=factor, tau=None, best=cells[0], best_stays=1.0) for factor in (1.0, 10.0)],
-        cells=[ScaleCell(cell=cell, centre=-3.0, scale=0.5, points=points, back_test=None) for cell in cells],
-        sentences=[],
+        challengers=challengers,
+        false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
+        best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
     )
 
 
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
-        schema_version=7,
+        schema_version=8,
         source="demo",
         version=1,
         kind=kind,
@@ -208,7 +206,6 @@ def results(*rows, kind="production", unjudged=0):
             lines=60,
             sha256=SHA,
             pairs=60,
-            second_readings=0,
             pool_pairs=60 + unjudged,
             unjudged_pairs=unjudged,
             judges={"me": 60},
@@ -223,7 +220,6 @@ def results(*rows, kind="production", unjudged=0):
         slices=[],
         previous=None,
         lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
-        scale=scale(*(row.cell for row in inputs.cells)),
         outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )

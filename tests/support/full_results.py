@@ -26,10 +26,11 @@ from runner.eval_set.shapes.lists import (
 )
 from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Sample
+from runner.eval_set.shapes.pool import TenTimes
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
 from tests.support import example_panel
-from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row, scale
+from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row
 
 NEEDS = (
     "Which bills create a grant program for repairing rural bridges?",
@@ -92,7 +93,6 @@ def full_results(
                 control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
-            "scale": scale(*(one.cell for one in rows)),
             "lists": _lists([one.cell for one in rows], ids),
             "noise_floor": NoiseFloor(cell=cells[0], difference=same, max_change=0.0, queries_changed=0),
             "judging": example_panel.panel(cells, cells[0]),
@@ -144,16 +144,16 @@ def _cell(
     gain, recall, mean = differences["ndcg@10"].mean, differences["recall@10"].mean, scores["ndcg@10"].mean
     late = kind == "exploration"
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
-    further: dict[str, Any] = {"role": "baseline", "test": None, "guard": None, "short_of": []}
+    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "loss": None, "short_of": []}
     if number:
-        test = {"p": 0.0312, "p_t": 0.0298, "p_adjusted": 0.1734, "p_skew": 0.1911, "p_holm": 0.2184, "sd": 0.1312}
+        test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.1911, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
-        assert made.guard is not None
+        assert made.recall_bound is not None
         further = {
-            "test": made.test.model_copy(update={**test, **ends, "cohens_d": 0.41}),
-            "guard": made.guard.model_copy(update={"low": recall - 0.05, "high": recall + 0.05, "p": 0.1919}),
-            "short_of": ["may be chance (adjusted p 0.1734)"],
+            "test": made.test.model_copy(update={**test, **ends}),
+            "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
+            "short_of": ["may be chance (p 0.1911)"],
         }
     return made.model_copy(
         update={
@@ -168,8 +168,10 @@ def _cell(
             "curve": _curve(scores["recall@100"].mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
-            "pool": example_panel.cell_pool(gain, gain),
-            "sensitivity": example_panel.sensitivity(mean, gain),
+            "pool": example_panel.cell_pool(gain),
+            "sensitivity": example_panel.sensitivity(mean, gain) if unjudged or kind == "external" else None,
+            "tied": 0.0104 * number,
+            "scale": TenTimes(ndcg=max(mean - 0.2, 0.0), bias=-0.01, error=0.02),
             "provenance": _provenance(made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }
     )
@@ -312,7 +314,6 @@ def _labels(unjudged: int) -> LabelFacts:
         lines=4211,
         sha256=sha256("labels"),
         pairs=4180,
-        second_readings=31,
         pool_pairs=4180 + unjudged,
         unjudged_pairs=unjudged,
         judges={"reader-a": 4180, "reader-b": 31},
@@ -325,15 +326,19 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
     return Outcome(
         tier=tier,
         candidates=[best],
+        recommended=best,
         sentence=f"Candidate: {best}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to +0.0804, "
         f"{n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
         confirmed=[],
-        not_shown="It is not confirmed: it may be chance (adjusted p 0.1734).",
+        not_shown="It is not confirmed: it may be chance (p 0.1911).",
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
         baseline_gate="pass",
         false_alarm=0.6134,
+        own_false_alarm=0.1334,
         best_gain_corrected=0.0151,
+        best_gain_interval=[-0.0412, 0.0804],
         queries_needed=240,
+        assurance=0.5512,
         detectable=0.0912,
     )
 

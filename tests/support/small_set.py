@@ -242,9 +242,14 @@ def make_version(tmp_path: Path, *, rehearsal: bool = False) -> Version:
 
 
 def write_plans(version: Version) -> None:
-    """Both default plans with fewer resamples and draws, which halves the time of scoring."""
+    """Both default plans with fewer resamples and draws, which halves the time of scoring.
+
+    The record's pool is so deep that it holds every document, the rehearsal's is not.
+    """
     for rehearsal in (False, True):
         text = default_plan_text(version.source, rehearsal=rehearsal)
+        if not rehearsal:
+            text = text.replace("pool_depth: 10", "pool_depth: 30")
         path = version.plan_path(rehearsal=rehearsal)
         path.parent.mkdir(parents=True, exist_ok=True)
         text = few_draws(text)

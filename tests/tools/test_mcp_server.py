@@ -170,7 +170,7 @@ def test_a_recorded_decision_is_explained(decided_evening, monkeypatch):
     text = said(result)
     for told in (found["chosen"], f"Not shown: {results['outcome']['not_shown']}", results["weaknesses"][0]):
         assert told in text
-    assert any("% interval" in row and "adjusted p" in row for row in found["evidence"])
+    assert any("% interval" in row and "p of no gain" in row for row in found["evidence"])
 
 
 def test_the_dry_run_of_a_decided_version_ends_as_on_the_command_line(decided_evening, monkeypatch):

@@ -2,9 +2,12 @@ import json
 import math
 import shutil
 from dataclasses import replace
+from functools import partial
+from statistics import median
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -13,17 +16,22 @@ from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
+from runner.decide import siblings
+from runner.decide.pooled_gains import effects_of, read_pooled
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import Plan, Prior
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import CHECKOUT, Workspace, open_version
 from runner.tools.pooled import model
 from runner.tools.pooled.model import Priors, SourceGains, pool
-from runner.tools.pooled.records import effects_of, read_given
+from runner.tools.pooled.records import read_given
 from tests.conftest import called
 from tests.support.small_set import make_version
 
 PRIORS = Priors()
+BASELINE = SOURCES["demo"].baseline
 
 
 def source(name, gains, effects=(("structural",),), sds=0.04, shared=0.0, n_queries=25):
@@ -228,10 +236,68 @@ def test_what_must_not_be_pooled_is_refused(locked, tmp_path, capsys):
 
 
 def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("runner.tools.pooled.records.newest_version", lambda name: opened_nowhere(tmp_path, name))
+    nowhere = partial(opened_nowhere, tmp_path)
+    monkeypatch.setattr(siblings, "newest_locked", partial(siblings.newest_locked, versions=nowhere))
     assert called_pooled(capsys)[0] == InputNeeded.exit_code
 
 
 def opened_nowhere(folder, name):
     workspace = Workspace(checkout=CHECKOUT, eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
     return open_version(workspace, SOURCES[name], rehearsal=False)
+
+
+def test_a_new_plan_takes_its_scatter_from_locked_results_of_the_same_baseline(locked, tmp_path):
+    nowhere = partial(opened_nowhere, tmp_path)
+    assert siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere) is None
+    folders = {name: locked(name) for name in ("bills", "us_code", "public_laws")}
+    sds = [row["test"]["sd"] for row in read_json(folders["us_code"] / "results.json")["cells"] if row["test"]]
+    found = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert found.sd == round(median(sds), 3)
+    assert [(row.source, row.version, row.results_sha256) for row in found.sources] == [
+        (name, 1, file_sha256(folders[name] / "results.json")) for name in ("us_code", "public_laws")
+    ]
+    text = default_plan_text(SOURCES["bills"], rehearsal=False, planning=found)
+    assert Plan.model_validate(yaml.safe_load(text)).planning == found
+    assert siblings.planning_of("bills", "another x whole_doc", rehearsal=False, versions=nowhere) is None
+    assert siblings.planning_of("bills", BASELINE, rehearsal=True, versions=nowhere) is None
+    other_release = read_json(folders["us_code"] / "results.json") | {"schema_version": 1}
+    (folders["us_code"] / "lock.json").unlink()
+    (folders["us_code"] / "results.json").write_bytes(json_bytes(other_release))
+    write_lock(folders["us_code"])
+    left = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
+    assert [row.source for row in left.sources] == ["public_laws"]
+
+
+def test_a_cell_of_another_source_is_predicted_as_one_there_about_which_nothing_is_known():
+    sources = [source(f"s{n}", [gain, 0.01], TWO, shared=0.5) for n, gain in enumerate((0.03, 0.05, 0.02))]
+    found = pool(sources).predicted
+    assert set(found) == set(TWO)
+    for kind, predicted in found.items():
+        vague = pool([*sources, source("vague", [0.4], (kind,), sds=1e3)]).cells[-1].pooled
+        assert (predicted.mean, predicted.sd) == pytest.approx((vague.mean, vague.sd), abs=1e-6)
+
+
+def test_the_prior_that_is_printed_can_be_pasted_into_a_plan(locked, tmp_path, capsys):
+    folders = [locked(name) for name in ("us_code", "bills")]
+    report = tmp_path / "pooled.json"
+    printed = called_pooled(capsys, *folders, "--output", report)[1].splitlines()[-1]
+    prior = Prior.model_validate(yaml.safe_load(printed)["prior"])
+    found = read_json(report)
+    assert prior.from_results == [one["results_sha256"] for one in found["inputs"]]
+    means = np.array([cell["pooled"]["mean"] for cell in found["cells"]])
+    sds = np.array([cell["pooled"]["sd"] for cell in found["cells"]])
+    assert prior.mean == pytest.approx(means.mean(), abs=1e-4)
+    draws = np.random.default_rng(np.random.PCG64(1)).normal(means, sds, (100_000, len(means)))
+    assert prior.sd == pytest.approx(draws.std(), abs=1e-3)
+
+
+def test_a_decision_can_cite_what_the_command_wrote(locked, tmp_path, capsys):
+    folders = [locked(name) for name in ("us_code", "public_laws")]
+    path = tmp_path / "pooled.json"
+    assert called_pooled(capsys, *folders, "--output", path)[0] == 0
+    results = Results.model_validate_json((locked("bills") / "results.json").read_bytes())
+    cell = next(cell for cell in results.plan.cells if effects_of(cell, results.plan.baseline, "bills"))
+    cited = read_pooled(path).cited(results, cell)
+    known = {tuple(one["effects"]): one for one in read_json(path)["predicted"]}
+    assert cited.gain == known[effects_of(cell, results.plan.baseline, "bills")]["mean"]
+    assert cited.sha256 == file_sha256(path)

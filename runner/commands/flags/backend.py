@@ -42,8 +42,8 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
     add, number = group.add_argument, f"at most so many containers an encoder; default {containers}"
     add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
     add("--containers", type=whole_number("a number of containers", 1), metavar="N", help=number)
-    add("--max-usd", type=_number, metavar="USD", help=f"stop before more is spent {on}; default {max_usd:.0f}")
-    add("--price-per-second", type=_number, metavar="USD", help="of one container, in place of the dated list price")
+    add("--max-usd", type=dollars, metavar="USD", help=f"stop before more is spent {on}; default {max_usd:.0f}")
+    add("--price-per-second", type=dollars, metavar="USD", help="of one container, in place of the dated list price")
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -91,7 +91,8 @@ def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
     return ModalBackend(Meter.of(folder / SPEND, remote), remote)
 
 
-def _number(text: str) -> float:
+def dollars(text: str) -> float:
+    """An amount of dollars, as argparse reads it."""
     try:
         return float(text)
     except ValueError as error:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.judge_noise.second_grades import Arm, Floats, JudgedQuery, arms, drawn_differences, judged_queries
+from runner.decide.judge_noise.second_grades import Floats, arms, drawn_differences, judged_queries
 from runner.eval_set.shapes.judges import NoiseResult, NoisyCell
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.double_graded import Double
@@ -29,11 +29,6 @@ class _Drawn(NamedTuple):
 
     gains: Floats
     recalls: Floats
-
-    def meets(self, plan: Plan) -> NDArray[np.bool_]:
-        """Where a cell meets criterion 5, at the four places that thresholds compare."""
-        gains, recalls = (np.round(np.round(values, 9), 4) for values in self)
-        return (gains >= plan.rule.min_gain) & (recalls >= -plan.rule.max_recall_loss)
 
 
 def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int = DRAWS, seed: int) -> NoiseResult:
@@ -57,7 +52,6 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
         chosen=_chosen_now(comparison),
         stability=None,
         stability_queries_only=None,
-        choices={},
         cells=[],
         unknown=unknown,
     )
@@ -84,31 +78,18 @@ def _with_draws(found: NoiseResult, comparison: Comparison, read: Sequence[Doubl
     scored = (comparison.paired(cells, measure) @ counts.T for measure in ("ndcg@10", "recall@10"))
     whole = n_queries * SCORE_UNIT
     noisy, plain = _Drawn(totals[:, 0] / whole, totals[:, 1] / whole), _Drawn(*(total / whole for total in scored))
-    chosen, plainly = _choices(noisy, cells, plan), _choices(plain, cells, plan)
+    level, choice = plan.bootstrap.confidence, [*cells, plan.baseline].index(found.chosen)
+    stable, plainly = (float((_choices(drawn, plan) == choice).mean()) for drawn in (noisy, plain))
     rows = [
-        _row(noisy, plain, number, cells, plan, _told_apart(queries, beside[number])) for number in range(len(cells))
+        NoisyCell(
+            cell=cell,
+            gain=float(noisy.gains[number].mean()),
+            interval=percentiles(noisy.gains[number], level),
+            queries_only=percentiles(plain.gains[number], level),
+        )
+        for number, cell in enumerate(cells)
     ]
-    return found.model_copy(
-        update={
-            "stability": chosen.get(found.chosen, 0.0),
-            "stability_queries_only": plainly.get(found.chosen, 0.0),
-            "choices": chosen,
-            "cells": rows,
-        }
-    )
-
-
-def _row(noisy: _Drawn, plain: _Drawn, number: int, cells: Sequence[str], plan: Plan, told_apart: int) -> NoisyCell:
-    level = plan.bootstrap.confidence
-    return NoisyCell(
-        cell=cells[number],
-        gain=float(noisy.gains[number].mean()),
-        interval=percentiles(noisy.gains[number], level),
-        queries_only=percentiles(plain.gains[number], level),
-        meets=float(noisy.meets(plan)[number].mean()),
-        meets_queries_only=float(plain.meets(plan)[number].mean()),
-        told_apart=told_apart,
-    )
+    return found.model_copy(update={"stability": stable, "stability_queries_only": plainly, "cells": rows})
 
 
 def percentiles(values: Floats, level: float) -> list[float]:
@@ -118,16 +99,14 @@ def percentiles(values: Floats, level: float) -> list[float]:
     return [low, high]
 
 
-def _choices(drawn: _Drawn, cells: Sequence[str], plan: Plan) -> dict[str, float]:
-    """The share of draws in which each cell is the best that meets criterion 5, of equals the first; else the baseline.
+def _choices(drawn: _Drawn, plan: Plan) -> NDArray[np.intp]:
+    """By draw the number of the best cell that meets criterion 5, of equals the first; that of the cells if none does.
 
-    Most often chosen first; what is never chosen is left out.
+    Compared at the four places of thresholds.
     """
-    meets = drawn.meets(plan)
-    best = np.where(meets.any(axis=0), np.where(meets, drawn.gains, -np.inf).argmax(axis=0), len(cells))
-    counts = np.bincount(best, minlength=len(cells) + 1).tolist()
-    named = sorted(zip([*cells, plan.baseline], counts, strict=True), key=lambda pair: (-pair[1], pair[0]))
-    return {cell: count / len(best) for cell, count in named if count}
+    gains, recalls = (np.round(np.round(values, 9), 4) for values in drawn)
+    meets = (gains >= plan.rule.min_gain) & (recalls >= -plan.rule.max_recall_loss)
+    return np.where(meets.any(axis=0), np.where(meets, drawn.gains, -np.inf).argmax(axis=0), len(meets))
 
 
 def _chosen_now(comparison: Comparison) -> str:
@@ -136,13 +115,5 @@ def _chosen_now(comparison: Comparison) -> str:
         return comparison.plan.baseline
     whole = len(comparison.query_ids) * SCORE_UNIT
     gains, recalls = (comparison.paired(cells, name).sum(axis=1) / whole for name in ("ndcg@10", "recall@10"))
-    (found,) = _choices(_Drawn(gains[:, None], recalls[:, None]), cells, comparison.plan)
-    return found
-
-
-def _told_apart(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm]) -> int:
-    """Second readings of documents that the cell alone or the baseline alone has in its first ten."""
-    return sum(
-        int(((query.second >= 0) & ((arm.places == 1) | (arm.places == 2))).sum())
-        for query, arm in zip(queries, of_cell, strict=True)
-    )
+    (number,) = _choices(_Drawn(gains[:, None], recalls[:, None]), comparison.plan)
+    return [*cells, comparison.plan.baseline][int(number)]

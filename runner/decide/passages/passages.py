@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.base.records import Document
-from runner.decide.passages.asked_words import AskedWords, words_with
-from runner.decide.passages.query_words import Terms, query_terms
+from runner.decide.passages.asked_words import AskedWords, Terms, query_terms, words_with
 from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 
 LONGEST = 500

@@ -4,12 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.records import GuardState
 from runner.base.schema import Count, Ends, FrozenModel, Share
-
-ConfusionRow = Annotated[list[Count], Field(min_length=4, max_length=4)]
-Confusion = Annotated[list[ConfusionRow], Field(min_length=4, max_length=4)]
-"""Pairs by two readings' grades: a row for each first grade 0 to 3, a column for each second one."""
 
 
 class Estimate(FrozenModel):
@@ -20,33 +15,12 @@ class Estimate(FrozenModel):
     high: float | None
 
 
-class Coefficients(FrozenModel):
-    """How far two readings agree; those named binary count "relevant" against "not", the others all four grades.
-
-    `linear` and `quadratic` are weighted kappas, `kappa` is Cohen's, `pabak` and `ac1` correct for chance in ways that
-    rare grades do not upset, `exact` and `binary` are shares of equal readings. `difference` is the mean of the first
-    grade less the second. Where all pairs or none were graded alike `exact` and `binary` have Clopper & Pearson's
-    one-sided bound over pairs, and other figures that no bootstrap draw changes have no interval.
-    """
-
-    linear: Estimate
-    quadratic: Estimate
-    kappa: Estimate
-    kappa_binary: Estimate
-    pabak: Estimate
-    ac1: Estimate
-    ac1_binary: Estimate
-    exact: Estimate
-    binary: Estimate
-    difference: Estimate
-
-
 class CellFavour(FrozenModel):
     """Whether the first judge, held against the second, favours what this cell alone finds over the baseline's.
 
     Of the pairs read twice, `n_cell` are in the cell's first ten and not in the baseline's, `n_baseline` the other way
-    round; `mean_cell` and `mean_baseline` are their means of first less second grade, in grades. `contrast` is the
-    difference of the two means among pairs graded alike, and `beyond_chance` what it must exceed to be significant.
+    round. `contrast` is the difference of their means of first less second grade, in grades, among pairs graded alike,
+    and `beyond_chance` what it must exceed to be significant.
     The two p-values are one-sided and adjusted over all cells (max-T): for a judge that favours the cell, and for one
     that favours the baseline. Null where so few readings could not have shown it; `unknown` says why.
     """
@@ -54,8 +28,6 @@ class CellFavour(FrozenModel):
     cell: str
     n_cell: Count
     n_baseline: Count
-    mean_cell: float | None
-    mean_baseline: float | None
     contrast: float | None
     beyond_chance: float | None
     p_for_cell: float | None
@@ -63,18 +35,13 @@ class CellFavour(FrozenModel):
     unknown: str
 
 
-class CellConfusion(FrozenModel):
-    """The pairs read twice among a cell's first ten."""
-
-    cell: str
-    confusion: Confusion
-
-
 class SecondJudge(FrozenModel):
     """One judge's readings of pairs that another had graded.
 
     `models` are the second judge's, none if a person judged; `only_models` says that both readings of every pair
-    are a language model's.
+    are a language model's. `same` pairs have the same grade twice. `kappa` is quadratically weighted, `binary` the
+    share of pairs on which both agree whether they are relevant: if all or none, with Clopper & Pearson's one-sided
+    bound over pairs. A figure that no bootstrap draw changes has no interval.
     """
 
     judge: str
@@ -83,40 +50,25 @@ class SecondJudge(FrozenModel):
     first_judges: list[str]
     pairs: Count
     queries: Count
-    confusion: Confusion
-    coefficients: Coefficients
+    same: Count
+    kappa: Estimate
+    binary: Estimate
     by_cell: list[CellFavour]
-    cell_confusions: list[CellConfusion]
-
-
-class RepeatShare(FrozenModel):
-    """Some repeated readings: how many, the share graded as before, and the mean of the new grade less the old."""
-
-    repeats: Count
-    exact: Share
-    shift: float
 
 
 class JudgeDrift(FrozenModel):
-    """One judge's repeated readings.
+    """One judge's repeated readings: the share graded as before, and the mean of the new grade less the old.
 
-    `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided). `early` and `late` are the
-    repeats in the first and the second half of the batches that hold any, null if one batch does; `p_change` is of
-    "the judge repeats itself as often late as early" (Fisher's exact test). `left_open` says what so few repeats leave
-    possible where all or none had the same grade, else it is empty.
+    `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided). `left_open` says what so
+    few repeats leave possible where all or none had the same grade, else it is empty.
     """
 
     judge: str
     repeats: Count
     queries: Count
-    confusion: Confusion
-    quadratic: float | None
     exact: Share
     shift: float
     p_shift: float
-    early: RepeatShare | None
-    late: RepeatShare | None
-    p_change: float | None
     left_open: str
 
 
@@ -143,26 +95,21 @@ class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
     `gain` is the mean of the draws, `interval` their percentiles at the plan's confidence; `queries_only` is the
-    interval of the same draws of queries with the grades as they were scored. `meets` is the share of draws in which
-    the cell meets criterion 5, `meets_queries_only` that with the grades as scored. `told_apart` counts second
-    readings of documents that one of the two cells alone has in its first ten.
+    interval of the same draws of queries with the grades as they were scored.
     """
 
     cell: str
     gain: float
     interval: Ends
     queries_only: Ends
-    meets: Share
-    meets_queries_only: Share
-    told_apart: Count
 
 
 class NoiseResult(FrozenModel):
     """What the scored judge's errors, as a second judge shows them, leave of every difference and of the choice.
 
     `chosen` is the best cell that meets criterion 5, else the baseline; `stability` the share of draws that choose it
-    too, `stability_queries_only` that with the grades as scored; `choices` the share of draws by cell, none left out
-    that was ever chosen. Without `unknown`, which says why nothing was drawn, `cells` has every cell but the baseline.
+    too, `stability_queries_only` that with the grades as scored. Without `unknown`, which says why nothing was drawn,
+    `cells` has every cell but the baseline.
     """
 
     judge: str
@@ -173,7 +120,6 @@ class NoiseResult(FrozenModel):
     chosen: str
     stability: Share | None
     stability_queries_only: Share | None
-    choices: dict[str, Share]
     cells: list[NoisyCell]
     unknown: str
 
@@ -210,16 +156,14 @@ class PoweredResult(FrozenModel):
 
 
 class CellUnderJudge(FrozenModel):
-    """A cell's test and guard with another judge's grades; `holds` says that they would let it be confirmed.
+    """A cell's test with another judge's grades; `holds` says that it would let the cell be confirmed.
 
-    Null gate and Judged@10 are not asked again. `p_adjusted` and `p_skew` are null for a cell outside of the family.
+    Null gate and Judged@10 are not asked again. `p_gain` is null for a cell that was not preregistered.
     """
 
     cell: str
     gain: float
-    p_adjusted: float | None
-    p_skew: float | None
-    guard: GuardState
+    p_gain: float | None
     meets_criterion_5: bool
     holds: bool
 
@@ -228,7 +172,7 @@ class JudgeOutcome(FrozenModel):
     """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
 
     `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `--choose recommended` would
-    take: the best cell that holds, else the baseline. `model` is empty for a person.
+    take, null gate and unjudged hits left aside. `model` is empty for a person.
     """
 
     judge: str

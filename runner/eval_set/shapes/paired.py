@@ -1,7 +1,7 @@
 """The shape of a cell's measures and of its paired tests in results.json."""
 
-from runner.base.records import GuardState
-from runner.base.schema import Count, Ends, FrozenModel
+from runner.base.records import RecallState
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 
 class MeasureResult(FrozenModel):
@@ -25,33 +25,50 @@ class Difference(FrozenModel):
 
 
 class PairedTestResult(FrozenModel):
-    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; two-sided, intervals at 1 - alpha.
+    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `interval` inverts the test of this cell alone; `simultaneous`, `p_adjusted` (max-T), `p_skew` (max-T with a
-    statistic that skewed differences do not mislead) and `p_holm` hold over all preregistered cells at once and are
-    null for a cell outside of that family. `p_t` is the paired t test's.
+    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `e_value` is
+    evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
+    two-sided: `interval` inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
+    preregistered cells at once. Those that hold over several cells are null for one outside of that family.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
     """
 
     p: float
     exact: bool
-    p_t: float
     p_adjusted: float | None
-    p_skew: float | None
-    p_holm: float | None
+    p_gain: float | None
+    e_value: float | None = None
     interval: Ends
     simultaneous: Ends | None
-    cohens_d: float
     sd: float
     left_out: Ends
     influential: str
 
 
-class GuardResult(FrozenModel):
-    """Whether Recall@10 falls by more than the rule allows: one-sided bounds at 1 - alpha, and p of "it does"."""
+class RecallBound(FrozenModel):
+    """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha.
 
-    state: GuardState
+    `losses` are the queries that lose.
+    """
+
+    state: RecallState
     low: float
     high: float
-    p: float
+    losses: Count
+
+
+class ExpectedLoss(FrozenModel):
+    """What is believed of a cell's true gain in nDCG@10, given its prior and these queries, and what follows.
+
+    `gain` is its expectation, `p_above_0` and `p_above_bar` are the chances of any gain and of the rule's least one.
+    `switching` and `keeping` are what choosing the cell, and what keeping the baseline instead, are expected to lose,
+    the switching cost counted; they differ by the switching cost less `gain`.
+    """
+
+    gain: float
+    p_above_0: Share
+    p_above_bar: Share
+    switching: float
+    keeping: float

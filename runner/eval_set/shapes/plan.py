@@ -1,8 +1,10 @@
 """The shape of plan.yaml."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.labels import Judges
@@ -34,7 +36,7 @@ class Bootstrap(FrozenModel):
 class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
-    method: Literal["sign-flip max-T v1"]
+    method: Literal["sign-flip ordered v2"]
     draws: Annotated[int, Field(ge=1_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
@@ -58,14 +60,60 @@ class Reuse(FrozenModel):
     result: str
 
 
+class PlanningSource(FrozenModel):
+    """The locked results of another source that a planning figure was taken from."""
+
+    source: str
+    version: Annotated[int, Field(ge=1)]
+    results_sha256: Sha256
+
+
+class Planning(Sparse):
+    """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
+
+    sd: Annotated[float, Field(gt=0, le=1)]
+    sources: list[PlanningSource] = Field(default_factory=list)
+
+
+def _only(allowed: Callable[[float], bool], advice: str) -> AfterValidator:
+    """A check of a figure; its error is the advice."""
+
+    def check(value: float) -> float:
+        if not allowed(value):
+            raise PydanticCustomError("figure", "write {advice}", {"advice": advice})
+        return value
+
+    return AfterValidator(check)
+
+
+class Prior(Sparse):
+    """What is believed of a challenger's true gain in nDCG@10 before anything is judged: a normal distribution.
+
+    `from_results` has the digests of the results that it was taken from (`pooled` prints it so), empty if of none.
+    """
+
+    mean: Annotated[
+        float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.03")
+    ]
+    sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
+    from_results: list[Sha256] = Field(default_factory=list)
+
+
 class Plan(Sparse):
-    """plan.yaml: what the operator decides before anything is judged."""
+    """plan.yaml: what the operator decides before anything is judged.
+
+    `first` are the challengers whose gain is tested first, with most of the error that is allowed.
+    `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
+    was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
+    ascending; empty for once, after all.
+    """
 
     schema_version: Literal[2]
     source: str
     version: Annotated[int, Field(ge=1)]
     baseline: str
     cells: list[str]
+    first: list[str] = Field(default_factory=list)
     sample: Sample
     pool_depth: Annotated[int, Field(ge=1, le=100)]
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
@@ -75,6 +123,12 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
+    planning: Planning | None = None
+    switching_cost: Annotated[
+        float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
+    ] = 0.02
+    prior: Prior = Prior(mean=-0.03, sd=0.049)
+    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
 
 
 class PlanDigest(FrozenModel):

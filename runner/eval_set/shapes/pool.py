@@ -1,4 +1,4 @@
-"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices."""
+"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices, scale."""
 
 from typing import Annotated, Literal
 
@@ -11,28 +11,23 @@ from runner.eval_set.shapes.paired import Difference
 class LeftOut(FrozenModel):
     """A cell as if some pairs had not been judged: how many these are, how many of them are relevant.
 
-    `ndcg` is its mean nDCG@10 then, `difference` that to the baseline under the same judgments (0 for the baseline),
-    `judged` its Judged@10.
+    `ndcg` is its mean nDCG@10 then, `difference` that to the baseline under the same judgments (0 for the baseline).
     """
 
     pairs: Count
     relevant: Count
     ndcg: float
     difference: float
-    judged: Share
 
 
 class CellPool(FrozenModel):
     """What a cell's score owes to its own part in the pool, which has `pairs` pairs.
 
-    `alone` leaves out the pairs that no other cell brought; `kin` those that only it and cells which share an encoder
-    or BM25 with it brought (the baseline stays). Null if no other cell is left to make a pool.
+    `kin` leaves out the pairs that only it and cells which share an encoder or BM25 with it brought (the baseline
+    stays). Null if no other cell is left to make a pool.
     """
 
     pairs: Count
-    ndcg: float
-    difference: float
-    alone: LeftOut | None
     kin: LeftOut | None
 
 
@@ -119,3 +114,15 @@ class Slice(FrozenModel):
     queries: Annotated[int, Field(ge=1)]
     few: bool
     cells: dict[str, SliceMeans]
+
+
+class TenTimes(FrozenModel):
+    """A cell's nDCG@10 expected among ten times the documents.
+
+    `bias` and `error` are the mean and the root mean square of what the method says of the present collection from
+    tenths of it, less what was observed.
+    """
+
+    ndcg: Share
+    bias: float
+    error: Annotated[float, Field(ge=0)]

@@ -5,18 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.records import Verdict
-from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult, PoweredResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
-from runner.eval_set.shapes.paired import Difference, GuardResult, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult
+from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.scale import ScaleResult
 from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
@@ -25,10 +24,13 @@ Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no de
 
 
 class CellResult(Sparse):
-    """One row of the ranking; `test` and `guard` are null for the baseline.
+    """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published.
+    judgments are published, `sensitivity` if every first ten hits of every cell are judged, `scale` if there are too
+    few documents to test it. `tied` is the share of hits that share their score with a neighbour, so that the document
+    id decided; null for an imported run, whose `provenance` counts them. `loss` is null for the
+    baseline and if the judgments are published.
     """
 
     cell: str
@@ -36,7 +38,7 @@ class CellResult(Sparse):
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
     test: PairedTestResult | None
-    guard: GuardResult | None
+    recall_bound: RecallBound | None
     meets_criterion_5: bool
     confirmed: bool
     short_of: list[str]
@@ -46,9 +48,12 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     pool: CellPool | None
-    sensitivity: Sensitivity
+    sensitivity: Sensitivity | None
+    tied: Share | None
     curve: RecallCurve
+    scale: TenTimes | None
     provenance: Provenance
+    loss: ExpectedLoss | None = None
 
 
 class CorpusFacts(FrozenModel):
@@ -69,7 +74,6 @@ class LabelFacts(LabelPrefix):
     """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document."""
 
     pairs: Count
-    second_readings: Count
     pool_pairs: Count
     unjudged_pairs: Count
     judges: dict[str, Count]
@@ -99,25 +103,78 @@ class JudgePanel(FrozenModel):
     people: PoweredResult
 
 
+LookEnd = Literal["confirmed", "stopped", "next look", "last look"]
+
+
+class LookResult(FrozenModel):
+    """Which of the planned looks results are of: its number, its queries of all that are planned, and its own alpha.
+
+    `ended` is how it ended, null while pairs are unjudged or nothing can be decided. `kept` are the SHA-256 of the
+    files of the looks before it, first look first.
+    """
+
+    number: Annotated[int, Field(ge=1)]
+    of: Annotated[int, Field(ge=2)]
+    queries: Count
+    planned: Count
+    alpha: Share
+    ended: LookEnd | None
+    kept: list[Sha256]
+
+
+class LookCell(FrozenModel):
+    """A cell at a look: its differences to the baseline, and p of its gain, adjusted for cells and looks."""
+
+    cell: str
+    gain: float
+    recall: float
+    p_gain: float | None
+
+
+class KeptLook(FrozenModel):
+    """looks/<number>.json: what a look found that did not end the version; written once.
+
+    `results_sha256` is that of the results.json that the look made, which runs and the labels of then make again.
+    """
+
+    schema_version: Literal[1]
+    source: str
+    version: int
+    kind: Kind
+    look: LookResult
+    preregistration_sha256: Sha256
+    labels: LabelPrefix
+    sentence: str
+    cells: list[LookCell]
+    results_sha256: Sha256
+
+
 class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
-    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first. `false_alarm`
-    is how often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they
-    did. `best_gain_corrected` is the best cell's gain less what picking the best adds to it; `queries_needed` shows a
-    gain of the size asked for with 80 % power; `detectable` is the gain that these queries show with that power.
+    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
+    the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
+    some cell if every cell equalled the baseline and queries scattered as they did, `own_false_alarm` how often the
+    cell in question if it did. `best_gain_corrected`, with its interval, is the best cell's gain less what picking the
+    best adds to it. `queries_needed` are the new ones that `next_step` names, null if no number is likely to do, and
+    `assurance` is the chance that they confirm the cell (at most, if none is named); both are null if queries are not
+    what is wanted. `detectable` is the gain of the cell in question that these queries show with 80 % power.
     """
 
     tier: Tier
     candidates: list[str]
     confirmed: list[str]
+    recommended: str
     sentence: str
     not_shown: str
     next_step: str
     baseline_gate: Verdict
     false_alarm: float | None
+    own_false_alarm: float | None
     best_gain_corrected: float | None
+    best_gain_interval: Ends | None
     queries_needed: int | None
+    assurance: float | None
     detectable: float | None
 
 
@@ -127,12 +184,12 @@ class Results(Sparse):
     Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `scale` says what other numbers of documents would do; `spans` is null if no reading lists are kept; `slices`
+    `spans` is null if no reading lists are kept; `slices`
     describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
-    first one.
+    first one. `look` is null unless looks are planned: `queries` and all figures are of those that it judges.
     """
 
-    schema_version: Literal[7]
+    schema_version: Literal[8]
     source: str
     version: int
     kind: Kind
@@ -150,8 +207,8 @@ class Results(Sparse):
     judging: JudgePanel | None
     spans: SpanResult | None
     slices: list[Slice]
-    scale: ScaleResult
     lists: RankedLists
     previous: PreviousVersion | None
+    look: LookResult | None = None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import CellFavour
 from runner.judge.agreement.double_graded import Double
-from runner.judge.agreement.kappa import Floats, confusion
+from runner.judge.agreement.kappa import Floats
 
 DRAWS = 10_000
 FIRST = 10
@@ -90,16 +90,6 @@ def favours(
     ]
 
 
-def cell_confusions(doubles: Sequence[Double], runs: Mapping[str, Run]) -> dict[str, list[list[int]]]:
-    """For every cell the counts of first by second grade over the pairs of its first ten, in the order of `runs`."""
-    found = {}
-    for cell, run in runs.items():
-        marks = in_first(doubles, run)
-        grades = ((double.first, double.second) for double, inside in zip(doubles, marks, strict=True) if inside)
-        found[cell] = confusion(grades).tolist()
-    return found
-
-
 def in_first(doubles: Sequence[Double], run: Run) -> Marks:
     """Which of the pairs (pairs,) are among the run's first ten."""
     first = {query_id: {hit.doc_id for hit in hits[:FIRST]} for query_id, hits in run.hits.items()}
@@ -119,8 +109,6 @@ def _favour(
         cell=cell,
         n_cell=len(own),
         n_baseline=len(other),
-        mean_cell=_mean(own),
-        mean_baseline=_mean(other),
         contrast=observed * unit / each if unit else None,
         beyond_chance=_critical(largest, alpha) * unit / each if can_cell else None,
         p_for_cell=_p(largest, observed) if can_cell else None,
@@ -149,10 +137,6 @@ def _critical(ascending: Floats, alpha: float) -> float:
     """The draw that a statistic must exceed for its p to be `alpha` or less."""
     allowed = int(alpha * (1 + len(ascending)) + _TIE) - 1
     return float(ascending[-1 - allowed])
-
-
-def _mean(values: Ints) -> float | None:
-    return int(values.sum()) / len(values) if len(values) else None
 
 
 def _bands(doubles: Sequence[Double], values: Ints, own: Marks, other: Marks) -> list[_Band]:

@@ -8,20 +8,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import comb
 
 import numpy as np
 
-from runner.eval_set.shapes.judges import JudgeDrift, RepeatShare
+from runner.eval_set.shapes.judges import JudgeDrift
 from runner.eval_set.shapes.labels import Label
-from runner.judge.agreement.kappa import confusion, kappa, left_open
+from runner.judge.agreement.kappa import left_open
 from runner.score.flips import exact_p, flipped
 from runner.score.sign_flip import EXACT_UP_TO
 
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """The scored grade of a pair beside another judge's, read in `batch`. A model is "" if a person judged."""
+    """The scored grade of a pair beside another judge's. A model is "" if a person judged."""
 
     query_id: str
     doc_id: str
@@ -31,20 +30,17 @@ class Double:
     second_judge: str
     first_model: str
     second_model: str
-    batch: str
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A pair that a judge read (`first`) and read once more (`again`), with the batches of both readings."""
+    """A pair that a judge read (`first`) and read once more (`again`)."""
 
     query_id: str
     doc_id: str
     judge: str
     first: int
     again: int
-    first_batch: str
-    again_batch: str
 
 
 def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
@@ -59,7 +55,7 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
         if label.round == 1:
             scored.setdefault((label.query_id, label.doc_id), label)
     return tuple(
-        Double(query_id, doc_id, first.grade, label.grade, first.judge, judge, first.model, label.model, label.batch)
+        Double(query_id, doc_id, first.grade, label.grade, first.judge, judge, first.model, label.model)
         for (query_id, doc_id, judge), label in sorted(_first_readings(rows).items())
         if (first := scored.get((query_id, doc_id))) and first.judge != judge
     )
@@ -70,7 +66,7 @@ def repeats(labels: Iterable[Label]) -> tuple[Repeat, ...]:
     rows = sorted(labels, key=lambda label: label.key)
     firsts = _first_readings(rows)
     return tuple(
-        Repeat(label.query_id, label.doc_id, label.judge, first.grade, label.grade, first.batch, label.batch)
+        Repeat(label.query_id, label.doc_id, label.judge, first.grade, label.grade)
         for label in rows
         if (first := firsts[label.query_id, label.doc_id, label.judge]).round < label.round
     )
@@ -98,47 +94,19 @@ def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) ->
 
 
 def _drift(judge: str, repeats: Sequence[Repeat], seed: int, confidence: float) -> JudgeDrift:
-    table = confusion((repeat.first, repeat.again) for repeat in repeats)
     shifts: Counter[str] = Counter()
     for repeat in repeats:
         shifts[repeat.query_id] += repeat.again - repeat.first
-    whole, quadratic = _share(repeats), float(kappa(table, 2))
-    halves = _halves(repeats)
+    same = sum(repeat.first == repeat.again for repeat in repeats)
     return JudgeDrift(
         judge=judge,
-        repeats=whole.repeats,
+        repeats=len(repeats),
         queries=len(shifts),
-        confusion=table.tolist(),
-        quadratic=None if np.isnan(quadratic) else quadratic,
-        exact=whole.exact,
-        shift=whole.shift,
+        exact=same / len(repeats),
+        shift=shifts.total() / len(repeats),
         p_shift=sign_flip_p(list(shifts.values()), seed),
-        early=_share(halves[0]) if halves else None,
-        late=_share(halves[1]) if halves else None,
-        p_change=fisher_p(*map(_same, halves)) if halves else None,
-        left_open=left_open(_same(repeats)[0], len(repeats), confidence),
+        left_open=left_open(same, len(repeats), confidence),
     )
-
-
-def _halves(repeats: Sequence[Repeat]) -> tuple[list[Repeat], list[Repeat]] | None:
-    """The repeats of the earlier and of the later half of the batches that hold any; None for a single batch."""
-    batches = sorted({repeat.again_batch for repeat in repeats})
-    if len(batches) < 2:
-        return None
-    late = batches[(len(batches) + 1) // 2]
-    return [r for r in repeats if r.again_batch < late], [r for r in repeats if r.again_batch >= late]
-
-
-def _share(repeats: Sequence[Repeat]) -> RepeatShare:
-    same, changed = _same(repeats)
-    shift = sum(repeat.again - repeat.first for repeat in repeats) / len(repeats)
-    return RepeatShare(repeats=len(repeats), exact=same / (same + changed), shift=shift)
-
-
-def _same(repeats: Sequence[Repeat]) -> tuple[int, int]:
-    """How many were graded as before, and how many not."""
-    same = sum(repeat.first == repeat.again for repeat in repeats)
-    return same, len(repeats) - same
 
 
 def sign_flip_p(values: Sequence[int], seed: int) -> float:
@@ -148,14 +116,3 @@ def sign_flip_p(values: Sequence[int], seed: int) -> float:
     sums = flipped(np.array([values], np.int64), draws=DRAWS, seed=seed).sums[0]
     extreme = int((np.abs(sum(values) - 2 * sums) >= abs(sum(values))).sum())
     return (1 + extreme) / (1 + len(sums))
-
-
-def fisher_p(early: tuple[int, int], late: tuple[int, int]) -> float:
-    """Fisher's exact two-sided p that the share of the first of two counts is the same early and late.
-
-    >>> round(fisher_p((1, 9), (11, 3)), 6)
-    0.002759
-    """
-    first, size, n = early[0] + late[0], sum(early), sum(early) + sum(late)
-    ways = {k: comb(first, k) * comb(n - first, size - k) for k in range(min(first, size) + 1)}
-    return sum(way for way in ways.values() if way <= ways[early[0]]) / sum(ways.values())

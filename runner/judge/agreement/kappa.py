@@ -1,4 +1,4 @@
-"""Coefficients of agreement between two readings of the same pairs, with intervals over queries.
+"""How far two readings of the same pairs agree: weighted kappa and binary agreement, with intervals over queries.
 
 If every pair agreed, or none did, a bootstrap shows no doubt; a one-sided bound over pairs stands in for it.
 """
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from runner.base.figures import whole_percent
 from runner.base.records import Ints
-from runner.eval_set.shapes.judges import Coefficients, Estimate
+from runner.eval_set.shapes.judges import Estimate
 from runner.score.bootstrap import bootstrap_counts
 
 
@@ -56,53 +56,23 @@ def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
     return table
 
 
-def kappa(table: Table, power: int) -> Floats:
-    """Weighted kappa (...), a disagreement of i and j weighing |i - j| ** power: 0 is Cohen's, 1 linear, 2 quadratic.
+def kappa(table: Table) -> Floats:
+    """Quadratically weighted kappa (...); NaN if chance alone would agree wholly: no pair, or one category alone.
 
-    NaN if chance alone would agree wholly: no pair, or both readings in one and the same category. Cohen 1960,
-    1968. All sums are whole numbers, so the same counts give the same bits everywhere.
+    Cohen 1968. All sums are whole numbers, so the same counts give the same bits everywhere.
 
-    >>> float(kappa(np.array([[118, 5], [2, 0]]), 0).round(4))
+    >>> float(kappa(np.array([[118, 5], [2, 0]])).round(4))
     -0.0234
     """
     places = np.arange(table.shape[-1])
-    apart = np.abs(places[:, None] - places)
-    weights = (apart > 0).astype(np.int64) if power == 0 else apart**power
+    weights = (places[:, None] - places) ** 2
     expected = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     return 1 - _ratio(_total(table) * _total(table * weights), _total(expected * weights))
-
-
-def ac1(table: Table) -> Floats:
-    """Gwet's AC1 (...) over all categories of the table, used or not; NaN for no pair. Gwet 2008.
-
-    >>> float(ac1(np.array([[118, 5], [2, 0]])).round(4))
-    0.9408
-    """
-    n, others = _total(table), table.shape[-1] - 1
-    used = table.sum(axis=-1) + table.sum(axis=-2)
-    by_chance = (used * (2 * n[..., None] - used)).sum(axis=-1)
-    return _ratio(4 * n * others * _agreed(table) - by_chance, 4 * n * n * others - by_chance)
-
-
-def pabak(table: Table) -> Floats:
-    """Kappa as if all categories were equally frequent (...): for two, 2 x agreement - 1. Byrt, Bishop & Carlin 1993.
-
-    >>> float(pabak(np.array([[118, 5], [2, 0]])))
-    0.888
-    """
-    n, k = _total(table), table.shape[-1]
-    return _ratio(k * _agreed(table) - n, (k - 1) * n)
 
 
 def agreement_share(table: Table) -> Floats:
     """The share of pairs (...) in the same category both times; NaN for no pair."""
     return _ratio(_agreed(table), _total(table))
-
-
-def mean_difference(table: Table) -> Floats:
-    """The mean (...) of the first reading less the second, in grades; NaN for no pair."""
-    places = np.arange(table.shape[-1])
-    return _ratio(_total(table * (places[:, None] - places)), _total(table))
 
 
 def binary(table: Table, relevant_grade: int) -> Table:
@@ -112,14 +82,14 @@ def binary(table: Table, relevant_grade: int) -> Table:
     return halves
 
 
-def coefficients(
+def estimates(
     by_query: Mapping[str, Ints], relevant_grade: int, *, seed: int, confidence: float, resamples: int = RESAMPLES
-) -> Coefficients:
-    """Every coefficient of the tables' sum, with its percentile-bootstrap interval over queries.
+) -> tuple[Estimate, Estimate]:
+    """Kappa and binary agreement of the tables' sum, with percentile-bootstrap intervals over queries.
 
-    The pairs of a query are drawn together. There is no interval for fewer than two queries, for a coefficient that
-    more than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. A share of
-    pairs graded alike that is 0 or 1 has the bound of `unseen` instead.
+    The pairs of a query are drawn together. There is no interval for fewer than two queries, for a figure that more
+    than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. An agreement of 0
+    or 1 has the bound of `unseen` instead.
     """
     tables = np.array(list(by_query.values()), np.int64).reshape(-1, GRADES, GRADES)
     drawn = _resampled(tables, resamples, seed) if len(tables) > 1 else np.zeros((0, GRADES, GRADES))
@@ -131,25 +101,12 @@ def coefficients(
         low, high = _ends(figure(drawn), confidence)
         return Estimate(value=value, low=low, high=high)
 
-    def share(figure: Callable[[Table], Floats]) -> Estimate:
-        found = estimate(figure)
-        bound = unseen(int(tables.sum()), confidence) if found.value in (0, 1) else 0.0
-        if found.value == 1:
-            return Estimate(value=1.0, low=1 - bound, high=1.0)
-        return Estimate(value=0.0, low=0.0, high=bound) if found.value == 0 else found
-
-    return Coefficients(
-        linear=estimate(lambda table: kappa(table, 1)),
-        quadratic=estimate(lambda table: kappa(table, 2)),
-        kappa=estimate(lambda table: kappa(table, 0)),
-        kappa_binary=estimate(lambda table: kappa(binary(table, relevant_grade), 0)),
-        pabak=estimate(lambda table: pabak(binary(table, relevant_grade))),
-        ac1=estimate(ac1),
-        ac1_binary=estimate(lambda table: ac1(binary(table, relevant_grade))),
-        exact=share(agreement_share),
-        binary=share(lambda table: agreement_share(binary(table, relevant_grade))),
-        difference=estimate(mean_difference),
-    )
+    share = estimate(lambda table: agreement_share(binary(table, relevant_grade)))
+    if share.value in (0, 1):
+        bound = unseen(int(tables.sum()), confidence)
+        low, high = (1 - bound, 1.0) if share.value else (0.0, bound)
+        share = Estimate(value=share.value, low=low, high=high)
+    return estimate(kappa), share
 
 
 def _resampled(tables: Ints, resamples: int, seed: int) -> Floats:

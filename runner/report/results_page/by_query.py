@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from runner.base.figures import figure, per_query, places, shade, signed
 from runner.base.records import SCORE_UNIT
-from runner.decide.passages.query_words import Terms, marked, query_terms
+from runner.decide.passages.asked_words import Terms, marked, query_terms
 from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results

@@ -1,15 +1,14 @@
-"""Where the marks of the forest plot stand: each cell's difference to the baseline, and its Recall guard beside it."""
+"""Where the marks of the forest plot stand: each cell's difference to the baseline, and Recall@10 beside it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import p_beside_alpha
-from runner.decide.sample_size import least_gain
-from runner.decide.tiers import interval_of, stand
-from runner.eval_set.shapes.plan import Plan
+from runner.decide.sample_size import detectable
+from runner.decide.tiers import interval_of, recall_words, stand
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
-from runner.report.results_page.challenger import Challenger, Tested, challenger, guard_words, tested, texts
+from runner.report.results_page.challenger import Challenger, Tested, challenger, tested, texts
 
 STANDINGS = {
     "baseline": ("line", "baseline"),
@@ -27,12 +26,11 @@ STANDINGS = {
 
 
 class Mark(NamedTuple):
-    """A difference with its interval, `alone` if that is of one cell; of Recall@10 what the guard says of it."""
+    """A difference with its interval, `alone` if that is of one cell; of Recall@10 what is known of a fall."""
 
     place: Whisker
     texts: Sequence[str]
     alone: bool = False
-    state: str = ""
     says: str = ""
 
 
@@ -46,10 +44,9 @@ class Unseen(NamedTuple):
 
 
 class ForestRow(NamedTuple):
-    """A cell; the baseline has no marks and no `p`, which is the adjusted one as text and None without one.
+    """A cell; the baseline has no marks and no `p`, which is that of a gain as text and None without one.
 
-    `unseen` is what lies within the least gain that these queries show at the scatter of that cell. `despite` is why
-    the cell may be chance though its interval does not reach 0.
+    `unseen` is what lies within the least gain that these queries show at the scatter of that cell.
     """
 
     number: int
@@ -61,7 +58,6 @@ class ForestRow(NamedTuple):
     recall: Mark | None = None
     p: str | None = None
     unseen: Unseen | None = None
-    despite: str = ""
 
 
 class Forest(NamedTuple):
@@ -86,7 +82,7 @@ def forest(results: Results) -> Forest:
     """The plot of #differences, and the cell that the verdict is about."""
     ones, rule = tested(results), results.plan.rule
     ndcg = _gain_axis(results, ones)
-    bounds = [value for one in ones for value in (one.recall, one.guard.low, one.guard.high)]
+    bounds = [value for one in ones for value in (one.recall, one.bound.low, one.bound.high)]
     recall = axis_over(bounds, include=(0.0, -rule.max_recall_loss))
     by_cell = {one.row.cell: one for one in ones}
     rows = [
@@ -106,16 +102,16 @@ def forest(results: Results) -> Forest:
     )
 
 
-def standing(row: CellResult, plan: Plan) -> str:
+def standing(row: CellResult) -> str:
     """What the rule says of a cell, or, if nothing is decided, its side of the baseline: a key of STANDINGS."""
     if row.test is None:
         return "baseline"
     if row.role == "compared":
         if row.gate.verdict != "pass":
             return "not passed"
-        found = stand(row, plan.significance.alpha)
+        found = stand(row)
         assert found is not None  # all cells of a collection are one family
-        return found.side
+        return found
     if row.confirmed:
         return "confirmed"
     late = row.role == "exploratory"
@@ -126,39 +122,34 @@ def standing(row: CellResult, plan: Plan) -> str:
 
 def _row(number: int, row: CellResult, one: Tested | None, results: Results, ndcg: Axis, recall: Axis) -> ForestRow:
     plan = results.plan
-    name = standing(row, plan)
+    name = standing(row)
     found = ForestRow(number, row.cell, name, *STANDINGS[name])
     if one is None:
         return found
-    test, guard, loss, p = one.test, one.guard, plan.rule.max_recall_loss, one.test.p_adjusted
+    test, bound, p = one.test, one.bound, one.test.p_gain
     low, high = interval_of(test)
     gained = texts(one.gain, low, high, plan.rule.min_gain)
-    changed = texts(one.recall, guard.low, guard.high, -loss)
-    bounds = recall.whisker(one.recall, guard.low, guard.high)
+    changed = texts(one.recall, bound.low, bound.high, -plan.rule.max_recall_loss)
+    bounds = recall.whisker(one.recall, bound.low, bound.high)
     return found._replace(
         ndcg=Mark(ndcg.whisker(one.gain, low, high), gained, test.simultaneous is None),
-        recall=Mark(bounds, changed, state=guard.state, says=guard_words(guard.state, loss)),
+        recall=Mark(bounds, changed, says=recall_words(bound, len(results.queries), plan.rule)),
         p=None if p is None else p_beside_alpha(p, plan.significance.alpha),
-        unseen=_unseen(detectable(one, results), ndcg),
-        despite=found_stand.despite if (found_stand := stand(row, plan.significance.alpha)) else "",
+        unseen=_unseen(unseen_below(one, results), ndcg),
     )
 
 
 def _gain_axis(results: Results, ones: Sequence[Tested]) -> Axis:
     """Over all intervals, with 0, what the rule asks for, and what these queries hardly see."""
-    unseen = max((detectable(one, results) or 0.0 for one in ones), default=0.0)
+    unseen = max((unseen_below(one, results) or 0.0 for one in ones), default=0.0)
     values = [value for one in ones for value in (*interval_of(one.test), one.gain)]
     return axis_over(values, include=(0.0, results.plan.rule.min_gain, unseen, -unseen))
 
 
-def detectable(one: Tested, results: Results) -> float | None:
-    """The least gain that these queries show at a cell's own scatter, all cells compared.
-
-    None without a scatter, and if it is more than a difference can be.
-    """
-    alpha = results.plan.significance.alpha
-    effect = least_gain(len(results.queries), one.test.sd, alpha, len(results.cells))
-    return effect if effect is not None and effect <= 1 else None
+def unseen_below(one: Tested, results: Results) -> float | None:
+    """The gain of a cell that these queries show at its own scatter; None if it is more than a difference can be."""
+    gain = detectable(results.plan, one.row.cell, len(results.queries), one.test.sd)
+    return gain if gain is not None and gain <= 1 else None
 
 
 def _unseen(effect: float | None, axis: Axis) -> Unseen | None:

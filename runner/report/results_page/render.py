@@ -1,15 +1,19 @@
 """results.html: one self-contained page, a pure function of results, receipt and the templates."""
 
 import shlex
+from collections.abc import Iterable
+from typing import Any
 
 import yaml
 
 from runner.base.canonical import json_bytes, rounded, sha256
+from runner.decide import tiers
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.results import JudgePanel, Results
+from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
 from runner.eval_set.version import DRIVER
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.by_query import drill_down, fragment, heat_map
@@ -19,9 +23,7 @@ from runner.report.results_page.leave_one_out import left_out
 from runner.report.results_page.lengths import length_rows
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.pareto import cost_plot
-from runner.report.results_page.scale_plot import scale_plot
 from runner.report.results_page.where_embedded import embedded
-from runner.report.rows import confirmation, criterion_5, ranked
 
 TEMPLATE_VERSION = 7
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
@@ -59,7 +61,6 @@ def page(results: Results, receipt: Receipt | None, *, local_copy: RankedLists |
             "cost": cost_plot(shown, measured),
             "nulls": null_strips(shown),
             "lengths": length_rows(shown),
-            "scale": scale_plot(shown.scale),
             "lists": drill_down(shown),
         },
         local_copy=local_copy is not None,
@@ -105,3 +106,29 @@ def _commands(results: Results) -> list[str]:
         f"{DRIVER} verify {source} --deep",
         f"{DRIVER} render {source}{rehearse} --check --version {results.version}",
     ]
+
+
+def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:
+    """Rows with a `cell`, or names of cells, in the order of the ranking; those that are not in it come last."""
+    places_of = {row.cell: place for place, row in enumerate(cells)}
+    return sorted(rows, key=lambda row: places_of.get(row if isinstance(row, str) else row.cell, len(places_of)))
+
+
+def criterion_5(row: CellResult, rule: Rule) -> str:
+    """Whether a cell meets criterion 5, in words, with what is missing if it does not."""
+    if row.role == "baseline":
+        return "is the baseline"
+    if row.meets_criterion_5:
+        return "yes"
+    gain, recall = (row.differences[measure].mean for measure in ("ndcg@10", "recall@10"))
+    reasons = [one.lacks for one in tiers.criterion_5(gain, recall, rule) if not one.met]
+    return f"no: {' and '.join(reasons)}" if reasons else "no"
+
+
+def confirmation(row: CellResult) -> str:
+    """Whether a cell is confirmed, in words, with what keeps it from being so."""
+    if row.role == "baseline":
+        return "is the baseline"
+    if not row.meets_criterion_5:
+        return "no candidate"
+    return "yes" if row.confirmed else f"no: {'; '.join(row.short_of)}"

@@ -13,7 +13,7 @@ from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
-from runner.score.power import minimum_detectable_effect
+from runner.score.power import least_gain
 from runner.score.sign_flip import Side, paired_tests
 from runner.tools.compare.query_scores import QueryScores, shared_queries
 
@@ -99,7 +99,6 @@ class Paired(Pairing):
     exact: bool
     bootstrap_interval: Interval
     sd: float
-    cohens_d: float
     left_out: Interval
     influential: str
     detectable: float | None
@@ -221,10 +220,9 @@ def _paired(run: QueryScores, other: QueryScores, shared: Sequence[str], resampl
         exact=test.exact,
         bootstrap_interval=mean_intervals(differences, seed=seed, resamples=resamples)[0],
         sd=test.sd,
-        cohens_d=test.cohens_d,
         left_out=test.left_out,
         influential=shared[test.influential],
-        detectable=minimum_detectable_effect(len(shared), test.sd) if len(shared) > 2 and test.sd else None,
+        detectable=least_gain(len(shared), test.sd, ALPHA / 2) if len(shared) > 2 and test.sd else None,
     )
 
 

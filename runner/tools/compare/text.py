@@ -71,8 +71,7 @@ def _paired_lines(paired: Paired, signs: Signs) -> list[str]:
         f"paired with {paired.other} over {paired.n_queries} queries: this run is {paired.verdict}",
         f"  {signs.delta}={signed(paired.difference, signs.minus)}, 95 % interval "
         f"{_signed_ends(paired.interval, signs)}, two-sided p {p} ({kind})",
-        f"  bootstrap interval {_signed_ends(paired.bootstrap_interval, signs)}; Cohen's d "
-        f"{signed(paired.cohens_d, signs.minus)}",
+        f"  bootstrap interval {_signed_ends(paired.bootstrap_interval, signs)}",
         f"  with one query left out {_signed_ends(paired.left_out, signs)}; {paired.influential} moves it most",
     ]
     if paired.detectable is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import Interval, Ints
-from runner.decide.tiers import stand_of
+from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.score.comparison import wins_ties_losses
@@ -50,10 +50,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems.
-
-    `despite` is why it may be chance though `simultaneous` does not reach 0, "" if nothing says so.
-    """
+    """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems."""
 
     cell: str
     difference: float
@@ -61,12 +58,10 @@ class Tested:
     simultaneous: Interval
     p: float
     p_adjusted: float
-    p_skew: float
     wins: int
     ties: int
     losses: int
     side: Side
-    despite: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +192,6 @@ def _aligned(run: MatrixRun, query_ids: Sequence[str]) -> Ints:
 
 def _tested(cell: str, differences: Ints, test: PairedTest) -> Tested:
     wins, ties, losses = wins_ties_losses(differences)
-    ends = test.simultaneous.low, test.simultaneous.high
-    stand = stand_of(ends, test.p_adjusted, test.p_skew, ALPHA)
     return Tested(
         cell=cell,
         difference=test.mean,
@@ -206,12 +199,10 @@ def _tested(cell: str, differences: Ints, test: PairedTest) -> Tested:
         simultaneous=test.simultaneous,
         p=test.p,
         p_adjusted=test.p_adjusted,
-        p_skew=test.p_skew,
         wins=wins,
         ties=ties,
         losses=losses,
-        side=stand.side,
-        despite=stand.despite,
+        side=side_of((test.simultaneous.low, test.simultaneous.high)),
     )
 
 

@@ -15,7 +15,7 @@ from runner.base.store import disk_errors
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
 from runner.tools.markdown import escaped, table
-from runner.tools.matrix.matrix import ALPHA, PLACES, TESTED, Average, Beside, DatasetMatrix, Matrix, make_matrix
+from runner.tools.matrix.matrix import PLACES, TESTED, Average, Beside, DatasetMatrix, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
 from runner.tools.symbols import Signs
 
@@ -47,10 +47,8 @@ _READING = f"""\
 
 - An interval in brackets is of 95 %: a percentile bootstrap over queries beside a score, the inverted sign-flip test
   beside a difference. `all` holds for all systems of the dataset at once. A system is "above" or "below" if that
-  interval does not reach 0 and both adjusted p are at most {ALPHA:g}, else "not told apart", with the reason if the
-  interval is not it. A further system can only widen these intervals and raise these p.
-- `p adjusted` is max-T over the systems of the dataset, `p skew` the same by a statistic that skewed differences do not
-  mislead. [statistics.md](statistics.md) has the tests.
+  interval does not reach 0, else "not told apart". A further system can only widen these intervals and raise these p.
+- `p adjusted` is max-T over the systems of the dataset; [statistics.md](statistics.md) has the test.
 - A difference to a published value is rounded to {PLACES} places. "agrees" and "differs" need a tolerance; without one
   the value is only shown.
 - A system's name links to its run: collection digests, encoder or BM25 settings, scores by query id.
@@ -202,15 +200,15 @@ def _tests(dataset: DatasetMatrix) -> str:
         return f"{_BASELINE} {dataset.untested}.\n"
     runs = {run.cell: run for run in dataset.runs}
     return table(
-        ["system", "nDCG@10 less its", "all", "p", "p adjusted", "p skew", "win / tie / loss", ""],
+        ["system", "nDCG@10 less its", "all", "p", "p adjusted", "win / tie / loss", ""],
         (
             [
                 _link(runs[test.cell]),
                 f"{_SIGNS.signed(test.difference, 4)} {_signed_ends(test.interval)}",
                 _signed_ends(test.simultaneous),
-                *(p_text(p) for p in (test.p, test.p_adjusted, test.p_skew)),
+                *(p_text(p) for p in (test.p, test.p_adjusted)),
                 f"{test.wins} / {test.ties} / {test.losses}",
-                f"{test.side}: it {test.despite}" if test.despite else test.side,
+                test.side,
             ]
             for test in dataset.tests
         ),

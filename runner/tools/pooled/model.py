@@ -91,12 +91,14 @@ class OddOne:
 class Pooled:
     """Effects by name, in the order of their first cells; cells in the order given; sources, the oddest one first.
 
-    Effects that always come together cannot be told apart, and stand as one: "bm25 + whole documents". `tau` is the
-    posterior mean of the scatter that no effect explains. `odd` is empty for a single source.
+    Effects that always come together cannot be told apart, and stand as one: "bm25 + whole documents". `predicted` has,
+    by the effects of a cell, the true gain of such a cell in a source that is not among these. `tau` is the posterior
+    mean of the scatter that no effect explains. `odd` is empty for a single source.
     """
 
     effects: dict[str, Estimate]
     cells: tuple[PooledCell, ...]
+    predicted: dict[tuple[str, ...], Estimate]
     odd: tuple[OddOne, ...]
     tau: float
 
@@ -110,6 +112,7 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
     """
     if not sources or not all(source.cells for source in sources):
         raise ValueError("pooling takes one source or more, each with a cell beside its baseline")
+    kinds = [kind for source in sources for kind in source.effects]
     sources = _with_joint_effects(sources)
     names = _names(sources)
     parts = _given(sources, names, priors)
@@ -125,9 +128,18 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
             error = math.sqrt(source.covariance[place, place])
             cells.append(PooledCell(source.source, cell, float(source.gains[place]), error, known))
             at += 1
+    design = dict(zip(kinds, _design(sources, names), strict=True))
+    predicted = {
+        kind: _estimate(
+            [(mean, math.sqrt(spread)) for mean, spread in _elsewhere(sources, names, row, parts, priors)],
+            weights,
+            priors.min_gain,
+        )
+        for kind, row in design.items()
+    }
     odd = [_odd_one(sources, names, place, priors) for place in range(len(sources))] if len(sources) > 1 else []
     tau = float(weights @ np.array([part.tau for part in parts]))
-    return Pooled(effects, tuple(cells), tuple(sorted(odd, key=lambda one: one.p)), tau)
+    return Pooled(effects, tuple(cells), predicted, tuple(sorted(odd, key=lambda one: one.p)), tau)
 
 
 def _names(sources: Sequence[SourceGains]) -> list[str]:
@@ -227,20 +239,36 @@ def _quantile(share: float, means: Floats, sds: Floats, weights: Floats) -> floa
 def _odd_one(sources: Sequence[SourceGains], names: Sequence[str], place: int, priors: Priors) -> OddOne:
     """The source at `place` against what the others predict of the mean of its cells."""
     one, others = sources[place], [*sources[:place], *sources[place + 1 :]]
-    design, errors = _design(others, names), _covariance(others)
     own = _design([one], names).mean(axis=0)
-    y = np.concatenate([source.gains for source in others])
-    n_cells = len(one.cells)
     given = _given(others, names, priors)
-    parts = []
-    for part in given:
-        whole = priors.effect_sd**2 * design @ design.T + part.tau**2 * np.eye(len(y)) + errors
-        reach = priors.effect_sd**2 * design @ own
-        solved = np.linalg.solve(whole, reach)
-        variance = priors.effect_sd**2 * own @ own - reach @ solved + part.tau**2 / n_cells
-        parts.append((float(solved @ y), math.sqrt(variance + one.covariance.mean())))
+    n_cells, error = len(one.cells), float(one.covariance.mean())
+    predicted = _elsewhere(others, names, own, given, priors, n_cells)
     weights = np.array([part.weight for part in given])
-    means, sds = (np.array(column) for column in zip(*parts, strict=True))
+    means, sds = np.array([(mean, math.sqrt(spread + error)) for mean, spread in predicted]).T
     gain = float(one.gains.mean())
     below = _below(gain, means, sds, weights)
     return OddOne(one.source, gain, float(weights @ means), 2 * min(below, 1 - below))
+
+
+def _elsewhere(
+    sources: Sequence[SourceGains],
+    names: Sequence[str],
+    row: Floats,
+    parts: Sequence[_Part],
+    priors: Priors,
+    n_cells: int = 1,
+) -> list[tuple[float, float]]:
+    """Mean and variance, at every tau, of the mean true gain of `n_cells` cells of another source.
+
+    `row` (effects,) is those cells' mean row of the design.
+    """
+    design, errors = _design(sources, names), _covariance(sources)
+    y = np.concatenate([source.gains for source in sources])
+    reach = priors.effect_sd**2 * design @ row
+    found = []
+    for part in parts:
+        whole = priors.effect_sd**2 * design @ design.T + part.tau**2 * np.eye(len(y)) + errors
+        solved = np.linalg.solve(whole, reach)
+        spread = priors.effect_sd**2 * row @ row - reach @ solved + part.tau**2 / n_cells
+        found.append((float(solved @ y), float(spread)))
+    return found

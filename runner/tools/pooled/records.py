@@ -8,20 +8,16 @@ from typing import NoReturn
 import numpy as np
 
 from runner.base.canonical import file_sha256, read_json
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import checked
-from runner.eval_set.catalog import SOURCES, source
+from runner.decide.pooled_gains import effects_of
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
-from runner.eval_set.history import versions_of
 from runner.eval_set.shapes.results import Kind, Results
-from runner.eval_set.version import Version, newest_version
 from runner.tools.pooled.model import SourceGains
 
 MEASURE = "ndcg@10"
-FIXED = "fixed tokens"
-STRUCTURAL = "structural chunker"
-_OTHERS = {"whole_doc": "whole documents", "recursive_v1": "recursive chunker"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +30,6 @@ class Given:
     kind: Kind
     baseline: str
     gains: SourceGains
-
-
-def newest_versions(*, rehearsal: bool) -> list[Version]:
-    """Of every source of the roster the newest version that is locked, else its newest."""
-    found = []
-    for spec in SOURCES.values():
-        if spec.trigger_order:
-            newest = newest_version(spec.name)
-            versions = versions_of(newest) or [newest]
-            locked = [one for one in versions if (_record(one, rehearsal) / LOCK_NAME).exists()]
-            found.append((locked or versions)[-1])
-    return found
-
-
-def _record(version: Version, rehearsal: bool) -> Path:
-    return version.folder / "rehearsal" if rehearsal else version.folder
-
-
-def locked_results(versions: Sequence[Version], *, rehearsal: bool) -> list[Path]:
-    """The results.json of every version whose record, or rehearsal, is locked; InputNeeded if there is none."""
-    folders = [_record(version, rehearsal) for version in versions]
-    found = [folder / "results.json" for folder in folders if (folder / LOCK_NAME).exists()]
-    if not found:
-        what = "rehearsal" if rehearsal else "evaluation"
-        raise InputNeeded(f"No source has a locked {what} yet, so there is nothing to pool. Finish an evening first.")
-    return found
 
 
 def read_given(path: Path) -> Given:
@@ -96,26 +66,6 @@ def gains_of(results: Results) -> SourceGains:
         np.cov(differences, ddof=1).reshape(len(rows), len(rows)) / n_queries,
         n_queries,
     )
-
-
-def effects_of(cell: str, baseline: str, source_name: str) -> tuple[str, ...]:
-    """What a cell has that the baseline has not: its retriever by name, and its kind of chunker."""
-    retriever, _, chunker = cell.rpartition(" x ")
-    own_retriever, _, own_chunker = baseline.rpartition(" x ")
-    kind, own_kind = (kind_of(name, source_name) for name in (chunker, own_chunker))
-    return tuple(([retriever] if retriever != own_retriever else []) + ([kind] if kind != own_kind else []))
-
-
-def kind_of(chunker: str, source_name: str) -> str:
-    """The kind of a chunker: fixed tokens of whatever size, the source's structural one, or another by its name."""
-    name = chunker.removesuffix("-bare")
-    if name.startswith("fixed_token_"):
-        kind = FIXED
-    elif name.rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
-        kind = STRUCTURAL
-    else:
-        kind = _OTHERS.get(name, name)
-    return kind if name == chunker else f"{kind}, without context"
 
 
 def checked_together(given: Sequence[Given]) -> list[Given]:

@@ -1,14 +1,16 @@
 """What pooling found, as data, as lines and as a page."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from runner.base.canonical import JSON
+from runner.decide.pooled_gains import STRUCTURAL
 from runner.report.chart import axis_over
 from runner.report.page_frame import inert, rendered
-from runner.tools.pooled.model import Priors, pool
-from runner.tools.pooled.records import STRUCTURAL, Given
+from runner.tools.pooled.model import Pooled, Priors, pool
+from runner.tools.pooled.records import Given
 from runner.tools.symbols import Signs
 
 TEMPLATE_VERSION = 1
@@ -33,7 +35,7 @@ def pooled_report(given: Sequence[Given], priors: Priors) -> dict[str, Any]:
         for one in given
     ]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "kind": given[0].kind,
         "baseline": given[0].baseline,
         "measure": "ndcg@10",
@@ -41,9 +43,18 @@ def pooled_report(given: Sequence[Given], priors: Priors) -> dict[str, Any]:
         "priors": priors._asdict(),
         "effects": {name: asdict(effect) for name, effect in found.effects.items()},
         "cells": [asdict(cell) for cell in found.cells],
+        "predicted": [{"effects": list(kind), **asdict(one)} for kind, one in found.predicted.items()],
+        "prior": _prior_of(found) | {"from_results": [one.results_sha256 for one in given]},
         "odd": [asdict(one) for one in found.odd],
         "tau": found.tau,
     }
+
+
+def _prior_of(found: Pooled) -> dict[str, JSON]:
+    """Mean and SD of the true gains of these cells: what a plan may take a new source's challengers for."""
+    mean = sum(cell.pooled.mean for cell in found.cells) / len(found.cells)
+    square = sum(cell.pooled.sd**2 + (cell.pooled.mean - mean) ** 2 for cell in found.cells) / len(found.cells)
+    return {"mean": round(mean, 4), "sd": max(0.0001, round(math.sqrt(square), 4))}
 
 
 def answer_of(report: Mapping[str, Any], signs: Signs) -> str:
@@ -76,7 +87,17 @@ def pooled_lines(report: Mapping[str, Any], signs: Signs) -> list[str]:
     for cell in report["cells"]:
         own = f"   alone {signs.signed(cell['gain'], 3)} (standard error {cell['standard_error']:.3f})"
         lines.append(row(f"{cell['source']}: {cell['cell']}", cell["pooled"], own))
-    return [*lines, *([] if not report["odd"] else ["", odd_sentence(report, signs)])]
+    if report["odd"]:
+        lines += ["", odd_sentence(report, signs)]
+    return [*lines, "", "for the plan.yaml of a source that is not among these:", prior_line(report)]
+
+
+def prior_line(report: Mapping[str, Any]) -> str:
+    """The line of a plan.yaml that takes these results as the prior of its challengers."""
+    prior = report["prior"]
+    return (
+        f"prior: {{mean: {prior['mean']:g}, sd: {prior['sd']:g}, from_results: [{', '.join(prior['from_results'])}]}}"
+    )
 
 
 def odd_sentence(report: Mapping[str, Any], signs: Signs) -> str:

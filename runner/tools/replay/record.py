@@ -27,11 +27,16 @@ class Recorded:
     version: Version
     results: Results
     query_ids: Sequence[str]
+    answered: Sequence[str]
     qrels: Qrels
 
     def run(self, cell: str) -> Run:
         """The recorded run of a cell."""
-        return read_run(self.version.run_path(cell), cell, self.query_ids)
+        return self.run_of(self.version, cell)
+
+    def run_of(self, version: Version, cell: str) -> Run:
+        """The run of a cell that lies in another folder, over the queries that the record scored."""
+        return read_run(version.run_path(cell), cell, self.answered, len(self.query_ids))
 
 
 def has_results(version: Version) -> bool:
@@ -55,9 +60,9 @@ def recorded(version: Version) -> Recorded:
     results = load_results(version)
     for row in results.cells:
         _check_run(version, row)
-    queries = load_queries(version.queries_path)
+    ids = [query.query_id for query in load_queries(version.queries_path)]
     graded = judgments(version_labels(version)[: results.labels.lines])
-    return Recorded(version, results, [query.query_id for query in queries], qrels(graded))
+    return Recorded(version, results, ids[: len(results.queries)], ids, qrels(graded))
 
 
 def _check_run(version: Version, row: CellResult) -> None:

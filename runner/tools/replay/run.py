@@ -18,7 +18,6 @@ from runner.base.records import SCORE_UNIT, BM25Cell, HybridCell, Run, parse_cel
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
-from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.eval_set.version import Version, alone, load_cell_file
@@ -108,7 +107,7 @@ def _key(known: Recorded, backend: Backend) -> str:
 
 def _compared(known: Recorded, again: Version, backend: Backend) -> Replay:
     rows = known.results.cells
-    replayed = {row.cell: read_run(again.run_path(row.cell), row.cell, known.query_ids) for row in rows}
+    replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
     explained = _noise(known, replayed, backend)
     return Replay(
         version=known.version.name,

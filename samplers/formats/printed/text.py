@@ -163,7 +163,7 @@ def _over_page(body: str, mark: re.Match[str]) -> str:
     following = mark.string[mark.end() : mark.end() + 1]
     is_open = following.islower() or not line.endswith(_SENTENCE_ENDS)
     if not line.endswith("-") and (indent == 0 or (indent <= min(before, _CENTRED) and is_open)):
-        return " "
+        return "\n\n" if line[-1] < " " else " "  # A mark that a reader set in place of a rule stands alone.
     return ("\n\n" if indent > _CENTRED else "\n") + mark[1]
 
 

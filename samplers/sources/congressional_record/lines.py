@@ -61,8 +61,7 @@ def lines_of(text: str, is_digest: bool, left_out: dict[str, int]) -> list[Line]
         text = removed(_CLOCK, text, left_out, "clock marks")
     text = removed(_FIRST_MARK, text, left_out, "page marks")
     text = removed(RULE, text, left_out, "rules", f"\n\n{_PARTING}\n")
-    text = without_page_marks(text, left_out).replace(f"{_PARTING} ", f"{_PARTING}\n\n")
-    text = with_headings(typographic(text, left_out), _HELD, takes_notes=True)
+    text = with_headings(typographic(without_page_marks(text, left_out), left_out), _HELD, takes_notes=True)
     if "\n      " in text:
         text = _HANGING.sub(r"\n\1    ", _PRINTED_AFTER_PRINTED.sub(r"\1\n", text))
     if _SMALL_LETTER.search(text):

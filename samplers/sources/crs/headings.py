@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from samplers.formats.headings import is_title
 from samplers.formats.markdown_text import Block
+from samplers.formats.text_writer import on_one_line
 
 LONGEST = 150
 """Characters of a heading that the contents list does not name; the longest listed one has 112."""
@@ -40,7 +41,7 @@ def is_heading(block: Block, below: Block | None, entries: Collection[str]) -> b
     """
     if block.kind != "paragraph" or not block.alone:
         return False
-    text = " ".join(block.text.split())
+    text = on_one_line(block.text)
     if text in entries or text == "Summary":
         return True
     if below is None or below.kind in ("row", "rule") or len(text) > LONGEST or not text:

@@ -42,7 +42,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     del found[titles:]
     for i, reason in before.left_out.items():
         _count(left_out, reason, _visible(found[i].text))
-    facts = facts_of(title, opening, name, [p.text for p in found[: before.roster]])
+    facts = facts_of(title, opening, name, [p.text for p in found[: before.roster] if p.text != PARTING])
     turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
     return FileContent((_document(facts, found, before, turns),), left_out)
 

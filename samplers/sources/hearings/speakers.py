@@ -32,7 +32,7 @@ _UNNAMED = (
     r"(?:(?:An? )?(?:Unidentified|Audience|Unknown)(?: (?:Speaker|Voice|Witness|Member|Participant|Male|Female|Man"
     r"|Woman)){1,3}|(?:A )?(?:Voices?|Interpreter|Translator|Participant|Moderator))"
 )
-_PARTICLE = r"(?:Ste?\.|(?:[A-Z]\.)+|d[aeiu]|del|della|dos|la|le|van|von|der|den|ten|ter|al|el|bin|ibn)"
+_PARTICLE = r"(?:Ste?\.|(?:[A-Z]\.)++|d[aeiu]|del|della|dos|la|le|van|von|der|den|ten|ter|al|el|bin|ibn)"
 _WORD = r"(?:d['’])?[A-Z][\w'’‘`-]{1,40}"
 _NAME = rf"(?:{_PARTICLE} ?){{0,3}}{_WORD}(?: (?:{_PARTICLE} ){{0,2}}{_WORD}){{0,2}}(?:,? (?:Jr|Sr|II|III|IV)(?=\b))?"
 _TITLE = rf"(?:(?:{_QUALIFIERS})\.?[ -]){{0,3}}(?:{_SURE}|{_DOUBTFUL})"

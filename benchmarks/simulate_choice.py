@@ -1,0 +1,219 @@
+"""What `choose SOURCE recommended` loses, and how often it switches to a cell that is worse than the baseline.
+
+    python benchmarks/simulate_choice.py [RUNS]
+
+RUNS evenings (5,000 unless told) of 25, 50 and 100 queries, drawn with replacement from the 300 of SciFact, with the
+scores that docs/matrix/runs/scifact has of nine cells; the baseline is MiniLM over whole documents, and a cell's mean
+over all 300 is the truth. Regret is what the choice scores less than the best of all cells. In the other worlds each
+cell's differences are moved to another true mean, Recall@10's to 0: "worse" draws true means from N(-.02, .02) in each
+evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch is harmful if the cell is truly worse.
+
+The frontier is the same over other priors and costs. The planted worlds have a first challenger that truly gains, with
+normal differences of standard deviation .2, alone or beside seven others that equal the baseline or are worse by .05
+and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 10 evenings each, 999 draws a test.
+Part of `make simulate`. Seeds are fixed.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+from sizes import sized
+from worlds import TEST_SEED, Floats, differences
+
+from runner.base.records import SCORE_UNIT
+from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import Plan, Prior
+from runner.score.expected_loss import expected_losses
+from runner.score.gain_test import gain_tests
+
+COLLECTION = "scifact"
+SIZES = (25, 50, 100)
+PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
+
+
+class World(NamedTuple):
+    """Differences of nDCG@10 and Recall@10 (cells, queries) to the baseline; `truth` draws the cells' true means."""
+
+    gains: Floats
+    recalls: Floats
+    truth: Callable[[np.random.Generator], Floats]
+
+
+class Evening(NamedTuple):
+    """Differences (cells, queries) of one evening, mean changes of Recall@10, and true gains."""
+
+    gains: Floats
+    recalls: Floats
+    truth: Floats
+
+
+def worlds() -> dict[str, World]:
+    gains, recalls = differences(COLLECTION), differences(COLLECTION, "recall10")
+    means = gains.mean(axis=1)
+    level, safe, n = gains - means[:, None], recalls - recalls.mean(axis=1)[:, None], len(gains)
+    return {
+        "SciFact": World(level, recalls, lambda rng: means),
+        "worse": World(level, safe, lambda rng: rng.normal(-0.02, 0.02, n)),
+        "all worse": World(level, safe, lambda rng: -rng.exponential(0.02, n)),
+        "equal": World(level, safe, lambda rng: np.zeros(n)),
+    }
+
+
+def evenings(world: World, n_queries: int, runs: int) -> Iterator[Evening]:
+    rng = np.random.default_rng(np.random.PCG64(n_queries))
+    for _ in range(runs):
+        queries, truth = rng.integers(world.gains.shape[1], size=n_queries), world.truth(rng)
+        yield Evening(world.gains[:, queries] + truth[:, None], world.recalls[:, queries].mean(axis=1), truth)
+
+
+def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
+    """The cell that is recommended, None for the baseline; without a prior the best that meets criterion 5."""
+    means = evening.gains.mean(axis=1)
+    eligible = [i for i, gain in enumerate(means) if meets_criterion_5(gain, evening.recalls[i], RULE)]
+    if prior is None:
+        return max(eligible, key=lambda cell: means[cell], default=None)
+    units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
+    losses = expected_losses(units, PLAN.model_copy(update={"prior": prior, "switching_cost": cost}))
+    found = least_loss("", {str(cell): losses[cell] for cell in eligible})
+    return int(found) if found else None
+
+
+class Found(NamedTuple):
+    """Mean regret x 1000 with its Monte Carlo error; numbers of evenings that switch, and that switch to harm."""
+
+    regret: float
+    error: float
+    switched: int
+    harmed: int
+
+    @classmethod
+    def of(cls, world: World, n_queries: int, runs: int, prior: Prior | None = PRIOR, cost: float = COST) -> "Found":
+        """The figures of so many evenings."""
+        regrets, switched, harmed = [], 0, 0
+        for evening in evenings(world, n_queries, runs):
+            cell = chosen(evening, prior, cost)
+            worth = 0.0 if cell is None else float(evening.truth[cell])
+            regrets.append(1000 * (max(0.0, evening.truth.max()) - worth))
+            switched += cell is not None
+            harmed += worth < 0
+        return cls(float(np.mean(regrets)), float(np.std(regrets)) / math.sqrt(runs), switched, harmed)
+
+
+class Planted(NamedTuple):
+    """A first challenger and so many others, whose true gain is `others`; normal differences if `level` is None."""
+
+    n_others: int
+    others: float = 0.0
+    level: Floats | None = None
+
+    def evening(self, rng: np.random.Generator, n_queries: int, gain: float) -> Evening:
+        """An evening whose first cell gains so much."""
+        if self.level is None:
+            own, shared = rng.normal(size=(1 + self.n_others, n_queries)), rng.normal(size=n_queries)
+            drawn = 0.2 * (own + shared) / 2**0.5
+        else:
+            drawn = self.level[:, rng.integers(self.level.shape[1], size=n_queries)]
+        truth = np.array([gain, *[self.others] * self.n_others])
+        return Evening(drawn + truth[:, None], np.zeros(len(drawn)), truth)
+
+
+def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
+    """The tier, and whether the first cell is confirmed; gate and judges taken as passed."""
+    units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
+    ps = gain_tests(units, 1, draws=999, seed=seed)
+    means = evening.gains.mean(axis=1).tolist()
+    short = [
+        unmet_criteria(CellFigures(mean, 0.0, p, "pass", 1.0), RULE, PLAN.significance.alpha)
+        for mean, p in zip(means, ps, strict=True)
+    ]
+    if not all(short):
+        return "confirmed", not short[0]
+    if any(meets_criterion_5(mean, 0.0, RULE) for mean in means):
+        return "candidate", False
+    missed = max(loss.keeping for loss in expected_losses(units, PLAN))
+    return ("inconclusive" if missed > COST else "baseline kept"), False
+
+
+def print_planted(runs: int) -> None:
+    """Tiers and recommendations where a first challenger gains, by its true gain."""
+    gains = differences(COLLECTION)
+    level = gains - gains.mean(axis=1, keepdims=True)
+    kinds = {
+        "alone": Planted(0),
+        "7 equal": Planted(7),
+        "7 worse by .05": Planted(7, -0.05),
+        "7 of SciFact, equal": Planted(7, 0.0, level),
+    }
+    tiers = ("confirmed", "candidate", "inconclusive", "baseline kept")
+    heads = ("others", "true gain", "queries", "first confirmed", "first recommended", "baseline recommended", *tiers)
+    print(f"\nPlanted worlds; {runs:,} evenings each\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for name, kind in kinds.items():
+        for gain in (0.0, 0.05, 0.15):
+            for n_queries in SIZES:
+                found: Counter[str] = Counter()
+                for seed in range(runs):
+                    evening = kind.evening(np.random.default_rng(np.random.PCG64(seed)), n_queries, gain)
+                    tier, first = tier_of(evening, seed + TEST_SEED)
+                    choice = chosen(evening, PRIOR, COST)
+                    found.update([tier, *["first"] * first, "baseline" if choice is None else f"cell {choice}"])
+                shares = [share(found[key], runs) for key in ("first", "cell 0", "baseline", *tiers)]
+                print(f"| {name} | {gain:+.2f} | {n_queries} | {' | '.join(shares)} |", flush=True)
+
+
+def share(count: int, of: int) -> str:
+    """A percentage with its Monte Carlo standard error."""
+    found = count / of
+    return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
+
+
+def print_choice(runs: int) -> None:
+    print(f"Prior N({PRIOR.mean:g}, {PRIOR.sd:g}²), switching cost {COST:g}; {runs:,} evenings each\n")
+    print("| world | queries | regret x 1000 | by criterion 5 alone | switches | harmful |\n|---|---|---|---|---|---|")
+    for name, world in worlds().items():
+        for n_queries in SIZES:
+            found, literal = (Found.of(world, n_queries, runs, prior) for prior in (PRIOR, None))
+            regrets = f"{found.regret:.1f} ± {found.error:.1f} | {literal.regret:.1f}"
+            shares = f"{share(found.switched, runs)} | {share(found.harmed, runs)}"
+            print(f"| {name} | {n_queries} | {regrets} | {shares} |", flush=True)
+
+
+def print_frontier(runs: int) -> None:
+    print("\nRegret x 1000 on SciFact / harmful switches where cells are worse, by queries\n")
+    print(f"| prior | cost | {' | '.join(map(str, SIZES))} |\n|---|---|---|---|---|")
+    found = worlds()
+    for mean in (0.0, -0.03, -0.06):
+        for sd in (0.03, 0.05, 0.08):
+            for cost in (0.01, 0.02, 0.03):
+                prior = Prior(mean=mean, sd=sd)
+                rows = [
+                    (
+                        Found.of(found["SciFact"], n, runs, prior, cost),
+                        Found.of(found["worse"], n, runs, prior, cost),
+                    )
+                    for n in SIZES
+                ]
+                told = " | ".join(f"{good.regret:.0f} / {bad.harmed / runs:.0%}" for good, bad in rows)
+                print(f"| N({mean:g}, {sd:g}²) | {cost:g} | {told} |", flush=True)
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(5_000, 2)
+    print_choice(runs)
+    print_planted(max(1, runs // 10))
+    print_frontier(max(1, runs // 10))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What a budget for judging buys: queries, pairs, dollars, hours of reading, and what so many queries can show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from runner.decide.sample_size import chance_to_show, detectable, first_challenger, planned_sd
+from runner.embed.cost.prices import shown
+from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import Version, load_queries
+from runner.judge.models.estimate import pair_costs, pairs_a_query, pooled_pairs
+from runner.judge.models.run_judges import JudgeOptions
+from runner.score.power import POWER
+from runner.score.recall_bound import excludable_loss, queries_to_exclude
+
+GAINS = (0.02, 0.03, 0.05)
+
+PERSON_SECONDS = 30
+"""For a person to read and grade a pair: a round figure, since nobody was timed here."""
+
+_SIZES = (MIN_QUERIES, 50, 100, 200)
+
+
+def budget_lines(version: Version, plan: Plan, usd: float, options: JudgeOptions) -> list[str]:
+    """A table with a row for some numbers of queries, those that `usd` buys among them, and what it rests on."""
+    judges = plan.judges or default_judges()
+    costs, n_written = pair_costs(version, judges, options), _n_written(version)
+    pooled, n_cells = pooled_pairs(version, plan), len(plan.cells)
+    a_query = pairs_a_query(version, n_cells, plan.pool_depth)
+    if pooled:
+        a_query = len(pooled) / len({query_id for query_id, _ in pooled})
+    ours = int(usd / (a_query * costs.in_batches)) if costs.in_batches else 0
+    rows = sorted({*_SIZES, *(n for n in (ours, n_written) if n)})
+    second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""
+    lines = [
+        f"what {shown(usd)} of judging buys, by {judges.first.model}{second}:",
+        f"  {n_cells} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, {shown(costs.in_batches)} a "
+        "pair in batches",
+        *_table(plan, rows, a_query, costs.in_batches, {n_written: "<- written", ours: "<- budget"}),
+    ]
+    if costs.in_batches:
+        lines.append(f"  {_bought(usd, a_query * costs.in_batches, a_query * costs.one_by_one)}")
+        if plan.pool_depth > POOL_DEPTH:
+            shallow = int(usd / (pairs_a_query(version, n_cells, POOL_DEPTH) * costs.in_batches))
+            lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, they buy about {shallow:,}.")
+    else:
+        lines.append("  This judge charges nothing that is known, so a budget does not bound the queries.")
+    return [*lines, *(f"  {line}" for line in _basis(plan))]
+
+
+def _n_written(version: Version) -> int:
+    return len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
+
+
+def _table(plan: Plan, sizes: Sequence[int], a_query: float, usd: float, marks: Mapping[int, str]) -> Iterator[str]:
+    first, other = _compared(plan)
+    alpha, sd = plan.significance.alpha, planned_sd(plan)
+    gains = "  ".join(f"{gain:+.2f}" for gain in GAINS)
+    head = f"  {'queries':>7}  {'pairs':>6}  {'dollars':>8}  {'hours':>5}"
+    yield f"{head}  | first {gains}  | other {gains}  | shows  | loss"
+    for n in sizes:
+        pairs = round(n * a_query)
+        row = f"  {n:>7,}  {pairs:>6,}  {shown(pairs * usd):>8}  {pairs * PERSON_SECONDS / 3600:>5.1f}"
+        for cell in (first, other):
+            row += f"  |       {'  '.join(f'{chance_to_show(plan, cell, n, gain):>5.0%}' for gain in GAINS)}"
+        row += f"  | {detectable(plan, first, n, sd):5.2f}  | {excludable_loss(n, alpha=alpha):.2f}"
+        yield f"{row}  {marks.get(n, '')}".rstrip()
+
+
+def _compared(plan: Plan) -> tuple[str, str]:
+    """The first challenger, and one of the others; the same one if all are first, or none is."""
+    first = first_challenger(plan)
+    return first, next((cell for cell in plan.cells if cell not in (plan.baseline, *plan.first)), first)
+
+
+def _bought(usd: float, in_batches: float, one_by_one: float) -> str:
+    """The last two are dollars a query."""
+    n_batches, n_single = int(usd / in_batches), int(usd / one_by_one)
+    said = f"{shown(usd)} buy {n_batches:,} queries judged in batches (--judge batches), {n_single:,} one by one"
+    if n_single >= MIN_QUERIES:
+        return f"{said}."
+    least = f"{MIN_QUERIES}, the fewest, cost {shown(MIN_QUERIES * one_by_one)} one by one"
+    return f"{said}; {least}" + (f", {shown(MIN_QUERIES * in_batches)} in batches." if n_batches < MIN_QUERIES else ".")
+
+
+def _basis(plan: Plan) -> Iterator[str]:
+    first, _ = _compared(plan)
+    rule, planning = plan.rule, plan.planning
+    known = "a default: no other source's results are locked"
+    if planning is not None:
+        named = ", ".join(f"{row.source} v{row.version}" for row in planning.sources)
+        known = f"the median over {named}" if named else "the plan's own"
+    yield f"first: the chance that {first} is confirmed if it truly gains so much nDCG@10;"
+    yield f"other: any other cell's. SD of differences a query {planned_sd(plan):g}, {known}."
+    yield f"shows: the true gain of the first that is confirmed in {100 * POWER:.0f} % of evaluations."
+    needed = queries_to_exclude(rule.max_recall_loss, alpha=plan.significance.alpha)
+    yield f"loss: if no query loses Recall@10, a mean loss up to this cannot be excluded; {needed} such queries exclude"
+    yield f"{rule.max_recall_loss:g}. hours: for one person, at {PERSON_SECONDS} seconds a pair."

@@ -1,0 +1,125 @@
+"""Whether a cell gains: the one-sided test of the upward claim, in the order that the plan registers.
+
+Sign flips are exact where differences are symmetric about 0. If a cell gains a little on most queries, loses much on
+few and is equal on the whole, a sample that misses some of the losses looks better and steadier than it is. So what
+is compared is not Student's t but Hall's, which takes its own skewness out to the first order (Hall 1992); a flip
+turns the skewness too, so nothing is lost where there is none.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.records import SCORE_UNIT, Ints
+from runner.score.flips import Floats, flipped
+
+FIRST_SHARE = 0.8
+"""The part of alpha that the first challengers have; the other cells have the rest."""
+
+_TIE = 1e-9
+"""Statistics that differ by no more than this, or by this share of them, are a tie, which counts as an exceedance."""
+
+
+def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[float]:
+    """Adjusted p of "it does not gain" of each row (rows, queries), in units of 1e-9, of which `first` go first.
+
+    Two steps, the first challengers and the other cells, each by step-down max-T over one-sided statistics (Romano &
+    Wolf 2005), which keeps the error of its step whichever rows truly gain nothing. The first have FIRST_SHARE of
+    alpha and the others the rest; a step whose rows are all shown to gain leaves its share to the other one (weighted
+    Holm over the two). So the chance that any row whose p is at most alpha gains nothing is at most alpha. With no
+    row in one of the steps, the other has all of alpha.
+
+    Every draw is taken together with its negation; all flips are counted if there are no more than `draws` pairs.
+    ValueError for no query, no draw, values too large to add exactly, or a `first` that is not 0 to the number of rows.
+
+    >>> gains = np.array([[300, 200, 100, 400, -100, 200, 300, 200]]) * 1_000_000
+    >>> gain_tests(gains, 0, draws=1000, seed=1)
+    [0.01171875]
+    """
+    if not 0 <= first <= len(differences):
+        raise ValueError(f"{first} of {len(differences)} rows cannot be the first")
+    statistics = _statistics(differences, draws, seed)
+    one, other = _step_down(statistics[:first]), _step_down(statistics[first:])
+    if not one or not other:
+        return one + other
+    return [
+        *_with_share(one, FIRST_SHARE, _passed_on(other, 1 - FIRST_SHARE)),
+        *_with_share(other, 1 - FIRST_SHARE, _passed_on(one, FIRST_SHARE)),
+    ]
+
+
+def shares(n_first: int, n_others: int) -> list[float]:
+    """The part of alpha of each row by itself, the first ones before the others, as if no row were shown to gain.
+
+    A step's share divided by its rows, which is a little less than max-T leaves each.
+    """
+    one, other = (FIRST_SHARE, 1 - FIRST_SHARE) if n_first and n_others else (1.0, 1.0)
+    return [one / max(1, n_first)] * n_first + [other / max(1, n_others)] * n_others
+
+
+def _passed_on(step: Sequence[float], share: float) -> float:
+    """The least alpha at which all rows of a step are shown to gain at its share."""
+    return max(step) / share
+
+
+def _with_share(step: Sequence[float], share: float, whole_from: float) -> list[float]:
+    """P of rows that have a share of alpha, and all of it from an alpha of `whole_from`."""
+    return [min(1.0, p / share, max(p, whole_from)) for p in step]
+
+
+def _step_down(statistics: Floats) -> list[float]:
+    """Step-down max-T p of each row of (rows, draws and the observed one last)."""
+    order = np.argsort(-statistics[:, -1], kind="stable")
+    greatest, least = np.full((2, statistics.shape[1]), [[-np.inf], [np.inf]])
+    found = [0.0] * len(order)
+    for row in order[::-1]:
+        greatest, least = np.maximum(greatest, statistics[row]), np.minimum(least, statistics[row])
+        t = statistics[row, -1]
+        bar = t - _TIE * (1 + abs(t)) if math.isfinite(t) else t
+        extreme = int((greatest >= bar).sum()) + int((-least >= bar).sum())
+        found[row] = extreme / (2 * statistics.shape[1])
+    for row, p in zip(order, accumulate((found[row] for row in order), max), strict=True):
+        found[row] = p
+    return found
+
+
+def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
+    """Hall's t of each row under every draw, and as observed in the last column."""
+    largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)
+    shares = differences / largest
+    cubes = np.rint(shares * shares * shares * SCORE_UNIT).astype(np.int64)  # whole, so that any order adds up alike
+    sums = flipped(np.vstack([differences, cubes]), draws=draws, seed=seed).sums
+    found = np.empty((len(differences), sums.shape[1] + 1))
+    for row, values in enumerate(differences.tolist()):
+        scale = int(largest[row, 0])
+        squares = sum(value * value for value in values) / scale**2
+        totals, cubed = (
+            (total - 2 * np.append(part, 0)) / unit  # the last one flips nothing
+            for total, part, unit in (
+                (sum(values), sums[row], scale),
+                (int(cubes[row].sum()), sums[len(differences) + row], SCORE_UNIT),
+            )
+        )
+        found[row] = _halls_t(totals, squares, cubed, len(values))
+    return found
+
+
+def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
+    """Hall's t over sqrt(n) from the sums of n values, of their squares and of their cubes.
+
+    With u the mean in standard deviations (ddof 0) and g the skewness: u + g u^2 / 3 + g^2 u^3 / 27 + g / (6 n), which
+    rises with u. Infinite where all values are equal and not 0, 0 where they are 0.
+    """
+    if not squares:
+        return np.zeros_like(totals)
+    mean = totals / math.sqrt(n * squares)
+    variance = 1 - mean * mean
+    scatters: NDArray[np.bool_] = variance > _TIE
+    deviation = np.sqrt(np.where(scatters, variance, 1.0))
+    u = mean / deviation
+    third = cubes * math.sqrt(n) / (squares * math.sqrt(squares)) - 3 * mean + 2 * mean * mean * mean
+    g = third / (deviation * deviation * deviation)
+    return np.where(scatters, u + g * u * u / 3 + g * g * u * u * u / 27 + g / (6 * n), np.copysign(np.inf, mean))

@@ -1,0 +1,87 @@
+"""How far Recall@10 may have fallen: a bound that holds for any differences, at any number of queries.
+
+Most differences in Recall@10 are exactly 0, and a loss is rare and large. A test that infers the scatter from such a
+sample finds none where it saw no loss. The bound by betting (Waudby-Smith & Ramdas 2024, section 4) infers nothing:
+it takes differences to lie in [-1, 1] and no more.
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+
+from runner.base.figures import round4
+from runner.base.records import SCORE_UNIT, Ints, RecallState
+from runner.eval_set.shapes.paired import RecallBound
+
+_BETS = ((1.0, 0.8), (0.9, 0.05), (0.75, 0.05), (0.5, 0.05), (0.25, 0.05))
+"""Parts of the capital that are staked on every query, and how the first capital is spread over them.
+
+Staking all of it bounds most tightly while no query loses, and is ruined by one that loses everything; the other
+stakes then hold.
+"""
+
+
+def recall_bounds(changes: Ints, margin: float, *, alpha: float) -> tuple[RecallBound, ...]:
+    """Bounds of the mean of each row (rows, queries), in units of 1e-9, each at 1 - alpha by itself.
+
+    "shown not to fall" if the lower bound is above -margin, "shown to fall" if the upper one is below, both compared
+    at the four places that a page shows. ValueError for an alpha outside of (0, 1) or a margin outside of [0, 1].
+    """
+    if not 0 < alpha < 1 or not 0 <= margin <= 1:
+        raise ValueError(f"alpha {alpha} must lie in (0, 1) and margin {margin} in [0, 1]")
+    return tuple(_bound(row, margin, alpha) for row in changes.tolist())
+
+
+def excludable_loss(n_queries: int, *, alpha: float) -> float:
+    """The mean loss that so many queries exclude if none of them loses or gains; 1 if there is none.
+
+    >>> round(excludable_loss(30, alpha=0.05), 3)
+    0.099
+    """
+    return -_lower([0] * n_queries, alpha)
+
+
+def queries_to_exclude(loss: float, *, alpha: float) -> int | None:
+    """How many queries, none of which loses or gains, exclude a mean loss; None if 10,000 do not, as for a loss of 0.
+
+    >>> queries_to_exclude(0.02, alpha=0.05)
+    156
+    """
+    numbers = range(1, 10_001)
+    place = bisect_left(numbers, True, key=lambda n: round4(excludable_loss(n, alpha=alpha)) < round4(loss))
+    return numbers[place] if place < len(numbers) else None
+
+
+def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
+    low, high = _lower(changes, alpha), -_lower([-change for change in changes], alpha)
+    state: RecallState = "open"
+    if round4(low) > -round4(margin):
+        state = "shown not to fall"
+    elif round4(high) < -round4(margin):
+        state = "shown to fall"
+    return RecallBound(state=state, low=low, high=high, losses=sum(change < 0 for change in changes))
+
+
+def _lower(changes: Sequence[int], alpha: float) -> float:
+    """The least mean that is not refuted, to a whole unit: that at which betting on more makes less than 1 / alpha.
+
+    If the mean were m, no stake could be expected to grow capital, so it passes 1 / alpha with a chance of alpha at
+    most (Ville 1939). Capital falls as m rises.
+    """
+    counts, units = Counter(changes), range(-SCORE_UNIT + 1, SCORE_UNIT)
+    place = bisect_left(units, True, key=lambda mean: _capital(counts, mean) < 1 / alpha)
+    return units[place] / SCORE_UNIT if 0 < place < len(units) else -1.0 if not place else 1.0
+
+
+def _capital(changes: Counter[int], mean: int) -> float:
+    """What betting that the mean is above `mean` makes of 1."""
+    return sum(weight * _grown(changes, mean, stake) for stake, weight in _BETS)
+
+
+def _grown(changes: Counter[int], mean: int, stake: float) -> float:
+    """What 1 grows to with one stake all along; at most e^700, which is as good as infinite."""
+    factors = [(1 + stake * (change - mean) / (SCORE_UNIT + mean), count) for change, count in changes.items()]
+    if min(factor for factor, _ in factors) <= 0:
+        return 0.0
+    return math.exp(min(700.0, sum(count * math.log(factor) for factor, count in factors)))

@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from runner.base.records import SCORE_UNIT
+from runner.score.recall_bound import excludable_loss, recall_bounds
+
+ALPHA = 0.05
+
+
+def bounds(rows, margin=0.02, alpha=ALPHA):
+    return recall_bounds(np.array(rows, np.int64), margin, alpha=alpha)
+
+
+def capital(changes, mean):
+    """What betting that differences lie above `mean` makes of 1, as the paper has it: over X in [0, 1]."""
+    spread, total = {1.0: 0.8, 0.9: 0.05, 0.75: 0.05, 0.5: 0.05, 0.25: 0.05}, 0.0
+    m = (1 + mean) / 2
+    for stake, weight in spread.items():
+        for change in changes:
+            weight *= 1 + stake / m * ((1 + change) / 2 - m)
+        total += weight
+    return total
+
+
+@given(
+    arrays.arrays(
+        np.int64,
+        st.integers(1, 40),
+        elements=st.sampled_from([0, 0, 0, 1, 2, 5, -2, -5]).map(lambda f: f * SCORE_UNIT // 5),
+    ),
+    st.sampled_from([0.01, 0.05, 0.2]),
+)
+def test_the_lower_bound_is_where_betting_stops_paying(row, alpha):
+    (found,), scores = bounds([row], alpha=alpha), row / SCORE_UNIT
+    assert -1 <= found.low <= scores.mean() <= found.high <= 1
+    if found.low > -1 + 1e-6:
+        assert capital(scores, found.low - 1e-6) >= 1 / alpha
+    assert capital(scores, found.low + 1e-6) < 1 / alpha
+    (mirrored,) = bounds([-row], alpha=alpha)
+    assert (mirrored.low, mirrored.high) == (-found.high, -found.low)
+    assert found.losses == int((row < 0).sum())
+
+
+@pytest.mark.parametrize(("n", "size"), [(25, 1), (50, 1), (50, 2), (100, 1), (100, 5)])
+@pytest.mark.parametrize("loss", [0.02, 0.04, 0.08])
+def test_a_cell_that_loses_passes_no_more_often_than_stated(n, size, loss):
+    """Exactly, by the binomial distribution: a query loses 1 / `size` or nothing, and so `loss` on average."""
+    chance, passed = loss * size, 0.0
+    for lost in range(n + 1):
+        row = [-SCORE_UNIT // size] * lost + [0] * (n - lost)
+        if bounds([row], margin=loss)[0].state == "shown not to fall":
+            passed += math.comb(n, lost) * chance**lost * (1 - chance) ** (n - lost)
+    assert passed <= ALPHA
+
+
+@pytest.mark.parametrize(("n", "excluded"), [(25, 0.118), (30, 0.099), (50, 0.061), (150, 0.0206)])
+def test_queries_without_a_loss_exclude_nearly_what_an_exact_bound_would(n, excluded):
+    assert excludable_loss(n, alpha=ALPHA) == pytest.approx(excluded, abs=6e-4)
+    exact = 1 - ALPHA ** (1 / n)  # of a loss of 1 in a share of all queries
+    assert exact < excludable_loss(n, alpha=ALPHA) < 1.05 * exact
+
+
+def test_states_compare_four_places():
+    level = np.zeros(160, np.int64)
+    (shown,) = bounds([level])
+    assert shown.state == "shown not to fall"
+    assert bounds([level], margin=round(-shown.low, 4))[0].state == "open"
+    assert bounds([level - SCORE_UNIT // 2])[0].state == "shown to fall"
+    assert bounds([level[:25]])[0].state == "open"
+
+
+def test_ends_of_what_can_happen():
+    worst, best = bounds(np.outer([-1, 1], np.full(200, SCORE_UNIT)))
+    assert (worst.low, worst.state, worst.losses) == (-1, "shown to fall", 200)
+    assert worst.high < -0.9
+    assert (best.low, best.high) == (-worst.high, 1)
+    assert bounds(np.empty((0, 25))) == ()
+
+
+def test_five_thousand_queries_do_not_overflow():
+    rows = np.random.default_rng(1).choice([0, SCORE_UNIT, -SCORE_UNIT], size=(1, 5000), p=[0.9, 0.06, 0.04])
+    (found,) = bounds(rows)
+    assert 0 < found.low < rows.mean() / SCORE_UNIT < found.high < 0.1
+
+
+@pytest.mark.parametrize(("alpha", "margin"), [(0, 0.02), (1, 0.02), (0.05, -0.1), (0.05, 1.1), (math.nan, 0.02)])
+def test_levels_and_margins_are_shares(alpha, margin):
+    with pytest.raises(ValueError, match="alpha"):
+        bounds([[0]], margin=margin, alpha=alpha)
