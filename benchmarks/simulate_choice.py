@@ -1,4 +1,4 @@
-"""What `--choose recommended` loses, and how often it switches to a cell that is worse than the baseline.
+"""What `choose SOURCE recommended` loses, and how often it switches to a cell that is worse than the baseline.
 
     python benchmarks/simulate_choice.py [RUNS]
 

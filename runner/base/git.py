@@ -39,6 +39,15 @@ def untracked(paths: Sequence[Path]) -> list[Path]:
     return [path for path in existing if path not in held]
 
 
+def ignored(folder: Path) -> list[str]:
+    """What git ignores below a folder, sorted, folders as a whole; none if there is no git or no repository."""
+    try:
+        listed = _git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return sorted(name for name in os.fsdecode(listed).split("\0") if name)
+
+
 def git_state(repo: Path) -> dict[str, str | bool]:
     """{commit, branch, dirty} of the repository that holds a folder, or {error} with git's own reason.
 

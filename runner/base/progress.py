@@ -46,11 +46,11 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
-    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere. Safe from many threads.
+    """Makes a bar for a label: one of several that a terminal redraws, lines elsewhere.
 
-    The pace is told in `unit` a second.
+    NO_COLOR asks for lines on a terminal too. Safe from many threads. The pace is told in `unit` a second.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
         yield lambda label, dollars: _lines(label, dollars, unit)
         return
     from rich.console import Console
@@ -84,6 +84,16 @@ def _lines(label: str, dollars: Dollars, unit: str) -> Report:
             say(f"{label} {pace.said(at, dollars())}")
 
     return report
+
+
+def duration(seconds: float) -> str:
+    """About how long, in the unit that a person would use."""
+    if seconds < 60:
+        return "less than a minute"
+    if seconds < 5400:
+        minutes = round(seconds / 60)
+        return f"about {minutes} minute{'s' if minutes > 1 else ''}"
+    return f"about {seconds / 3600:.1f} hours"
 
 
 class _Pace:

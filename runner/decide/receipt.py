@@ -9,7 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from runner import __version__
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
+from runner.base.records import BM25Cell, parse_cell
 from runner.base.store import Store
+from runner.embed.cost.prices import size
 from runner.embed.parity.compare import parity_of
 from runner.eval_set.shapes.cell import BackendRecord, CellFile
 from runner.eval_set.shapes.decision import Embedded, Receipt, SpendReceipt
@@ -34,6 +36,22 @@ def remember_times(record: Version, measured: CellTimes) -> CellTimes:
     times = before | {cell: before.get(cell, {}) | values for cell, values in measured.items()}
     write_atomic(path, json_bytes(times))
     return times
+
+
+def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
+    """GFLOP per second at which this machine embedded the version's cells; None if none was timed."""
+    path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
+    times: CellTimes = read_json(path) if path.exists() else {}
+    gflop = seconds = 0.0
+    for cell in cells:
+        took, parsed = times.get(cell, {}).get("embed_seconds", 0.0), parse_cell(cell)
+        if took > 0 and not isinstance(parsed, BM25Cell) and record.cell_path(cell).exists():
+            facts = load_cell_file(record.cell_path(cell))
+            if facts.truncation is not None and facts.backend is not None and facts.backend.name == "local":
+                read = facts.truncation.tokens - facts.truncation.lost
+                gflop += read * size(parsed.encoder).gflop_per_token
+                seconds += took
+    return gflop / seconds if gflop and seconds else None
 
 
 def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:

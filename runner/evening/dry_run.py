@@ -16,9 +16,10 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import BM25Cell, parse_cell
 from runner.decide.decide import decision_sentence
+from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
-from runner.embed.cost.estimate import Corpus, estimate, planned_tokens
+from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
 
 RECORDED = "decision recorded"
-NOT_LOCKED = "what was chosen is not locked yet; run without --dry-run"
+NOT_LOCKED = "what was chosen is not locked yet; `run` locks it"
 COST = "cost: $0.00 (local encoders)"
-BY_FILE = "judging: by file; with --judge, by the plan's language models"
+BY_FILE = "judging: by file; `judge` asks the plan's language models"
 
 
 StoredTokens = Callable[[Version, str, int], int | None]
@@ -181,13 +182,22 @@ def _cost_lines(
 ) -> list[str]:
     """What embedding what is left would cost, against the ceiling."""
     if remote is None:
-        return [f"cost: not known (encoders of {server})" if server else COST]
+        return [f"cost: not known (encoders of {server})"] if server else [COST, *_time_lines(version, plan, stored)]
     if plan is None or not version.corpus_path.exists():
         return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
     baseline = "" if version.source.policy == "external" else plan.baseline
     planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
     spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
     return estimate(planned, remote, all_sessions(version.work)).lines(spent)
+
+
+def _time_lines(version: Version, plan: Plan | None, stored: StoredTokens) -> list[str]:
+    """How long embedding what is left would take on this machine; nothing before documents are sampled."""
+    if plan is None or not version.corpus_path.exists():
+        return []
+    baseline = "" if version.source.policy == "external" else plan.baseline
+    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
+    return [local_line(planned, measured_rate(version, plan.cells))]
 
 
 def _texts(version: Version, stored: StoredTokens) -> Corpus:
@@ -209,7 +219,7 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     lines = []
     if source.policy == "baseline":
         lines.append(
-            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (--adopt-baseline); "
+            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (`adopt`); "
             f"predicted best is {source.predicted_best}"
         )
     if elsewhere := source.imported:
@@ -241,7 +251,7 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if version.source.policy == "external":
         return "a collection is compared and never decided"
     if version.source.policy == "baseline" and plan is None:
-        return "the baseline is not adopted yet; run with --adopt-baseline --by NAME"
+        return "the baseline is not adopted yet; `adopt SOURCE --by NAME` records it"
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)
@@ -265,7 +275,7 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
         # Without its first words, which are also those of a line that determiners search for.
         return which + results.outcome.sentence.removeprefix("No decision: ")
-    return f"{which}everything is there; run without --dry-run"
+    return f"{which}everything is there; `run` scores it"
 
 
 def _is_of(results: Results, look: Look | None) -> bool:
@@ -285,6 +295,8 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
         lines.append("; ".join(filter(None, [f"queries: {count}", _shown_by(version, plan, count)])))
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
+    if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
+        lines.append(f"kept: what was embedded so far, in {kept}; a run goes on from there")
     if version.labels_path.exists():
         lines.append(f"labels: {len(version_labels(version))}")
     return lines

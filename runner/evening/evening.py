@@ -6,6 +6,7 @@ It moves a version as far as it can go, then says what is outstanding and which 
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.base.errors import InputNeeded
 from runner.base.progress import say
 from runner.decide.decide import RECOMMENDED
 from runner.eval_set.labels import version_labels
@@ -17,11 +18,12 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import alone, load_results
 from runner.evening.inputs import check_frozen, need_queries, sample
 from runner.evening.judging import check_keys, need_labels
+from runner.evening.next_version import begin_version
 from runner.evening.recorded import decide_and_lock, recorded_answer
 from runner.evening.remake import kept_before, remade_look, results_of
 from runner.evening.session import Session
+from runner.evening.stops import doubts, steps
 from runner.judge.carried_labels import carry_labels
-from runner.report.summary import run_summary
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
 from runner.score.looks import Look, look_after
@@ -34,10 +36,25 @@ class Evening(Session):
         """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
         with alone(self.version):
             verify_version(self.version)
-            return (
-                recorded_answer(self, lambda frozen: self._results(frozen, kept_before(self.version)))
-                or self._decided()
-            )
+            try:
+                remade = recorded_answer(self, lambda frozen: self._results(frozen, kept_before(self.version)))
+                return remade or self._decided()
+            except InputNeeded as stop:
+                raise self._told(stop) from None
+
+    def begin(self) -> None:
+        """Plans and judge's instructions, and the sample if there are documents to draw it from."""
+        with alone(self.version):
+            verify_version(self.version)
+            check_frozen(self)
+            if self.corpus_place is None:
+                begin_version(self.version)
+            else:
+                sample(self)
+
+    def _told(self, stop: InputNeeded) -> InputNeeded:
+        """The stop under the steps that are done, with what the operator should know before going on."""
+        return stop.at(self.version.name, steps(self.version), doubts(self.version))
 
     def _decided(self) -> str:
         check_frozen(self)
@@ -49,7 +66,7 @@ class Evening(Session):
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
 
         with self.timed("runs"):
-            missing = self.runs.missing(self.wanted(noise_floor=True))
+            missing = self.runs.announced(self.wanted(noise_floor=True))
             if missing:
                 check_keys(self)
                 self.runs.check(missing)
@@ -70,7 +87,7 @@ class Evening(Session):
             results = self._scored(frozen, kept, ask=ask)
             if results.look is None or results.look.ended != "next look":
                 return decide_and_lock(self, results)
-            say(run_summary(results))
+            say(f"look {results.look.number} of {results.look.of} is over: {results.outcome.sentence}")
             # What a further look costs is not spent unasked: whoever reads this one may stop.
             kept, ask = kept_looks(self.version, self.plan).digests, False
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
-from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.git import ignored
 from runner.base.progress import say
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
 from runner.decide.previous_version import comparison_lines
@@ -18,7 +19,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import load_decision
 from runner.evening.remake import differing, files_of
 from runner.evening.session import Session
-from runner.report.summary import run_summary
+from runner.evening.stops import choice_stop
 
 PAGE = "results.html"
 
@@ -46,6 +47,8 @@ def recorded_answer(session: Session, score: Score) -> str:
             f"{decision_sentence(decision)} That is final: a decision is not changed, the next version can decide "
             "otherwise."
         )
+    if session.choice and (session.choice.reason, session.choice.by) != (decision.reason, decision.decided_by):
+        say(f"recorded before, on {decision.decided_on}; nothing is changed, and no other reason or name is kept")
     return _answer(session, decision)
 
 
@@ -55,7 +58,6 @@ def decide_and_lock(session: Session, results: Results) -> str:
     NegativeVerdict if the results allow none, InputNeeded if a person has to choose.
     """
     version = session.version
-    say(run_summary(results))
     if results.previous is not None:
         say("\n".join(comparison_lines(results.previous)))
     if results.outcome.tier == "no decision":
@@ -64,19 +66,23 @@ def decide_and_lock(session: Session, results: Results) -> str:
             f"results: {version.record / 'results.html'}"
         )
     if session.choice is None and needs_choice(results):
-        raise InputNeeded(
-            f"{version.name}: {results.outcome.sentence}\n"
-            f"Read {version.record / 'results.html'}, then choose: "
-            f"{session.again} --choose 'CELL' --reason 'WHY' --by NAME"
-        )
+        raise choice_stop(version, results)
     today = datetime.now(UTC).date().isoformat()
     scored = file_sha256(version.results_path)
     decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
     write_lock(version.record)
-    say(f"locked. To commit, as they are: {version.record}")
+    say(f"locked. To commit, as they are: {version.record}{_but_for(ignored(version.record))}")
     return _answer(session, decision)
+
+
+def _but_for(names: list[str]) -> str:
+    """The end of a list of files to commit, if git ignores some of them."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f", but for what .gitignore leaves out: {', '.join(names[:4])}{more}"
 
 
 def _answer(session: Session, decision: Decision) -> str:

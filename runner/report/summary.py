@@ -1,11 +1,11 @@
 """What a run says when it is done: to a person on the terminal, and to a program as one JSON object."""
 
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.canonical import JSON
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
+from runner.base.terminal import GAP, table, terminal_width
 from runner.decide.decide import decision_sentence
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
@@ -14,46 +14,37 @@ from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
 
 WIDTH = 100
-"""Columns of a terminal that a line of the summary fits in."""
-
-_GAP = "  "
-_NARROWEST = 16
+"""Columns of a summary that is not printed on a terminal."""
 
 
-def run_summary(results: Results) -> str:
-    """The verdict's sentence, the table of cells, and what the figures do not show; no line wider than WIDTH."""
-    said = results.outcome
-    lines = [
-        *_wrapped(f"{_name(results)}: {said.sentence}"),
-        ranking_table(results),
-        *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
-        *_wrapped(f"not shown: {said.not_shown}"),
-        *_wrapped(f"next: {said.next_step}"),
+def run_summary(results: Results, *, is_said: bool = False) -> str:
+    """The verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
+
+    If the verdict `is_said` beside it, its sentence and what comes next are left out.
+    """
+    said, width = results.outcome, terminal_width() or WIDTH
+    notes = [
+        *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
+        f"not shown: {said.not_shown}",
+        *([] if is_said else [f"next: {said.next_step}"]),
     ]
-    return "\n".join(lines)
+    sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
+    return "\n".join(
+        [*sentence, ranking_table(results, width), *(line for note in notes for line in _wrapped(note, width))]
+    )
 
 
-def ranking_table(results: Results) -> str:
-    """The cells, best nDCG@10 first, at the places that their intervals allow; a name too long for its column wraps."""
+def ranking_table(results: Results, width: int = WIDTH) -> str:
+    """The cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
     head = ("nDCG@10", "difference", "p", "Recall@10", "queries lost", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    left = max(WIDTH - sum(len(_GAP) + width for width in widths), _NARROWEST)
-    width = min(max(len(row.cell) for row in results.cells), left)
-    lines = [_line("cell", width, head, widths)]
-    for row, figures in zip(results.cells, rows, strict=True):
-        first, *others = textwrap.wrap(row.cell, width, subsequent_indent=_GAP, break_on_hyphens=False)
-        lines += [_line(first, width, figures, widths), *others]
+    named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
+    lines = table(("cell", *head), named, width)
     share = whole_percent(1 - results.plan.significance.alpha)
     note = f"[ ] holds the differences of all cells at once ({share})"
     if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
         note += "; * that of this cell alone"
-    return "\n".join([*lines, *_wrapped(note)])
-
-
-def _line(name: str, width: int, figures: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (text.ljust(room) for text, room in zip(figures, widths, strict=True))
-    return _GAP.join((name.ljust(width), *padded)).rstrip()
+    return "\n".join([*lines, *_wrapped(note, width)])
 
 
 def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
@@ -73,8 +64,8 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=GAP, break_long_words=False, break_on_hyphens=False)
 
 
 def _name(results: Results) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from chunkers import registry
 from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
 from runner.base.errors import IntegrityError
+from runner.base.progress import say
 from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors
 from runner.base.store import Store
 from runner.embed.backends import Backend
@@ -82,6 +83,21 @@ class CellRuns:
         """The runs that the record does not hold for the present inputs."""
         return [each for each in wanted if not self.is_current(each)]
 
+    def announced(self, wanted: Sequence[Wanted]) -> list[Wanted]:
+        """The missing runs, once it is said how many there are, how many are kept, and which place each has."""
+        missing = self.missing(wanted)
+        unmade = self._unmade(missing)
+        n_cells = sum(not each.noise_floor for each in wanted)
+        if missing:
+            again = " and the baseline once more (A/A)" if len(wanted) > n_cells else ""
+            kept = f"{len(wanted) - len(missing)} in the record, {len(missing) - len(unmade)} in the cache"
+            say(f"{n_cells} cells{again}: {kept}, {len(unmade)} to make")
+        for place, each in enumerate(wanted, start=1):
+            if each.embedding is not None and each in unmade:
+                called = "A/A, the baseline once more" if each.noise_floor else f"cell {place} of {n_cells}"
+                self.vectors.names.setdefault(each.embedding, called)
+        return missing
+
     def check(self, wanted: Iterable[Wanted]) -> None:
         """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
         embeddings = [each.embedding for each in self._unmade(wanted)]
@@ -108,7 +124,7 @@ class CellRuns:
 
     def make(self, wanted: Iterable[Wanted]) -> None:
         """Take the runs that the record lacks through all three stages."""
-        missing = self.missing(wanted)
+        missing = self.announced(list(wanted))
         self.check(missing)
         self.chunk(missing)
         self.embed(missing)

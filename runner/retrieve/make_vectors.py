@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
-from runner.base.progress import Dollars, Progress, Report, bars
+from runner.base.progress import Dollars, Progress, Report, bars, duration
 from runner.base.records import Chunk, Document, PromptSide, Query, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
 from runner.embed.batches import Order
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, chunks_to_rows, rows_to_chunks
+from runner.embed.cost.prices import size
 from runner.embed.embed_chunks import embed, is_begun, outstanding
 from runner.embed.vectors import described
 from runner.retrieve.ranking import chunk_table
@@ -47,6 +48,9 @@ class CellVectors:
         self.encoder = cache(backend.encoder)
         self.seconds: dict[Embedding, float] = {}
         """Of what was embedded here from its first text on: what an earlier run left makes the rest no measurement."""
+        self.names: dict[Embedding, str] = {}
+        """What progress calls an embedding: which cell's it is."""
+        self._left = ""
         self._chunks: dict[str, list[Chunk]] = {}
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
@@ -54,8 +58,7 @@ class CellVectors:
     def embed(self, embeddings: Sequence[Embedding]) -> None:
         """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin."""
         if not self.backend.concurrent:
-            for embedding in dict.fromkeys(embeddings):
-                self.vectors(embedding)
+            self._one_by_one(list(dict.fromkeys(embeddings)))
             return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
@@ -70,10 +73,28 @@ class CellVectors:
             ]
             side_by_side(jobs)
 
+    def _one_by_one(self, embeddings: Sequence[Embedding]) -> None:
+        """Embed one after the other; from the second on it is said how long all that is left will take."""
+        work = {each: self._gflop(each) for each in embeddings}
+        done, started = 0.0, time.perf_counter()
+        for each in embeddings:
+            left = sum(work.values()) - done
+            if done:
+                self._left = f", {duration((time.perf_counter() - started) / done * left)} left in all"
+            self.vectors(each)
+            done += work[each]
+        self._left = ""
+
+    def _gflop(self, wanted: Embedding) -> float:
+        """What reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
+        return sum(map(len, self.readings(wanted.chunker))) * (0.01 + size(wanted.encoder).gflop_per_token)
+
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
         """Of the chunks and of the queries; a BackendError if they were made in two places."""
+        name = self.names.get(wanted, "embedding")
         with bars() as bar:
-            return self._vectors(wanted, self._reported(bar, wanted.encoder, f" x {wanted.chunker}"))
+            label = f"{name}: {wanted.encoder} x {wanted.chunker}{self._left}:"
+            return self._vectors(wanted, bar(label, partial(self.backend.dollars, wanted.encoder)))
 
     def _vectors(
         self, wanted: Embedding, report: Report, report_queries: Report | None = None
@@ -130,8 +151,8 @@ class CellVectors:
             counts.append(outstanding(self.store, model, self._questions, "query", order))
         return Work(encoder, sum(texts for texts, _ in counts), sum(tokens for _, tokens in counts))
 
-    def _reported(self, bar: Callable[[str, Dollars], Report], encoder: str, more: str = "") -> Report:
-        return bar(f"embedding {encoder}{more}", partial(self.backend.dollars, encoder))
+    def _reported(self, bar: Callable[[str, Dollars], Report], encoder: str) -> Report:
+        return bar(f"embedding {encoder}", partial(self.backend.dollars, encoder))
 
     def _embed_all(self, wanted: Sequence[Embedding], so_far: "_Sum") -> None:
         for embedding in wanted:

@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
 from runner.base.store import disk_errors
+from runner.base.terminal import table, terminal_width
 from runner.eval_set.version import CHECKOUT, DRIVER, newest_version
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing
 
-_HEAD = ("source", "predicted best", "observed best", "version", "state", "live")
+_HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
 
 
 def roster_lines(standings: Sequence["Standing"]) -> list[str]:
     """A table of one row per source, with its heads."""
-    rows = [("", *_HEAD), *map(_table_row, standings)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return table(_HEAD, [_table_row(standing) for standing in standings], terminal_width())
 
 
 def _table_row(standing: "Standing") -> tuple[str, ...]:
     source = standing.source
     return (
-        str(source.trigger_order),
-        source.name,
+        f"{source.trigger_order:2} {source.name}",
         source.predicted_best,
         standing.observed_best or "-",
         "-" if standing.state == "not begun" else f"v{standing.version.number}",
@@ -68,9 +66,9 @@ def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[st
     waiting = [s.source.name for s in standings if s.source.policy == "baseline" and not s.is_decided]
     lines = ["every source of the roster that is to be evaluated is decided"]
     if following is not None:
-        lines = [f"next: {following.source.name}", f"{DRIVER} {following.version.flags} --corpus-path FOLDER"]
+        lines = [f"next: {following.source.name}", f"{DRIVER} run {following.version.flags} --corpus-path FOLDER"]
     if waiting:
-        lines.append(f"by policy, without an evaluation (--adopt-baseline): {', '.join(waiting)}")
+        lines.append(f"by policy, without an evaluation (adopt SOURCE --by NAME): {', '.join(waiting)}")
     return {"evaluate": following and following.source.name, "adopt_baseline": waiting}, lines
 
 
@@ -83,7 +81,7 @@ def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
         with disk_errors(path):
             write_atomic(path, content)
     elif not path.exists() or path.read_bytes() != content:
-        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: status --write.")
+        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: sources --write.")
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.git import git_state, untracked
+from runner.base.git import git_state, ignored, untracked
 from runner.commands.lock import lock, verify_folder
 from tests.conftest import called
 
@@ -32,6 +32,11 @@ def test_files_that_git_does_not_hold_are_named(repository):
     names = ("tracked.txt", "untracked.txt", "ignored.txt", "ünd spaß.txt", "missing.txt")
     found = untracked([repository / name for name in names])
     assert [path.name for path in found] == ["untracked.txt", "ignored.txt"]
+
+
+def test_what_git_ignores_is_named_and_without_git_nothing(repository, tmp_path):
+    assert ignored(repository) == ["ignored.txt"]
+    assert ignored(tmp_path) == []
 
 
 def test_a_tracked_file_stays_tracked_when_it_changes(repository):

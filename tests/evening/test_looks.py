@@ -109,7 +109,7 @@ def test_every_look_is_judged_scored_and_kept_in_its_turn_until_the_last_one_is_
     assert verify_record(version, deep=True)[-1] == "demo v1: 1 of 3 looks are over, made anew byte for byte"
 
     judged(version)
-    assert undecided(version) == "undecided: look 2 of 3: everything is there; run without --dry-run"
+    assert undecided(version) == "undecided: look 2 of 3: everything is there; `run` scores it"
     with pytest.raises(InputNeeded, match="look 3 of 3: queries 30 to 33 of 33"):
         evening(version).run()
     judged(version)

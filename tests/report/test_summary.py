@@ -34,11 +34,9 @@ def test_no_line_is_wider_than_the_terminal_it_is_made_for():
     assert max(map(len, run_summary(found).splitlines())) <= WIDTH
 
 
-def test_a_name_too_long_for_its_column_goes_on_in_the_next_line_and_loses_nothing():
+def test_a_name_too_long_for_its_column_has_a_line_of_its_own():
     lines = table_of(results(row(BASELINE), row(LONG, 0.03), row(HYBRID, verdict="insufficient")))
-    column = lines[0].index("nDCG@10")
-    names = "".join(line[:column].strip() for line in lines[1:-1]).replace(" ", "")
-    assert LONG.replace(" ", "") in names
+    assert LONG in lines
 
 
 def test_a_short_table_has_one_line_a_cell():
@@ -56,7 +54,7 @@ def test_figures_are_no_finer_than_their_intervals_allow_and_carry_their_sign(fo
 
 
 def test_the_baseline_has_no_difference_to_itself(found):
-    line = next(line for line in run_summary(found).splitlines() if " baseline " in line)
+    line = next(line for line in ranking_table(found).splitlines() if " baseline " in line)
     assert "[" not in line
     assert "(" not in line
 
@@ -179,9 +177,8 @@ def test_a_dry_run_is_an_object_too(decided, command):
     assert command("--dry-run")[1].splitlines() == told["lines"]
 
 
-@pytest.mark.parametrize("given", ["--bulk-gate=5", "--adopt-baseline", "--post-bulk"])
+@pytest.mark.parametrize("given", [("bulk-gate", "5"), ("adopt", "--by=me"), ("post-bulk", "--corpus-path=x")])
 def test_what_answers_in_a_sentence_takes_no_json(command, given):
-    further = {"--adopt-baseline": ["--by=me"], "--post-bulk": ["--corpus-path=x"]}.get(given, [])
-    code, out, heard = command("--json", given, *further)
+    code, out, heard = command(*given, "--json")
     assert (code, out) == (2, "")
-    assert "--json goes with" in heard
+    assert "unrecognized arguments: --json" in heard

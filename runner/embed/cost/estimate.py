@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from chunkers.registry import limit_of
+from runner.base.progress import duration
 from runner.base.records import BM25Cell, parse_cell
 from runner.embed.cost.container_pool import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
@@ -81,6 +82,21 @@ def _overlap(chunker: str) -> float:
     if match := re.match(r"fixed_token_(\d+)_(\d+)", chunker):
         return int(match[1]) / (int(match[1]) - int(match[2]))
     return STRUCTURE_SHARE if limit_of(chunker) else 1.0
+
+
+LOCAL_GFLOP_PER_SECOND = 150.0
+"""What two cores of a shared EPYC (AVX2, no GPU) reach with MiniLM over full chunks; taken until a cell is measured."""
+
+
+def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str:
+    """How long it takes to embed what is left on this machine, at the measured GFLOP per second or a default."""
+    tokens = sum(count.tokens for count in planned.values())
+    if not tokens:
+        return "time: nothing is left to embed"
+    gflop = sum(count.tokens * size(encoder).gflop_per_token for encoder, count in planned.items())
+    origin = "as measured here" if measured else "a guess for two cores, until a cell is measured"
+    pace = measured or LOCAL_GFLOP_PER_SECOND
+    return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens here ({pace:,.0f} GFLOP/s, {origin})"
 
 
 START_SECONDS = 60.0
