@@ -16,7 +16,7 @@ $(VENV)/.stamp: pyproject.toml
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
 demo: setup
-	$(BIN)/python bin/per-source-eval.py --source=demo --choose recommended
+	$(BIN)/python bin/per-source-eval.py choose demo recommended
 
 # Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.
 test test-all: export PYTHONDONTWRITEBYTECODE :=

@@ -152,7 +152,8 @@ def read_yaml(path: Path) -> object:
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+        said = " ".join(str(error).replace('in "<byte string>", ', "").split())
+        raise InputError(f"{path} is not YAML: {said}.") from error
 
 
 class _PlainLoader(Composer, CSafeLoader):

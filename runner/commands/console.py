@@ -6,20 +6,70 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
+from typing import NoReturn
 
 from runner.base.canonical import JSON, rounded
 from runner.base.errors import BackendError
+from runner.commands.verbs import VERBS, near
+from runner.eval_set.version import DRIVER
 from runner.tools.symbols import ASCII, Signs, signs_for
 
 
-def command_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The parser of a subcommand, of the driver for "": no flag can be abbreviated, texts keep their line breaks."""
-    return argparse.ArgumentParser(
-        prog=f"per-source-eval.py {command}".rstrip(),
-        description=description,
-        epilog=epilog,
+class Captured(Exception):  # no error: it hands a parser to whoever describes it
+    """A command's parser, in place of its run."""
+
+    def __init__(self, parser: "Parser") -> None:
+        self.parser = parser
+
+
+CAPTURE: ContextVar[bool] = ContextVar("capture", default=False)
+"""Whether commands hand over their parsers instead of running."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A verb's parser: no flag can be abbreviated, texts keep their line breaks, misspelt flags get the nearest.
+
+    SOURCE may also be written as --source NAME, as the command line without a verb has it.
+    """
+
+    def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # type: ignore[override]
+        """The options; flags may stand between positional arguments."""
+        if CAPTURE.get():
+            raise Captured(self)
+        if any(action.dest == "source" and not action.option_strings for action in self._actions):
+            args = source_first(args)
+        return self.parse_intermixed_args(args)
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2 and one message, which names what a misspelt flag may have meant."""
+        if message.startswith("unrecognized arguments: "):
+            word = message.split()[2].partition("=")[0]
+            message += near(word, [*self._option_string_actions]) if word.startswith("-") else "."
+        self.exit(2, f"{self.prog}: error: {message}\nIts flags, with an example: {self.prog} --help\n")
+
+
+def source_first(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the value of --source before all others."""
+    found, kept, rest = [], [], iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if name != "--source":
+            kept.append(argument)
+        elif value := value if equals else next(rest, ""):
+            found.append(value)
+    return [*found, *kept]
+
+
+def command_parser(verb: str, description: str = "", epilog: str = "") -> Parser:
+    """The parser of a verb, with its example at the end of the help."""
+    known = VERBS[verb]
+    return Parser(
+        prog=f"{DRIVER} {verb}",
+        description=description or f"{known.does[0].upper()}{known.does[1:]}.",
+        epilog=f"{epilog}\nexample: {DRIVER} {known.example}".lstrip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -37,10 +87,14 @@ def whole_number(what: str, least: int = 0, most: int | None = None) -> Callable
     return parse
 
 
-def version_parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The parser of a command over versions."""
-    parser = command_parser(command, description, epilog)
-    parser.add_argument("--source", required=True, metavar="NAME", help="bills, us_code, demo, ...")
+def version_parser(verb: str, description: str = "", epilog: str = "", *, optional: str = "") -> Parser:
+    """The parser of a verb over a source's versions; `optional` says what it means to leave SOURCE out."""
+    parser = command_parser(verb, description, epilog)
+    names = "bills, us_code, demo, ...; or --source NAME"
+    if optional:
+        parser.add_argument("source", nargs="?", default="", metavar="SOURCE", help=f"{names}; {optional}")
+    else:
+        parser.add_argument("source", metavar="SOURCE", help=names)
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
     return parser
 

@@ -45,7 +45,7 @@ def fetch(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = command_parser("fetch", _DESCRIPTION, _EPILOG)
     add = parser.add_argument
-    add("--source", required=True, metavar="NAME", help="bills, us_code, federal_register, ...")
+    add("source", metavar="SOURCE", help="bills, us_code, federal_register, ...")
     add("--to", required=True, type=Path, metavar="FOLDER", help="a new folder, or one that a fetch began to fill")
     add("--size", type=int, default=750, metavar="N", help="documents wanted, 750; some more are drawn")
     add("--seed", type=int, default=2026, metavar="N", help="of the draw, 2026")

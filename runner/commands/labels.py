@@ -1,69 +1,49 @@
-"""`labels`: answers in, second readings out, agreement, and a page to judge by keyboard."""
+"""The actions of `labels`: answers in, a page to judge by, second readings out, agreement, a judge withdrawn."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.base.errors import InputError
-from runner.commands.console import answer, answer_json, version_parser
+from runner.base.progress import say
+from runner.commands.console import Parser, answer, answer_json, version_parser
 from runner.eval_set.version import DRIVER, Version, newest_version
 
-_FORMS = """\
-labels import     FILE ...     answers of a judge, one JSON object a line, into labels.jsonl
-labels double     --share 0.1  a share of the judged pairs once more, for another judge, without the first grades
-labels agreement               how far judges agree, and whether one repeats itself
-labels page       [BATCH ...]  one offline HTML file in which a person judges batches by keyboard
-"""
+_CODES = "exit codes: 0 done, 2 usage or input (file and line are named), 4 a frozen file changed, 5 disk"
 
 
-def labels(arguments: Sequence[str]) -> int:
-    """The subcommand: its first word says what is to be done."""
-    parser = version_parser("labels", "Judgments: batches out, answers in, and how far judges agree.", _FORMS)
-    parser.add_argument("action", choices=list(_ACTIONS))
+def import_(arguments: Sequence[str]) -> int:
+    """`labels import`: all answers of a file, or none, into labels.jsonl."""
+    parser = version_parser("labels import", epilog=f"docs/judging.md has the form of a line.\n{_CODES}")
     add = parser.add_argument
-    add("files", nargs="*", type=Path, metavar="FILE", help="answers, or batches for a page (default: those waiting)")
+    add("files", nargs="+", type=Path, metavar="FILE", help="answers, one JSON object a line")
     add("--judge", default="", metavar="NAME", help="who judged, where the lines do not say")
-    add("--model", default="", help="the judge's model id, where the lines do not say; empty for a person")
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--model", metavar="ID", help="a language model judged; its id, where the lines do not say")
+    who.add_argument("--person", action="store_true", help="a person judged")
     add("--judged-on", metavar="DATE", help="YYYY-MM-DD, default today")
-    add("--unbatched", action="store_true", help="import pairs of no batch too, judged on whole documents")
-    add("--share", type=float, metavar="PART", help="of the judged pairs, above 0 to 1 (double)")
-    add("--rehearse", action="store_true", help="agreement over the rehearsal's cells")
-    add("--output", type=Path, metavar="FILE", help="where the page goes")
-    add("--json", action="store_true", help="agreement as JSON")
-    options = parser.parse_intermixed_args(arguments)
-    for action, flags in _FLAGS.items():
-        if given := [flag for flag in flags if _is_given(options, flag) and options.action != action]:
-            parser.error(f"--{given[0]} belongs to labels {action}")
-    if options.judge and options.action not in ("import", "page"):
-        parser.error("--judge belongs to labels import and labels page")
-    if options.files and options.action not in ("import", "page"):
-        parser.error(f"labels {options.action} takes no files: it reads the version's labels and batches")
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
-    return _ACTIONS[options.action](version, options, parser)
-
-
-def _is_given(options: argparse.Namespace, flag: str) -> bool:
-    value = getattr(options, flag.replace("-", "_"))
-    return value is not None and value is not False and value != ""  # a share of 0 is given, and wrong
-
-
-def _import(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    add("--unbatched", action="store_true", help="take pairs of no batch too, judged on whole documents")
+    version, options = _asked(parser, arguments)
     from runner.base.schema import is_date
+    from runner.evening.stops import counting
     from runner.tools.labels import import_files
 
-    if not options.files:
-        parser.error("labels import needs a FILE")
-    judged_on = options.judged_on or datetime.now(UTC).date().isoformat()
+    judged_on = options.judged_on or _today()
     if not is_date(judged_on):
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
     given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
     added = import_files(version, options.files, **given)
+    say(f"note: {counting(version)}")
     answer(f"{version.name}: {added} labels added")
     return 0
 
 
-def _double(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def double(arguments: Sequence[str]) -> int:
+    """`labels double`: batches for a second judge, without the first grades."""
+    parser = version_parser("labels double", epilog=_CODES)
+    parser.add_argument("--share", type=float, metavar="PART", help="of the judged pairs, above 0 to 1; default 0.1")
+    version, options = _asked(parser, arguments)
     from runner.eval_set.labels import version_labels
     from runner.judge.second_reading import SHARE, export_doubles
     from runner.tools.labels import open_for_labels
@@ -84,12 +64,16 @@ def _double(version: Version, options: argparse.Namespace, parser: argparse.Argu
         f"{version.name}: {done.pairs} of {done.judged} judged pairs are for a second judge, {done.waiting} of them "
         f"not read yet: {' '.join(map(str, done.paths)) or 'none'}\n"
         f"Give them to somebody who does not see the first grades, then: {DRIVER} labels import {version.flags} "
-        "--judge=OTHER-NAME FILE ..."
+        "--judge=OTHER-NAME --person FILE ... (or --model=ID)"
     )
     return 0
 
 
-def _agreement(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def agreement(arguments: Sequence[str]) -> int:
+    """`labels agreement`: how far judges agree, and whether one repeats itself."""
+    parser = version_parser("labels agreement", epilog=_CODES)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    version, options = _asked(parser, arguments)
     from runner.tools.labels import agreement_of
 
     data, lines = agreement_of(version)
@@ -100,7 +84,14 @@ def _agreement(version: Version, options: argparse.Namespace, parser: argparse.A
     return 0
 
 
-def _page(version: Version, options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def page(arguments: Sequence[str]) -> int:
+    """`labels page`: one offline HTML file in which a person judges batches by keyboard."""
+    parser = version_parser("labels page", epilog=_CODES)
+    add = parser.add_argument
+    add("files", nargs="*", type=Path, metavar="BATCH", help="these batches; default: those that wait")
+    add("--judge", default="", metavar="NAME", help="who will judge; the page asks otherwise")
+    add("--output", type=Path, metavar="FILE", help="where the page goes")
+    version, options = _asked(parser, arguments)
     from runner.eval_set.lock import verify_version
     from runner.eval_set.preregistration import verified_preregistration
     from runner.report.labels_page import write_labels_page
@@ -112,11 +103,29 @@ def _page(version: Version, options: argparse.Namespace, parser: argparse.Argume
     return 0
 
 
-_Action = Callable[[Version, argparse.Namespace, argparse.ArgumentParser], int]
-_ACTIONS: dict[str, _Action] = {"import": _import, "double": _double, "agreement": _agreement, "page": _page}
-_FLAGS = {
-    "import": ("model", "judged-on", "unbatched"),
-    "double": ("share",),
-    "agreement": ("rehearse", "json"),
-    "page": ("output",),
-}
+def withdraw(arguments: Sequence[str]) -> int:
+    """`labels withdraw`: a row that voids each grade of one judge, before the lock; nothing is deleted."""
+    epilog = f"Its pairs wait for a judge again. Grades are final once the version is decided.\n{_CODES}"
+    parser = version_parser("labels withdraw", epilog=epilog)
+    parser.add_argument("--judge", required=True, metavar="NAME", help="whose grades, as labels.jsonl names the judge")
+    parser.add_argument("--reason", default="", help="why; it is kept in the rows")
+    version, options = _asked(parser, arguments)
+    from runner.tools.labels import withdraw_judge
+
+    n_voided = withdraw_judge(version, options.judge, reason=options.reason, today=_today())
+    answer(
+        f"{version.name}: {n_voided} labels of {options.judge} are void; their lines stay in {version.labels_path}\n"
+        f"next: {DRIVER} run {version.flags}"
+    )
+    return 0
+
+
+def _asked(parser: Parser, arguments: Sequence[str]) -> tuple[Version, argparse.Namespace]:
+    """The version and the options; a rehearsal has the labels of its version."""
+    parser.add_argument("--rehearse", action="store_true", help="seen as the rehearsal; grades are the same")
+    options = parser.parse_args(arguments)
+    return newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse), options
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

@@ -51,7 +51,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--docs", type=Path, default=docs, metavar="DOCS", help="default: the checkout's docs")
     parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
     add_output_flags(parser, "one JSON value")
-    options = parser.parse_intermixed_args(arguments)
+    options = parser.parse_args(arguments)
     if options.action and not options.results:
         parser.error("add needs at least one results.json")
     if options.action and options.check:

@@ -4,12 +4,11 @@ import argparse
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.progress import say
-from runner.commands.console import add_output_flags, answer_json, command_parser, show
+from runner.commands.console import Parser, add_output_flags, answer_json, show, version_parser
 from runner.commands.flags.backend import add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
@@ -39,9 +38,9 @@ def replay(arguments: Sequence[str]) -> int:
     """0 if every cell of every version holds, else the largest code; InputError if there is nothing to replay."""
     parser, options = _options(arguments)
     if options.all == bool(options.source):
-        parser.error("give either --source NAME or --all")
+        parser.error("give either SOURCE or --all")
     if options.all and options.eval_set_path:
-        parser.error("--all replays the checkout's own versions; --eval-set-path belongs to --source")
+        parser.error("--all replays the checkout's own versions; --eval-set-path belongs to SOURCE")
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     found: list[Replay] = []
     failures: list[Failure] = []
@@ -63,12 +62,10 @@ def replay(arguments: Sequence[str]) -> int:
     return max([0 if all(row.holds for row in found) else 1, *(row.exit_code for row in failures)])
 
 
-def _options(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    parser = command_parser("replay", _DESCRIPTION, _EPILOG)
+def _options(arguments: Sequence[str]) -> tuple[Parser, argparse.Namespace]:
+    parser = version_parser("replay", _DESCRIPTION, _EPILOG, optional="or --all")
     add = parser.add_argument
-    add("--source", metavar="NAME", help="bills, us_code, demo, ...")
-    add("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
-    add("--all", action="store_true", help="every version of the checkout that has results, in place of --source")
+    add("--all", action="store_true", help="every version of the checkout that has results, in place of SOURCE")
     add("--rehearse", action="store_true", help="the rehearsal's results")
     add(
         "--backend", choices=("local", "modal", "http"), help="where to embed; default local, or as the flags below say"

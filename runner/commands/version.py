@@ -1,14 +1,18 @@
-"""`render` and `verify`: commands over a version that exists."""
+"""`view`, `render` and `verify`: verbs over a version that exists."""
 
 import argparse
+import sys
+import webbrowser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from runner.base.errors import InputError
+from runner.base.errors import InputError, InputNeeded
 from runner.commands.console import answer, version_parser
-from runner.eval_set.version import Version, newest_version
+from runner.eval_set.version import DRIVER, Version, newest_version
 from runner.report.comparison.file import FORMS
+
+_VIEW_EPILOG = "exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet"
 
 FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
 
@@ -25,6 +29,34 @@ _RENDER_EPILOG = """\
 verified first. exit codes: 0 done, 2 usage or input error, 4 a locked record or report changed, or --check finds
 another page, 5 disk.
 """
+
+
+def view(arguments: Sequence[str]) -> int:
+    """`view`: open the newest results page in a browser, from a terminal; its address on stdout in any case."""
+    parser = version_parser("view", optional="without it: the page over all sources", epilog=_VIEW_EPILOG)
+    parser.add_argument("--rehearse", action="store_true", help="the rehearsal's page")
+    options = parser.parse_args(arguments)
+    if options.source:
+        version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+        page = newest_page(version)
+    else:
+        from runner.decide.roster import roster
+        from runner.tools.roster import write_index
+
+        page = write_index(roster(), "")
+    answer(page.resolve().as_uri())
+    if sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
+def newest_page(version: Version) -> Path:
+    """The version's page, or the provisional one while grades are missing; InputNeeded if there is neither."""
+    provisional = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
+    pages = [path for path in (version.record / "results.html", provisional / "results.html") if path.exists()]
+    if not pages:
+        raise InputNeeded(f"{version.name} has no results page yet. What to do now: {DRIVER} next {version.flags}")
+    return pages[0]
 
 
 def render(arguments: Sequence[str]) -> int:
@@ -88,7 +120,7 @@ def _render_options(arguments: Sequence[str]) -> argparse.Namespace:
 def verify(arguments: Sequence[str]) -> int:
     """`verify`: every file of a locked version, or of any folder with `--lock`, against its lock."""
     flags = {argument.partition("=")[0] for argument in arguments}
-    if "--lock" in flags or (arguments and not arguments[0].startswith("-")):
+    if "--lock" in flags:
         from runner.commands.lock import verify_folder
 
         return verify_folder(arguments)

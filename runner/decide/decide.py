@@ -15,7 +15,7 @@ AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
 RECOMMENDED = "recommended"
-"""What an unattended run gives to --choose: the confirmed cell if there is one, else the baseline."""
+"""What an unattended run gives to `choose`: the confirmed cell if there is one, else the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def decide(
     if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
         raise InputError(
             f"No cell met criterion 5, so by criterion 6 the baseline {results.plan.baseline} is recorded; "
-            f"{choice.cell!r} cannot be chosen. Run again without --choose."
+            f"{choice.cell!r} cannot be chosen. `run` records it."
         )
     baseline = results.plan.baseline
     chosen, reason, by = baseline, "no cell met criterion 5", AUTOMATIC
@@ -59,7 +59,7 @@ def decide(
             reason = reason or why
     names = [row.cell for row in results.cells]
     if chosen not in names:
-        raise InputError(f"--choose: {chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
+        raise InputError(f"{chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
     if results.kind == "exploration" or results.kind == "external":
         raise InputError("An exploration decides nothing, nor does a public collection.")
     return Decision(

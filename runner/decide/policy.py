@@ -34,7 +34,9 @@ def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tup
             write_lock(version.folder)  # of a run that was killed before it
             return killed, False
         if path.exists() or version.preregistration_path.exists():
-            raise InputError(f"{version.name} is being evaluated already; let it be decided: {DRIVER} {version.flags}")
+            raise InputError(
+                f"{version.name} is being evaluated already; let it be decided: {DRIVER} run {version.flags}"
+            )
         decision = _decision(version, by, reason or REASON, today)
         write_atomic(path, json_bytes(decision.model_dump()))
         write_lock(version.folder)
@@ -90,8 +92,8 @@ def bulk_gate(standing: Standing, n_documents: int) -> str:
     if standing.decision is not None:
         return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
     source = standing.source
-    way = "--adopt-baseline --by NAME" if source.policy == "baseline" else "--dry-run"
-    command = f"{DRIVER} {standing.version.flags} {way}"
+    flags = standing.version.flags
+    command = f"{DRIVER} adopt {flags} --by NAME" if source.policy == "baseline" else f"{DRIVER} next {flags}"
     if n_documents > HARD_ABOVE:
         raise NegativeVerdict(
             f"closed: {source.name} has {n_documents:,} documents, more than {HARD_ABOVE:,}, and no decision "

@@ -204,7 +204,7 @@ def _documents_kept(before: Mapping[str, str], now: Mapping[str, str]) -> Docume
 def _labels_kept(before: Version, version: Version, n_scored: int) -> LabelsKept:
     """Of the lines that were scored, those that the earlier version has word for word."""
     known = {label.key: label for label in load_labels(before.labels_path)}
-    scored = load_labels(version.labels_path)[:n_scored]
+    scored = load_labels(version.labels_path, n_scored)
     carried = sum(known.get(label.key) == label for label in scored)
     return LabelsKept(carried=carried, new=len(scored) - carried)
 

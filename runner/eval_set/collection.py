@@ -86,7 +86,7 @@ def collection_facts(version: Version) -> CollectionFacts:
         if not path.is_file() or file_sha256(path) != file.made.get(path.name):
             raise IntegrityError(
                 f"{path} is gone, or not what was made from the collection. Delete {version.collection_path} and run "
-                f"with --corpus-path to make it again: {DRIVER} {version.flags} --corpus-path FOLDER"
+                f"with --corpus-path to make it again: {DRIVER} run {version.flags} --corpus-path FOLDER"
             )
     return CollectionFacts.model_validate(file.model_dump(exclude={"made"}))
 

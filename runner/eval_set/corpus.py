@@ -59,10 +59,14 @@ def archive_fault(version: Version) -> str:
 def need_corpus(version: Version) -> None:
     """Raise InputNeeded, which says how to bring a corpus, unless one was sampled."""
     if not version.corpus_path.exists():
+        run = f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
         raise InputNeeded(
-            f"{version.name} has no corpus yet. Give a folder, a ZIP or the substrate's database with its documents, "
-            f"or --live to fetch some: {DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''} "
-            "--corpus-path PATH"
+            "documents to sample: there is no corpus yet",
+            [
+                "Give them, one of:\n"
+                f"{run} --corpus-path PATH      a folder, a ZIP or the substrate's database\n"
+                f"{run} --live      from the publisher"
+            ],
         )
 
 

@@ -1,6 +1,7 @@
 """labels.jsonl: what judges said of pairs of query and document, append-only until the version is decided."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
@@ -13,8 +14,11 @@ from runner.eval_set.shapes.labels import Label, LabelPrefix
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 
-def load_labels(path: Path) -> tuple[Label, ...]:
-    """Every row of labels.jsonl in file order, () if there is no file; a repeated key is an InputError."""
+def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
+    """The labels in force of the file, or of its first lines, in file order; () if there is no file.
+
+    Rows that were taken back, and those that take them back, are left out. A repeated key is an InputError.
+    """
     if not path.exists():
         return ()
     content = held(path).read_bytes()
@@ -24,17 +28,23 @@ def load_labels(path: Path) -> tuple[Label, ...]:
             "is there already is left out."
         )
     labels: dict[tuple[str, str, str, int], Label] = {}
-    for number, row in read_jsonl(path):
+    for number, row in islice(read_jsonl(path), n_lines):
         label = checked(Label, row, f"{path}:{number}")
+        if label.void:
+            if labels.pop(label.key, None) is None:
+                raise InputError(
+                    f"{path}:{number}: it takes back a label that is not there. Restore the file from git."
+                )
+            continue
         if label.key in labels:
             raise InputError(f"{path}:{number}: query {label.query_id} and {label.doc_id} are labelled twice.")
         labels[label.key] = label
     return tuple(labels.values())
 
 
-def version_labels(version: Version) -> tuple[Label, ...]:
-    """The labels of a version; an InputError for a query, document or judge prompt that the version does not have."""
-    labels = load_labels(version.labels_path)
+def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label, ...]:
+    """The labels of a version, or of its first lines; an InputError for a query, document or prompt it has not."""
+    labels = load_labels(version.labels_path, n_lines)
     if not labels:
         return ()
     queries = {query.query_id for query in load_queries(version.queries_path)}

@@ -79,8 +79,8 @@ class Version:
 
     @property
     def flags(self) -> str:
-        """The flags that name this version on a command line, for the commands that messages suggest."""
-        given = [f"--source={self.source.name}"]
+        """The words behind a verb that name this version, for the commands that messages suggest."""
+        given = [self.source.name]
         if self.folder.parent.resolve() != (self.checkout / "eval-sets" / self.source.name).resolve():
             given.append(f"--eval-set-path={self.folder.parent}")
         return shlex.join(given)

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
 
 RECORDED = "decision recorded"
-NOT_LOCKED = "what was chosen is not locked yet; run without --dry-run"
+NOT_LOCKED = "what was chosen is not locked yet; `run` locks it"
 COST = "cost: $0.00 (local encoders)"
-BY_FILE = "judging: by file; with --judge, by the plan's language models"
+BY_FILE = "judging: by file; `judge` asks the plan's language models"
 
 
 StoredTokens = Callable[[Version, str, int], int | None]
@@ -177,7 +177,7 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     lines = []
     if source.policy == "baseline":
         lines.append(
-            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (--adopt-baseline); "
+            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (`adopt`); "
             f"predicted best is {source.predicted_best}"
         )
     if elsewhere := source.imported:
@@ -209,7 +209,7 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if version.source.policy == "external":
         return "a collection is compared and never decided"
     if version.source.policy == "baseline" and plan is None:
-        return "the baseline is not adopted yet; run with --adopt-baseline --by NAME"
+        return "the baseline is not adopted yet; `adopt SOURCE --by NAME` records it"
     if plan is None or not version.corpus_path.exists():
         return "no corpus is sampled yet"
     header, _ = load_corpus(version.corpus_path)
@@ -230,7 +230,7 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if version.results_path.exists():
         # Without its first words, which are also those of a line that determiners search for.
         return load_results(version).outcome.sentence.removeprefix("No decision: ")
-    return "everything is there; run without --dry-run"
+    return "everything is there; `run` scores it"
 
 
 def _inventory(version: Version) -> list[str]:

@@ -5,6 +5,7 @@ It moves a version as far as it can go, then says what is outstanding and which 
 
 from pathlib import Path
 
+from runner.base.errors import InputNeeded
 from runner.base.progress import say
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import check_preregistration, preregister
@@ -13,9 +14,11 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample
 from runner.evening.judging import check_keys, need_labels
+from runner.evening.next_version import begin_version
 from runner.evening.recorded import decide_and_lock, recorded_answer
 from runner.evening.remake import results_of
 from runner.evening.session import Session
+from runner.evening.stops import doubts, steps
 from runner.judge.carried_labels import carry_labels
 from runner.retrieve.pool import pool
 from runner.score.comparison import load_runs
@@ -28,7 +31,24 @@ class Evening(Session):
         """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
         with alone(self.version):
             verify_version(self.version)
-            return recorded_answer(self, self._results) or self._decided()
+            try:
+                return recorded_answer(self, self._results) or self._decided()
+            except InputNeeded as stop:
+                raise self._told(stop) from None
+
+    def begin(self) -> None:
+        """Plans and judge's instructions, and the sample if there are documents to draw it from."""
+        with alone(self.version):
+            verify_version(self.version)
+            check_frozen(self)
+            if self.corpus_place is None:
+                begin_version(self.version)
+            else:
+                sample(self)
+
+    def _told(self, stop: InputNeeded) -> InputNeeded:
+        """The stop under the steps that are done, with what the operator should know before going on."""
+        return stop.at(self.version.name, steps(self.version), doubts(self.version))
 
     def _decided(self) -> str:
         check_frozen(self)

@@ -17,7 +17,6 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import DRIVER, Version, alone, load_cell_file
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
-from runner.report.summary import run_summary
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison
 
@@ -38,7 +37,7 @@ class Exploration(Session):
         if not self.version.preregistration_path.exists():
             raise InputError(
                 f"{self.version.name} is not preregistered yet, so there is nothing to explore on. "
-                f"Run {DRIVER} {self.version.flags} first."
+                f"Run {DRIVER} run {self.version.flags} first."
             )
         given = [parse_cell(cell) for cell in self.cells]
         for cell in given:
@@ -61,7 +60,7 @@ class Exploration(Session):
         _remove(folder)
         rename_synced(fresh, folder)
         self.scored = results, folder
-        return f"{run_summary(results)}\nexploration, nothing is decided: {folder / 'results.html'}"
+        return f"exploration, nothing is decided: {folder / 'results.html'}"
 
     def _take_runs(self, folder: Path) -> None:
         """Go on in `folder`, with the runs of the record, which are authoritative.

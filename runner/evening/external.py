@@ -21,7 +21,6 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import DRIVER, Version, alone, load_corpus, load_queries, load_results
 from runner.evening.session import Session
-from runner.report.summary import run_summary
 from runner.retrieve.imported_runs import import_runs, imported_cells
 
 
@@ -50,7 +49,6 @@ class ExternalEvaluation(Session):
             self._export(results)
         before = _results_before(version)
         self.write(results, version.record)
-        say(run_summary(results))
         if before is not None and (change := family_change(before, results)):
             say(change)
         sentence, place = results.outcome.sentence, version.record / "results.html"
@@ -74,7 +72,7 @@ class ExternalEvaluation(Session):
             if self.corpus_path is None:
                 raise InputNeeded(
                     f"{version.name} has no collection yet. Give its folder (corpus.jsonl, queries.jsonl, qrels.tsv or "
-                    f"qrels/test.tsv): {DRIVER} {version.flags} --corpus-path FOLDER"
+                    f"qrels/test.tsv): {DRIVER} run {version.flags} --corpus-path FOLDER"
                 )
             draw_collection(version, plan, self.corpus_path)
         elif self.corpus_path is not None:

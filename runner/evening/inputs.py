@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError
 from runner.base.git import untracked
 from runner.base.progress import say
 from runner.decide.decide import decision_sentence
@@ -11,7 +11,8 @@ from runner.eval_set.preregistration import check_sample, verified_preregistrati
 from runner.eval_set.version import load_decision
 from runner.evening.next_version import begin_version
 from runner.evening.session import Session
-from runner.queries.reading_pack import queries_wanted
+from runner.evening.stops import missing_documents
+from runner.queries.reading_pack import queries_stop, write_reading_pack
 
 
 def check_frozen(session: Session) -> None:
@@ -48,7 +49,9 @@ def need_queries(session: Session) -> None:
     """Raise InputNeeded, with a reading pack to write queries from, unless the version has queries."""
     version = session.version
     if not version.queries_path.exists():
-        seed = version.plan(rehearsal=False).sample.seed
-        raise InputNeeded(queries_wanted(version, session.documents, seed, session.again))
+        write_reading_pack(version, session.documents, version.plan(rehearsal=False).sample.seed)
+        raise queries_stop(version, session.again)
+    for note in missing_documents(version):
+        say(f"warning: {note}")
     for path in untracked([version.queries_path, version.labels_path]):
         say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")

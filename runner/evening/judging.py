@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError
+from runner.base.progress import say
 from runner.base.records import Run
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import closed, version_labels
 from runner.evening.session import Session
+from runner.evening.stops import counting
 from runner.judge.models.run_judges import check_judges, judge_again, judge_missing, named_judges
-from runner.judge.prep_labels import export_missing, judging_message
-from runner.judge.second_reading import unread_twice
+from runner.judge.prep_labels import export_missing, judging_stop
+from runner.judge.second_reading import second_reading_stop, unread_twice
 from runner.retrieve.pool import unjudged
 
 
@@ -36,14 +38,15 @@ def need_labels(
         documents = {document.doc_id: document for document in session.documents}
         batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
         if session.judge is None:
-            lines = [judging_message(version, len(pooled), missing, batches), f"Then run: {session.again}"]
             if len(missing) < len(pooled):
-                lines.append(f"A provisional page with {len(missing)} pairs unjudged: {provisional()}")
-            raise InputNeeded("\n".join(lines))
+                say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
+            stop = judging_stop(version, len(pooled), missing, batches, session.again)
+            stop.notes = (counting(version),)
+            raise stop
         judge_missing(version, plan, set(missing), session.judge)
     if final:
         return
     if session.judge is not None:
         judge_again(version, plan, session.judge)
-    elif outstanding := unread_twice(version, plan):
-        raise InputNeeded(f"{outstanding}\nThen run: {session.again}")
+    elif waiting := unread_twice(version, plan):
+        raise second_reading_stop(version, waiting, session.again)

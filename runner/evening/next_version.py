@@ -60,7 +60,15 @@ def begin_version(version: Version) -> None:
 _VERSION_LINE = re.compile(r"^(version:[ \t]*)\d+", re.MULTILINE)
 
 
-def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", by: str = "", today: str) -> str:
+def open_next(
+    version: Version,
+    *,
+    cells: Sequence[str] = (),
+    reason: str = "",
+    by: str = "",
+    today: str,
+    with_labels: bool = True,
+) -> str:
     """The answer for stdout once the next version of `version`'s source lies on disk as a whole.
 
     `cells` join the plan in view. Raises InputError if the newest one may still be edited, is a collection, or stands
@@ -87,12 +95,13 @@ def open_next(version: Version, *, cells: Sequence[str] = (), reason: str = "", 
             reason=reason,
             by=by,
             opened_on=today,
+            without_labels=not with_labels,
         )
         write_atomic(staged / "opened.json", json_bytes(opened.model_dump()))
         if archive_path(before).exists():
             write_atomic(archive_path(target), archive_path(before).read_bytes())
         rename_synced(staged, target.folder)
-    return "\n".join(_told(before, target, given))
+    return "\n".join(_told(before, target, given, with_labels=with_labels))
 
 
 def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
@@ -101,7 +110,7 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
     InputError for a version that is decided, is not there, or is a collection.
     """
     if not (reason.strip() and by.strip()):
-        raise InputError("--abandon needs --reason TEXT and --by NAME: abandoned.json names who gave up, and why.")
+        raise InputError("--reason TEXT and --by NAME are needed: abandoned.json names who gave up, and why.")
     record = _record(version)
     if version.source.policy == "external" or record.number not in version_numbers(record.folder.parent):
         raise InputError(f"{record.name} was not begun, or is a collection: there is nothing to give up.")
@@ -111,8 +120,8 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
             raise InputError(f"{record.name} was given up already.")
         if (record.folder / "decision.json").exists():
             raise InputError(
-                f"{record.name} is decided, and a decision is final. To decide anew: {DRIVER} {record.flags} "
-                "--new-version"
+                f"{record.name} is decided, and a decision is final. To decide anew: {DRIVER} version new "
+                f"{record.flags}"
             )
         given_up = Abandoned(
             schema_version=1,
@@ -127,7 +136,7 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
     left = f"{in_force.name} stays in force" if in_force else f"no version of {record.source.name} is decided"
     return (
         f"{record.name} is given up by {by}: {reason}. {left[0].upper()}{left[1:]}. To commit: "
-        f"{record.folder / 'abandoned.json'}. A further version: {DRIVER} {record.flags} --new-version"
+        f"{record.folder / 'abandoned.json'}. A further version: {DRIVER} version new {record.flags}"
     )
 
 
@@ -147,7 +156,7 @@ def _newest_frozen(version: Version) -> Version:
     if not known:
         raise InputError(
             f"{version.name} has not begun, so there is nothing to open the next one from. Begin it: "
-            f"{DRIVER} {version.flags}"
+            f"{DRIVER} run {version.flags}"
         )
     before = [one for one in known if not is_abandoned(one.folder)][-1:] or known[-1:]
     record = _record(before[0])
@@ -155,7 +164,7 @@ def _newest_frozen(version: Version) -> Version:
     if not (record.folder / "decision.json").exists():
         _refuse_open(record)
     elif not (record.folder / LOCK_NAME).exists():
-        raise InputError(f"{record.name} is decided and not locked yet. Run {DRIVER} {record.flags} first.")
+        raise InputError(f"{record.name} is decided and not locked yet. Run {DRIVER} run {record.flags} first.")
     return before[0]
 
 
@@ -165,8 +174,8 @@ def _refuse_open(record: Version) -> None:
     if in_force is not None:
         raise InputError(
             f"{record.name} stands open beside {in_force.name}, which is decided. Edit it in {record.folder} where it "
-            f"is not frozen yet, finish it ({DRIVER} {record.flags}), or give it up ({DRIVER} {record.flags} --abandon "
-            "--reason WHY --by NAME)."
+            f"is not frozen yet, finish it ({DRIVER} run {record.flags}), or give it up ({DRIVER} version abandon "
+            f"{record.flags} --reason WHY --by NAME)."
         )
     if record.preregistration_path.exists():
         try:
@@ -257,7 +266,7 @@ def _says(text: str, wanted: Plan) -> bool:
         return False
 
 
-def _told(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
+def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels: bool) -> list[str]:
     """What the new version holds, what may be edited, and what is still to be done before it runs."""
     n_cells = len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)
     added = f" ({len(cells)} of them new)" if cells else ""
@@ -269,7 +278,12 @@ def _told(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
     lines = [
         f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}.",
         f"All of it may be edited in {target.folder} until its first pair goes to a judge; without corpus.jsonl "
-        "documents are drawn anew. Labels are carried then, where query, document and prompt stay.",
+        "documents are drawn anew. "
+        + (
+            "Labels are carried then, where query, document and prompt stay."
+            if with_labels
+            else "No label is carried: every pair is judged anew."
+        ),
         *_plan_faults(target),
     ]
     if cells and target.queries_path.exists():
@@ -282,7 +296,7 @@ def _told(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
             f"The documents' archive is not here ({archive_path(before)}): give the folder that they were drawn from "
             "with --corpus-path."
         )
-    return [*lines, f"Next: {DRIVER} {target.flags}{' --rehearse' if target.rehearsal else ''}"]
+    return [*lines, f"Next: {DRIVER} run {target.flags}{' --rehearse' if target.rehearsal else ''}"]
 
 
 def _plan_faults(target: Version) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
-from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.progress import say
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
 from runner.decide.previous_version import comparison_lines
@@ -18,7 +18,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import load_decision
 from runner.evening.remake import differing, files_of
 from runner.evening.session import Session
-from runner.report.summary import run_summary
+from runner.evening.stops import choice_stop
 
 Score = Callable[[Preregistration], Results]
 
@@ -52,7 +52,6 @@ def decide_and_lock(session: Session, results: Results) -> str:
     NegativeVerdict if the results allow none, InputNeeded if a person has to choose.
     """
     version = session.version
-    say(run_summary(results))
     if results.previous is not None:
         say("\n".join(comparison_lines(results.previous)))
     if results.outcome.tier == "no decision":
@@ -61,11 +60,7 @@ def decide_and_lock(session: Session, results: Results) -> str:
             f"results: {version.record / 'results.html'}"
         )
     if session.choice is None and needs_choice(results):
-        raise InputNeeded(
-            f"{version.name}: {results.outcome.sentence}\n"
-            f"Read {version.record / 'results.html'}, then choose: "
-            f"{session.again} --choose 'CELL' --reason 'WHY' --by NAME"
-        )
+        raise choice_stop(version, results)
     today = datetime.now(UTC).date().isoformat()
     scored = file_sha256(version.results_path)
     decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))

@@ -1,7 +1,7 @@
 """Judges' answers, held against what was exported, and appended to labels.jsonl: all of a file or nothing of it."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.base.canonical import file_sha256, read_jsonl
 from runner.base.errors import InputError
 from runner.base.given_files import printable
+from runner.base.progress import say
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, RawRow, raw_rows, rounds
 from runner.eval_set.labels import append_labels, load_labels
@@ -50,7 +51,8 @@ def import_rows(version: Version, answers: Iterable[Given]) -> Imported:
 class Importer:
     """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents."""
 
-    def __init__(self, version: Version, *, unbatched: bool = False) -> None:
+    def __init__(self, version: Version, *, unbatched: bool = False, by_people: bool = False) -> None:
+        self._by_people = by_people
         self._path = version.labels_path
         self._known = {label.key: label for label in load_labels(version.labels_path)}
         self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched)
@@ -68,13 +70,25 @@ class Importer:
         ]
         if not rows:
             raise InputError(f"{path} holds no answers.")
+        if self._by_people:
+            for given in rows:
+                _refuse_model(given, given.answer.judge or judge)
         named = _NAMED_AFTER_BATCH.fullmatch(path.name)
-        return self.take(rows, judge=judge, model=model, batch=named[1] if named else "")
+        return self.take(rows, judge=judge, model=model, batch=named[1] if named else "", refuse_copies=True)
 
-    def take(self, answers: Iterable[Given], *, judge: str = "", model: str = "", batch: str = "") -> Imported:
+    def take(
+        self,
+        answers: Iterable[Given],
+        *,
+        judge: str = "",
+        model: str = "",
+        batch: str = "",
+        refuse_copies: bool = False,
+    ) -> Imported:
         """Append answers, all of them or none, in the order of the batches' rows.
 
-        `judge`, `model` and `batch` are meant if an answer does not say.
+        `judge`, `model` and `batch` are meant if an answer does not say. With `refuse_copies`, answers that repeat
+        another judge's are an InputError.
         """
         answers, check = list(answers), self._check
         check.batch = batch or check.only_batch(given.answer for given in answers if not given.answer.batch)
@@ -93,12 +107,73 @@ class Importer:
                     f"{label.judge} already; this line says {label.grade}. {_NOTHING} A second reading is another "
                     "round, or another judge's."
                 )
+        if refuse_copies:
+            self._refuse_copies(fresh.values())
         if fresh:
             added = sorted(fresh.values(), key=check.place)
             append_labels(self._path, added)
             self._known.update(fresh)
             check.know(added)
         return Imported(len(fresh), repeated)
+
+    def _refuse_copies(self, fresh: Iterable[Label]) -> None:
+        """Raise InputError if a judge's answers are another one's: the same grades and reasons, all but a few.
+
+        Where no reasons are given, the same grades of many pairs are said and let pass: two people may well agree.
+        """
+        by_pair: dict[Pair, list[Label]] = defaultdict(list)
+        for label in self._known.values():
+            by_pair[label.query_id, label.doc_id].append(label)
+        counts: Counter[tuple[str, str]] = Counter()
+        alike: Counter[tuple[str, str]] = Counter()
+        in_words: Counter[tuple[str, str]] = Counter()
+        for label in fresh:
+            for other in by_pair[label.query_id, label.doc_id]:
+                if other.judge != label.judge:
+                    both = (label.judge, other.judge)
+                    same = (label.grade, label.reason) == (other.grade, other.reason)
+                    counts[both] += 1
+                    alike[both] += same
+                    in_words[both] += same and bool(label.reason)
+        for (judge, first), n_pairs in counts.items():
+            n_alike, n_in_words = alike[judge, first], in_words[judge, first]
+            if n_in_words >= max(FEWEST_COPIED, COPIED_SHARE * n_pairs):
+                raise InputError(
+                    f"{n_in_words} of {n_pairs} answers of {judge} have the grade and the reason of {first}, word for "
+                    f"word: that is a copy, no second reading. {_NOTHING} Have the pairs read by somebody who does not "
+                    "see the first grades."
+                )
+            if n_alike == n_pairs >= MANY_ALIKE:
+                say(f"warning: all {n_pairs} grades of {judge} are those of {first}, without a reason; is it a copy?")
+
+
+FEWEST_COPIED = 5
+COPIED_SHARE = 0.9
+"""From so many answers, and from this share of the pairs that both judges read, the same words are no accident."""
+
+MANY_ALIKE = 20
+"""Grades without reasons that all agree: two judges of agreement 0.9 do so in one case of eight."""
+
+_MODELS = re.compile(
+    r"(?:^|[\W_])(?:gpt|chatgpt|claude|sonnet|opus|haiku|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|grok|phi|llm|"
+    r"command-r|o[134](?=-|$))(?:[\W_\d]|$)",
+    re.IGNORECASE,
+)
+"""Names that language models go by."""
+
+
+def _refuse_model(given: Given, judge: str) -> None:
+    """Raise InputError if an answer that is imported as a person's names a model, or a judge who is named like one."""
+    if given.answer.model:
+        raise InputError(
+            f"{given.where}: the model {given.answer.model!r} judged, and --person says a person. {_NOTHING} Leave out "
+            "--person, and give --model ID."
+        )
+    if _MODELS.search(judge):
+        raise InputError(
+            f"{given.where}: {judge!r} reads like the name of a language model, and --person says a person. {_NOTHING} "
+            f"If a model judged: --model={judge}. If not, give the person another name."
+        )
 
 
 LONGEST_NAME = 100

@@ -5,6 +5,7 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
+from runner.base.errors import InputNeeded
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, version_labels
@@ -119,21 +120,26 @@ def _pair(row: BatchRow) -> Pair:
     return (row.query_id, row.doc_id)
 
 
-def judging_message(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path]) -> str:
+def judging_stop(
+    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
+) -> InputNeeded:
     """What a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
-    said = {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
-    example = json_line(said)
-    waiting = " ".join(path.name for path in batches[:2]) + (" ..." if len(batches) > 2 else "")
-    return (
-        f"{version.name}: {len(missing)} of {pooled} pairs are to be judged, in {len(batches)} batches of at most "
-        f"{BATCH_PAIRS}: {version.judging} ({waiting}).\n"
-        f"Judge them by {version.judging / version.judge_path.name}. An answer file has one line a pair:\n"
-        f"  {example}\n"
-        f"Import answers, a batch or several at a time: "
-        f"{DRIVER} labels import {version.flags} --judge=NAME FILE ...\n"
-        "Where a language model judged, say which: --model=ID. Without it the grades count as a person's.\n"
-        f"Or judge by keyboard in a browser: {DRIVER} labels page {version.flags}\n"
-        f"Or have the plan's language models judge: add --judge to the command below."
+    example = json_line(
+        {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
+    )
+    flags = version.flags
+    return InputNeeded(
+        f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
+        [
+            "Judge them, one of:\n"
+            f"{DRIVER} labels page {flags}      by keyboard, in your browser\n"
+            f"{DRIVER} judge {flags} --max-usd 5      by the plan's language models; then nothing is to be imported\n"
+            f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
+            "Import what was judged: one line per pair, such as\n"
+            f"{example}\n"
+            f"{DRIVER} labels import {flags} --judge=NAME --person FILE ...      --model=ID if a model judged",
+            again,
+        ],
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.base.canonical import digest, write_atomic
-from runner.base.errors import InputError
+from runner.base.errors import InputError, InputNeeded
 from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
 from runner.eval_set.labels import scored, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Label
@@ -81,21 +81,31 @@ def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
     return found
 
 
-def unread_twice(version: Version, plan: Plan) -> str:
-    """What a person is told while the second judge's share of a model's grades is not read again, else ""."""
+def unread_twice(version: Version, plan: Plan) -> list[Path]:
+    """The files of the second judge's share of a model's grades that are not read again yet; [] if nothing waits."""
     labels = version_labels(version)
     second = plan.judges.second if plan.judges else None
     if second is None or not any(label.model for label in scored(labels).values()):
-        return ""
+        return []
     if not batch_files(version.judging):  # what the first judge was shown is not known on this machine
-        return ""
-    done = export_doubles(version, labels, second.share)
-    if not done.waiting:
-        return ""
-    return (
-        f"{version.name}: the plan names a second judge for {second.share:.0%} of what a model judged, and "
-        f"{done.waiting} of {done.pairs} such pairs are not read again yet: {' '.join(map(str, done.paths))}.\n"
-        "Give them to another judge, who does not see the first grades, and import the answers: "
-        f"{DRIVER} labels import {version.flags} --judge=OTHER-NAME FILE ...\n"
-        f"Or have them judged: {DRIVER} labels page {version.flags} {done.paths[0]}, or --judge with the command below."
+        return []
+    return export_doubles(version, labels, second.share).paths
+
+
+def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> InputNeeded:
+    """What a person is told while pairs wait for a second judge."""
+    judges = judges_of(version_labels(version))
+    rows = [(row.query_id, row.doc_id) for path in files for row in read_batch(path)]
+    waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
+    return InputNeeded(
+        f"{waiting:,} pairs to be read by a second judge, who does not see the first grades",
+        [
+            "Have them read, one of:\n"
+            f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
+            f"{DRIVER} judge {flags}      by the plan's second judge; then nothing is to be imported\n"
+            f"{named}      any other way",
+            "Import what was judged:\n"
+            f"{DRIVER} labels import {flags} --judge=OTHER-NAME --person FILE ...      --model=ID if a model judged",
+            again,
+        ],
     )

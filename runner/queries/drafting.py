@@ -22,7 +22,7 @@ def frozen(version: Version) -> str:
     try:
         refuse_frozen(version)
     except InputError as error:
-        return f"{error} To open it: {DRIVER} {version.flags} --new-version"
+        return f"{error} To open it: {DRIVER} version new {version.flags}"
     return ""
 
 

@@ -17,7 +17,8 @@ PACK_SIZE = 25
 INDEX = "index.jsonl"
 
 TEMPLATE = """\
-# At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: hand). Save as {path}
+# At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: hand). Save as a file
+# of its own; `queries add` puts it into the version.
 # origin: hand, generated or harvested. source_document: the doc_id (index.jsonl has them) of the document that was
 # being read; it is a note on where the query came from, not a label. note is free.
 # kind is one of these, with the number that this source's share of {n_queries} would be:
@@ -43,18 +44,23 @@ def need_sampled(version: Version, given: Path) -> None:
     if not version.corpus_path.exists():
         raise InputNeeded(
             f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
-            f"{DRIVER} {version.flags} --corpus-path {shlex.quote(str(given))}"
+            f"{DRIVER} run {version.flags} --corpus-path {shlex.quote(str(given))}"
         )
 
 
-def queries_wanted(version: Version, documents: Sequence[Document], seed: int, again: str) -> str:
-    """What a version with documents and without queries waits for; the pack is written. `again` goes on afterwards."""
-    folder = write_reading_pack(version, documents, seed)
-    return (
-        f"{version.name} has a corpus of {len(documents)} documents and no queries yet. "
-        f"Read the pack in {folder}, write 8 queries or more to {version.queries_path} (form: "
-        f"{folder / 'queries.yaml.template'}), have others drafted ({DRIVER} queries draft {version.flags}), look "
-        f"them over ({DRIVER} queries check {version.flags}) until there are {MIN_QUERIES}, then run: {again}"
+def queries_stop(version: Version, again: str) -> InputNeeded:
+    """What a version with documents and without queries waits for; `again` goes on afterwards."""
+    folder, flags = reading_folder(version), version.flags
+    return InputNeeded(
+        f"no queries yet: {MIN_QUERIES} to write, {WANTED_HAND} or more of them your own",
+        [
+            f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
+            f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"
+            f"{DRIVER} queries add {flags} FILE",
+            f"Have the others drafted, look them over, and add them:\n{DRIVER} queries draft {flags}\n"
+            f"{DRIVER} queries check {flags}",
+            again,
+        ],
     )
 
 
@@ -116,4 +122,4 @@ def _template(version: Version) -> str:
         f"#   {kind} {count}: {KINDS[kind]}; here: {asked[kind].wanted}, such as: {asked[kind].example}\n"
         for kind, count in whole_shares(version.source.name, n_queries).items()
     )
-    return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, path=version.queries_path, kinds=kinds)
+    return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, kinds=kinds)

@@ -302,7 +302,7 @@ def readings(version: Version, results: Results) -> list[Reading]:
             for query_id, grades in published_qrels(version).items()
             for doc_id, grade in grades.items()
         ]
-    labels = version_labels(version)[: results.labels.lines]
+    labels = version_labels(version, results.labels.lines)
     counted = scored(labels)
     return [
         Reading(

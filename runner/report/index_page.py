@@ -213,7 +213,7 @@ def _open_versions(version: Version) -> list[OpenVersion]:
             has=[name for file, name in _STEPS if (one.folder / file).exists()],
             lacks=[name for file, name in _STEPS if not (one.folder / file).exists()],
             rehearsed=(one.folder / "rehearsal" / "decision.json").exists(),
-            command=f"{DRIVER} {one.flags}",
+            command=f"{DRIVER} run {one.flags}",
         )
         for one in found
     ]
@@ -236,7 +236,7 @@ def _next(standings: Sequence[Standing]) -> dict[str, str] | None:
     following = next_to_evaluate(list(standings))
     if following is None:
         return None
-    command = f"{DRIVER} {following.version.flags} --corpus-path FOLDER"
+    command = f"{DRIVER} run {following.version.flags} --corpus-path FOLDER"
     return {"source": following.source.name, "command": command}
 
 

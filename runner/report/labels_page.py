@@ -77,7 +77,7 @@ def _waiting(version: Version) -> list[Path]:
     batches = batch_files(version.judging)
     if not batches:
         raise InputError(
-            f"{version.name} has no batches yet. Run {DRIVER} {version.flags} until pairs are to be judged."
+            f"{version.name} has no batches yet. Run {DRIVER} run {version.flags} until pairs are to be judged."
         )
     labels = load_labels(version.labels_path)
     answered = {(label.batch, label.query_id, label.doc_id) for label in labels}

@@ -54,7 +54,7 @@ def _of_another_release(version: Version, path: Path, number: int) -> str:
     """What holds a page that the present templates cannot make; whoever calls has verified the lock."""
     said = f"{path} was made by page template {number}, this release makes {TEMPLATE_VERSION}"
     if not (version.record / "lock.json").exists():
-        raise InputError(f"{said}, and no lock holds it. Run {DRIVER} {version.flags} to make it again.")
+        raise InputError(f"{said}, and no lock holds it. Run {DRIVER} run {version.flags} to make it again.")
     return f"{said}: not compared; it is as its lock holds it"
 
 

@@ -20,15 +20,18 @@ _GAP = "  "
 _NARROWEST = 16
 
 
-def run_summary(results: Results) -> str:
-    """The verdict's sentence, the table of cells, and what the figures do not show; no line wider than WIDTH."""
+def run_summary(results: Results, *, is_said: bool = False) -> str:
+    """The verdict's sentence, the table of cells, and what the figures do not show; no line wider than WIDTH.
+
+    If the verdict `is_said` beside it, its sentence and what comes next are left out.
+    """
     said = results.outcome
     lines = [
-        *_wrapped(f"{_name(results)}: {said.sentence}"),
+        *([] if is_said else _wrapped(f"{_name(results)}: {said.sentence}")),
         ranking_table(results),
         *(line for row in results.cells if row.diagnosis for line in _wrapped(f"{row.cell}: {row.diagnosis}")),
         *_wrapped(f"not shown: {said.not_shown}"),
-        *_wrapped(f"next: {said.next_step}"),
+        *([] if is_said else _wrapped(f"next: {said.next_step}")),
     ]
     return "\n".join(lines)
 

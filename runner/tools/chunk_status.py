@@ -44,7 +44,7 @@ class ChunkerRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkStatus:
-    """What `status --chunks` found; `absent` are encoders of the plan whose tokenizer is not on this machine."""
+    """What `preflight` found; `absent` are encoders of the plan whose tokenizer is not on this machine."""
 
     version: str
     n_documents: int
@@ -75,7 +75,7 @@ def _documents(version: Version, corpus_path: Path | None) -> tuple[tuple[Docume
         return drawn.documents, tuple(lines(drawn.report))
     if not version.corpus_path.exists():
         raise InputNeeded(
-            f"{version.name} has no corpus yet. Give its documents: {DRIVER} status --chunks {version.flags} "
+            f"{version.name} has no corpus yet. Give its documents: {DRIVER} preflight {version.flags} "
             "--corpus-path PATH"
         )
     embedded = version.source.corpus

@@ -50,5 +50,5 @@ def summary(report: "FetchReport", source: str, folder: Path) -> str:
     return (
         f"{report.n_files:,} of {report.n_listed:,} listed files were drawn: {report.n_fetched:,} fetched{kept}{failed}"
         f"; {report.n_bytes / 1e6:,.1f} MB in {folder}.\n"
-        f"Next: {DRIVER} --source={source} --corpus-path {folder}"
+        f"Next: {DRIVER} run {source} --corpus-path {folder}"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.decide.judge_agreement import judge_agreement, summary_lines
-from runner.eval_set.labels import closed, version_labels
+from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
@@ -17,18 +17,34 @@ from runner.judge.carried_labels import carry_labels
 
 
 def import_files(
-    version: Version, paths: Sequence[Path], *, judge: str, model: str, judged_on: str, unbatched: bool
+    version: Version, paths: Sequence[Path], *, judge: str, model: str | None, judged_on: str, unbatched: bool
 ) -> int:
-    """How many labels the files added, each file reported on stderr."""
+    """How many labels the files added, each file reported on stderr; `model` is None if a person judged."""
     added = 0
     with open_for_labels(version):
-        importer = Importer(version, unbatched=unbatched)
+        importer = Importer(version, unbatched=unbatched, by_people=model is None)
         for path in paths:
             _tell_of_its_form(path)
-            done = importer.take_file(path, judge=judge, model=model, judged_on=judged_on)
+            done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
             added += done.added
             say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
     return added
+
+
+def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> int:
+    """How many labels of a judge are void now: a row for each is appended, and nothing is deleted.
+
+    InputError for a judge without labels, and once the version is decided.
+    """
+    with open_for_labels(version):
+        labels = load_labels(version.labels_path)
+        own = [label for label in labels if label.judge == judge]
+        if not own:
+            judges = sorted({label.judge for label in labels})
+            raise InputError(f"{version.name} has no labels of {judge!r}. Judges: {', '.join(judges) or 'none yet'}.")
+        said = {"void": True, "reason": reason, "judged_on": today}
+        append_labels(version.labels_path, [label.model_copy(update=said) for label in own])
+    return len(own)
 
 
 def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:

@@ -79,8 +79,9 @@ class Desk:
         if said := frozen(self.version):
             return f"{pack}\n{said}"
         return (
-            f"{pack}\nRead them; write {WANTED_HAND} queries or more of your own, in the form of "
-            f"{folder / 'queries.yaml.template'}, and save them as {self.version.queries_path}.\n"
+            f"{pack}\nRead them; write {WANTED_HAND} queries or more of your own into a file, in the form of "
+            f"{folder / 'queries.yaml.template'}, and add them to the version's "
+            f"{self._count}: {self.again('add')} FILE\n"
             f"For {WANTED_GENERATED} more by a language model: {self.again('draft')} --judge\n"
             f"Then: {self.again('check')}"
         )
@@ -126,6 +127,11 @@ class Desk:
         for path in files:
             yield add_queries(self.version, path)
         yield f"Next: {self.again('check')}"
+
+    @property
+    def _count(self) -> int:
+        """How many queries the version has."""
+        return len(read_queries(self.version.queries_path)) if self.version.queries_path.exists() else 0
 
     @property
     def _judge(self) -> JudgeSpec:

@@ -68,9 +68,9 @@ def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[st
     waiting = [s.source.name for s in standings if s.source.policy == "baseline" and not s.is_decided]
     lines = ["every source of the roster that is to be evaluated is decided"]
     if following is not None:
-        lines = [f"next: {following.source.name}", f"{DRIVER} {following.version.flags} --corpus-path FOLDER"]
+        lines = [f"next: {following.source.name}", f"{DRIVER} run {following.version.flags} --corpus-path FOLDER"]
     if waiting:
-        lines.append(f"by policy, without an evaluation (--adopt-baseline): {', '.join(waiting)}")
+        lines.append(f"by policy, without an evaluation (adopt SOURCE --by NAME): {', '.join(waiting)}")
     return {"evaluate": following and following.source.name, "adopt_baseline": waiting}, lines
 
 
@@ -83,7 +83,7 @@ def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
         with disk_errors(path):
             write_atomic(path, content)
     elif not path.exists() or path.read_bytes() != content:
-        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: status --write.")
+        raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: sources --write.")
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
 
 

@@ -18,7 +18,7 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         if lock is None and (folder / "decision.json").exists():
             raise IntegrityError(
                 f"{folder} has a decision.json and no lock.json, so nothing says that they are what was decided. "
-                f"Restore the lock from git, or run {DRIVER} {version.flags} to have both checked and locked."
+                f"Restore the lock from git, or run {DRIVER} run {version.flags} to have both checked and locked."
             )
     reports = [
         (report, verify_lock(report))

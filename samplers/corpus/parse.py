@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
-from samplers.corpus.recognise import named_elsewhere
+from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
 from samplers.registry import source_format
 from samplers.source_format import MAX_BYTES, FileContent, SourceFormat
 
@@ -270,6 +270,13 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
     n_places = len({place for place, _ in quarantined})
     if n_places <= QUARANTINE_LIMIT * n_files:
         return
+    others = Counter(found[1] for _, reason in quarantined if (found := NOT_ITS_SOURCE.match(reason)))
+    if others and sum(others.values()) > n_places / 2:
+        source, n_of_it = others.most_common(1)[0]
+        raise InputError(
+            f"{n_of_it} of {n_files} files in {path} are {source}. Did you mean the source {source}? "
+            "Else give the folder that holds the source's own files."
+        )
     reasons = Counter(reason for _, reason in quarantined)
     first = {reason: place for place, reason in reversed(quarantined)}
     named = "".join(f"\n  - {n} x {reason} (first {first[reason]})" for reason, n in _few(reasons))

@@ -65,6 +65,10 @@ def named_elsewhere(data: bytes, name: str, source: str) -> str:
     return f"this is a {found.source} file ({found.clue}), not one of {source}"
 
 
+NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
+"""How such a reason begins."""
+
+
 def _recognised(data: bytes, name: str) -> Recognised:
     head = _single_bytes(data[:LOOKED_AT])
     if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):

@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from runner import __version__
 from runner.base import errors
 from runner.base.errors import EvalError
+from runner.commands import evening
 from runner.commands import main as cli
+from runner.commands.verbs import VERBS
 from runner.eval_set import version as eval_set
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import CHECKOUT
@@ -39,7 +42,7 @@ def imported(tmp_path, command):
     def call(*flags, content=ANSWER):
         path = tmp_path / "answers.jsonl"
         path.write_bytes(content.encode())
-        return command("labels", "import", str(path), "--judge=j", *flags)
+        return command("labels", "import", str(path), "--judge=j", "--person", *flags)
 
     return call
 
@@ -71,12 +74,16 @@ def test_every_failure_has_the_exit_code_of_the_table():
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ((), 2, "--source"),
+        (("--dry-run",), 2, "Give --source NAME, or begin with a verb"),
+        (("grad", "--demo"), 2, "There is no verb 'grad'; did you mean 'grade'?"),
+        (("labels", "imprt"), 2, "labels has no action 'imprt'; did you mean 'import'?"),
+        (("queries",), 2, "There are: sample, draft, check, add."),
+        (("status",), 2, "that is 'sources' now"),
         (("--source=bils",), 2, "There is no source 'bils'; did you mean 'bills'?"),
         (("--source=hearings",), 2, "hearings is not evaluated"),
         (("--source=demo", "--dry-rum"), 2, "unrecognized arguments"),
         (("verify", "--source=lda-filings"), 2, "structured metadata"),
-        (("labels", "export", "--source=demo"), 2, "invalid choice"),
+        (("run", "demo", "--reherse"), 2, "did you mean '--rehearse'?"),
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, said):
@@ -115,11 +122,11 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--choose", "bm25 x whole_doc"), "--choose needs --reason TEXT and --by NAME"),
-        (("--choose", "bm25 x whole_doc", "--reason", "why"), "--choose needs --reason TEXT and --by NAME"),
+        (("choose", "bm25 x whole_doc"), "choose needs --reason TEXT and --by NAME"),
+        (("choose", "bm25 x whole_doc", "--reason", "why"), "choose needs --reason TEXT and --by NAME"),
         (("--cells", "bm25 x whole_doc"), "not preregistered yet"),
-        (("labels", "import", "a.jsonl", "--judged-on=31.1.2026"), "'31.1.2026' is not a date"),
-        (("labels", "import", "a.jsonl", "--judged-on=2026-02-30"), "'2026-02-30' is not a date"),
+        (("labels", "import", "a.jsonl", "--person", "--judged-on=31.1.2026"), "'31.1.2026' is not a date"),
+        (("labels", "import", "a.jsonl", "--person", "--judged-on=2026-02-30"), "'2026-02-30' is not a date"),
         (("render",), "run the driver first"),
         (("render", "--check"), "run the driver first"),
     ],
@@ -147,7 +154,7 @@ def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, frozen, command, 
     (tmp_path / "folder").mkdir()
     (tmp_path / "not-utf-8").write_bytes(ANSWER.encode("utf-16"))
     (tmp_path / "half-a-line").write_text(ANSWER[:30])
-    code, out, heard = command("labels", "import", str(tmp_path / name), "--judge=j")
+    code, out, heard = command("labels", "import", str(tmp_path / name), "--judge=j", "--person")
     assert (code, out) == (2, "")
     assert str(tmp_path / name) in heard
     assert not frozen.labels_path.exists()
@@ -157,13 +164,13 @@ def test_files_before_a_bad_one_are_kept_and_importing_all_again_is_safe(tmp_pat
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text(ANSWER)
     bad.write_text(ANSWER.replace("q01", "q02").replace("3}", "4}"))
-    code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
+    code, _, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--person", "--unbatched")
     assert code == 2
     assert f"{good}: 1 labels added" in heard
     assert f"{bad}:1: grade: input should be less than or equal to 3 (found 4)" in heard
     before = frozen.labels_path.read_bytes()
     bad.write_text(bad.read_text().replace("4}", "2}"))
-    code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--unbatched")
+    code, out, heard = command("labels", "import", str(good), str(bad), "--judge=j", "--person", "--unbatched")
     assert (code, out) == (0, "demo v1: 1 labels added\n")
     assert f"{good}: 0 labels added, 1 known already" in heard
     assert frozen.labels_path.read_bytes().startswith(before)
@@ -249,20 +256,37 @@ def test_an_interrupt_is_one_line(command, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (["--source=demo", "--choose", "a x b", "--reason", "so = what", "--by", "me"], ["--source=demo"]),
-        (["--choose=a x b", "--source", "demo", "--by=me", "--reason="], ["--source", "demo"]),
-        (["--source=demo", "--corpus-path", "my bills", "--rehearse"], None),
-        (["--source=demo", "--reason", "--", "--rehearse"], ["--source=demo", "--rehearse"]),
-        ([], None),
+        (["demo", "a x b", "--reason", "so = what", "--by", "me"], ["demo"]),
+        (["--by=me", "--reason=", "--source", "demo", "a x b"], ["--source", "demo"]),
+        (["demo", "--corpus-path", "my bills", "a x b"], ["demo", "--corpus-path", "my bills"]),
     ],
 )
 def test_the_command_that_continues_an_evening_leaves_the_choice_out(given, kept):
-    assert shlex.split(cli._without_choice(given)) == (given if kept is None else kept)
+    assert evening._without_choice(given, "a x b") == kept
 
 
-def test_a_word_that_is_no_subcommand_is_answered_with_those_there_are(capsys):
-    assert cli.main(["grad", "--demo"]) == 2
-    assert f"'grad' is no subcommand. There are: {', '.join(cli.SUBCOMMANDS)};" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["--source=demo"], ["run", "--source=demo"]),
+        (["--source", "demo", "--modal", "--dry-run"], ["plan", "--source", "demo", "--modal"]),
+        (["--post-bulk", "--source=demo", "--corpus-path=x"], ["post-bulk", "--source=demo", "--corpus-path=x"]),
+        (["--cells", "a x b", "--source=demo", "--cells=c x d"], ["explore", "--source=demo", "a x b", "c x d"]),
+    ],
+)
+def test_the_line_of_flags_is_a_verb_with_its_words(line, words):
+    assert cli.spelled(line) == words
+
+
+def test_without_an_argument_and_with_help_there_is_one_screen(capsys):
+    for arguments in ([], ["--help"], ["-h"], ["help"]):
+        assert cli.main(arguments) == 0
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) <= 40
+        assert max(map(len, out.splitlines())) <= 120
+        assert all(re.search(rf"(?m)\b{name}\b", out) for name in VERBS if " " not in name)
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"per-source-eval {__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -277,8 +301,8 @@ def test_neither_a_machine_that_gives_out_nor_a_defect_ends_as_a_verdict(monkeyp
     def broken(arguments):
         raise error
 
-    monkeypatch.setattr("runner.commands.labels.labels", broken)
-    assert cli.main(["labels"]) == code
+    monkeypatch.setattr("runner.commands.labels.double", broken)
+    assert cli.main(["labels", "double"]) == code
     assert said in capsys.readouterr().err
 
 

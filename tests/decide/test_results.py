@@ -240,7 +240,7 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
     path.write_text(path.read_text().replace(f'  - "{OTHER}"\n', f'  - "{OTHER}"\n  - "{added}"\n'))
     with pytest.raises((InputNeeded, NegativeVerdict)) as stopped:
         Evening(version, backend=LocalBackend(fake_encoders)).run()
-    if "to be judged" in str(stopped.value):
+    if "to judge" in str(stopped.value):
         judged = version.judging
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):

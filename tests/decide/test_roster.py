@@ -95,7 +95,7 @@ def test_the_plain_driver_completes_a_killed_adoption_too(versions, adopt, tmp_p
     assert locked_decision(versions("gao_reports")) == first
 
 
-@pytest.mark.parametrize("command", [("--bulk-gate=5",), ("--dry-run",), (), ("--choose=recommended",), ("verify",)])
+@pytest.mark.parametrize("command", [("bulk-gate", "5"), ("--dry-run",), (), ("choose", "recommended"), ("verify",)])
 def test_a_decision_of_another_source_opens_nothing(adopt, tmp_path, capsys, command):
     adopt("gao_reports")
     code, out, err = run(capsys, *command, "--source=us_code", f"--eval-set-path={tmp_path / 'gao_reports'}")
@@ -131,9 +131,7 @@ def test_an_adopted_version_is_not_rehearsed(adopt, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["A\nB", "\x1b[31mA"])
 def test_a_name_that_a_terminal_would_obey_is_refused(tmp_path, capsys, name):
-    code, _, err = run(
-        capsys, "--source=gao_reports", f"--eval-set-path={tmp_path / 'x'}", "--adopt-baseline", "--by", name
-    )
+    code, _, err = run(capsys, "adopt", "gao_reports", f"--eval-set-path={tmp_path / 'x'}", "--by", name)
     assert (code, "--by" in err, "\x1b" in err) == (2, True, False)
     assert not (tmp_path / "x" / "v1").exists()
 
@@ -186,7 +184,7 @@ def test_a_decided_source_is_embedded_whatever_its_size(versions, adopt):
 
 
 def test_a_closed_gate_names_the_way_that_the_policy_has(versions):
-    with pytest.raises(NegativeVerdict, match=r"--adopt-baseline --by NAME"):
+    with pytest.raises(NegativeVerdict, match=r"adopt gao_reports --.* --by NAME"):
         bulk_gate(standing(versions("gao_reports")), 20_000)
 
 
@@ -239,7 +237,7 @@ def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere
 
 def test_the_committed_page_is_what_catalog_and_eval_sets_make():
     committed = (CHECKOUT / "docs" / "data-status.md").read_text(encoding="utf-8")
-    assert committed == page(roster.roster()), "run: bin/per-source-eval.py status --write"
+    assert committed == page(roster.roster()), "run: bin/per-source-eval.py sources --write"
 
 
 def run(capsys, *arguments):
@@ -249,41 +247,40 @@ def run(capsys, *arguments):
 
 
 def test_status_prints_the_roster_and_the_same_as_json(capsys):
-    code, out, _ = run(capsys, "status")
+    code, out, _ = run(capsys, "sources")
     assert code == 0
     assert [line.split()[1] for line in out.splitlines()[1:]] == SUBSTRATE
-    code, out, _ = run(capsys, "status", "--json")
+    code, out, _ = run(capsys, "sources", "--json")
     rows = json.loads(out)
     assert [row["source"] for row in rows] == SUBSTRATE
     assert rows[0]["decided_elsewhere"]["artefacts"] is False
 
 
 def test_status_next_names_the_source_and_its_command(capsys):
-    code, out, _ = run(capsys, "status", "--next")
+    code, out, _ = run(capsys, "next")
     assert code == 0
-    assert out.startswith("next: federal_register\nbin/per-source-eval.py --source=federal_register")
-    assert "--adopt-baseline" in out
+    assert out.startswith("next: federal_register\nbin/per-source-eval.py run federal_register")
+    assert "adopt" in out
 
 
 def test_status_stale_is_silent_of_what_has_not_moved(capsys):
-    assert run(capsys, "status", "--stale")[0] == 0
+    assert run(capsys, "sources", "--stale")[0] == 0
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("status", "--chunks"),
-        ("status", "--next", "--stale"),
-        ("status", "--write", "--source=bills"),
-        ("status", "--corpus-path=x"),
-        ("status", "--next", "--source=gao_reports"),
-        ("status", "--check", "--json"),
-        ("--source=gao_reports", "--adopt-baseline"),
-        ("--source=gao_reports", "--adopt-baseline", "--by=X", "--rehearse"),
-        ("--source=gao_reports", "--bulk-gate=5", "--dry-run"),
-        ("--source=gao_reports", "--bulk-gate=5", "--adopt-baseline", "--by=X"),
-        ("--source=gao_reports", "--bulk-gate=-1"),
-        ("--source=gao_reports", "--bulk-gate=many"),
+        ("preflight",),
+        ("next", "--stale"),
+        ("sources", "--write", "--source=bills"),
+        ("sources", "--corpus-path=x"),
+        ("next", "gao_reports", "--json"),
+        ("sources", "--check", "--json"),
+        ("adopt", "gao_reports"),
+        ("adopt", "gao_reports", "--by=X", "--rehearse"),
+        ("bulk-gate", "gao_reports", "5", "--dry-run"),
+        ("bulk-gate", "gao_reports", "--", "-1"),
+        ("bulk-gate", "gao_reports", "many"),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(capsys, arguments):
@@ -294,7 +291,7 @@ def test_flags_that_do_not_go_together_are_refused(capsys, arguments):
 
 
 def test_a_source_without_a_place_in_the_roster_is_told_so(capsys):
-    code, _, err = run(capsys, "status", "--source=demo")
+    code, _, err = run(capsys, "sources", "--source=demo")
     assert code == 2
     assert "demo is no source of the substrate" in err
 
@@ -304,9 +301,9 @@ def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, ca
     code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
     assert (code, out.splitlines()[-1]) == (
         1,
-        "undecided: the baseline is not adopted yet; run with --adopt-baseline --by NAME",
+        "undecided: the baseline is not adopted yet; `adopt SOURCE --by NAME` records it",
     )
-    code, out, _ = run(capsys, "--source=gao_reports", where, "--adopt-baseline", "--by=A. Person")
+    code, out, _ = run(capsys, "adopt", "gao_reports", where, "--by=A. Person")
     assert code == 0
     assert "by policy, nothing was measured" in out
     code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
@@ -319,6 +316,6 @@ def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, ca
 
 def test_the_ingester_hears_yes_and_no_by_exit_code(tmp_path, capsys):
     where = f"--eval-set-path={tmp_path / 'sets'}"
-    assert run(capsys, "--source=bills", where, "--bulk-gate=300")[0] == 0
-    code, _, err = run(capsys, "--source=bills", where, "--bulk-gate=300000")
+    assert run(capsys, "bulk-gate", "bills", where, "300")[0] == 0
+    code, _, err = run(capsys, "bulk-gate", "bills", where, "300000")
     assert (code, "closed: bills" in err) == (1, True)

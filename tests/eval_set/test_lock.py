@@ -71,11 +71,12 @@ COMMANDS = (
     ("--rehearse",),
     ("--rehearse", "--dry-run"),
     ("--cells", "bm25-okapi x whole_doc"),
-    ("--choose", "recommended"),
-    ("labels", "import", "nothing.jsonl"),
+    ("choose", "recommended"),
+    ("labels", "import", "nothing.jsonl", "--person"),
     ("render",),
     ("render", "--check"),
     ("verify",),
+    ("next",),
 )
 
 
@@ -288,7 +289,7 @@ def test_labels_of_a_decided_version_are_final(record, command, capsys, tmp_path
     before = (record / "labels.jsonl").read_bytes()
     more = tmp_path / "more.jsonl"
     more.write_text('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 3}\n')
-    assert command("labels", "import", str(more), "--judge=another") == 2
+    assert command("labels", "import", str(more), "--judge=another", "--person") == 2
     assert "its labels are final" in capsys.readouterr().err
     assert (record / "labels.jsonl").read_bytes() == before
 
@@ -299,8 +300,8 @@ def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, c
     answer = capsys.readouterr().out
     assert answer.startswith("demo v1: chosen is bm25 x whole_doc (confirmed)")
     assert str(record / "results.html") in answer
-    assert command("--choose", "recommended") == 0
-    assert command("--choose", "minilm-l6-v2 x fixed_token_512_50", "--reason=r", "--by=me") == 2
+    assert command("choose", "recommended") == 0
+    assert command("choose", "minilm-l6-v2 x fixed_token_512_50", "--reason=r", "--by=me") == 2
     assert "That is final" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in record.rglob("*")} == before
 
@@ -342,7 +343,7 @@ def test_a_file_forged_with_its_lock_is_contradicted_by_the_digests_in_others(re
     """The commands take turns over the files."""
     edit(record / name, old, new)
     relock(record)
-    gate = ("--bulk-gate", "1000")
+    gate = ("bulk-gate", "1000")
     for arguments in (("verify",), (("--dry-run",), ("render", "--check"), gate)[list(FORGED).index(name) % 3]):
         assert command(*arguments) == 4
         assert f"{record / name}: " in capsys.readouterr().err

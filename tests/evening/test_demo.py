@@ -108,10 +108,10 @@ class Driver:
         first = self(*self.where, f"--corpus-path={corpus}", *backend)
         assert first.returncode == 3, first.stderr
         graded = [str(path) for path in answers(replace(version, work=self.work))]
-        imported = self("labels", "import", *self.where, "--judge=words", *graded)
+        imported = self("labels", "import", *self.where, "--judge=words", "--person", *graded)
         assert imported.returncode == 0, imported.stderr
         self.record = version.folder
-        return self(*self.where, "--choose", "bm25 x whole_doc", "--reason", "a test", "--by", "the test suite")
+        return self("choose", *self.where, "bm25 x whole_doc", "--reason", "a test", "--by", "the test suite")
 
 
 @pytest.fixture(name="local", scope="module")

@@ -92,9 +92,9 @@ STATES = [
     (begin, "undecided: 9 of 9 cells are not run yet"),
     (one_cell, "undecided: 1 of 9 cells are not run yet"),
     (lambda folder: run_every_cell(begin(folder)), "undecided: 1 of 1 pairs are not judged yet"),
-    (labels, "undecided: everything is there; run without --dry-run"),
-    (lambda folder: decided(labels(folder)), "undecided: what was chosen is not locked yet; run without --dry-run"),
-    (lambda folder: write_lock(labels(folder).record), "undecided: everything is there; run without --dry-run"),
+    (labels, "undecided: everything is there; `run` scores it"),
+    (lambda folder: decided(labels(folder)), "undecided: what was chosen is not locked yet; `run` locks it"),
+    (lambda folder: write_lock(labels(folder).record), "undecided: everything is there; `run` scores it"),
 ]
 
 

@@ -37,7 +37,7 @@ def test_a_taken_over_chunker_is_named_with_what_is_known_of_it(capsys, tmp_path
 def test_a_source_with_weak_structure_is_pointed_to_its_policy(capsys, tmp_path, source):
     _, lines, _ = dry_run(capsys, tmp_path, source.name)
     assert lines[1].startswith("policy: weak structure, so the baseline")
-    assert lines[-1] == "undecided: the baseline is not adopted yet; run with --adopt-baseline --by NAME"
+    assert lines[-1] == "undecided: the baseline is not adopted yet; `adopt SOURCE --by NAME` records it"
 
 
 def test_what_was_decided_elsewhere_is_told_with_both_models(capsys, tmp_path):

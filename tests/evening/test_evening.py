@@ -60,10 +60,10 @@ def judged(version: Version, only: slice = slice(None)) -> None:
 
 def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
     bills = make_version(tmp_path)
-    with pytest.raises(
-        InputNeeded, match=r"no queries yet.*queries\.yaml.*then run: bin/per-source-eval\.py --source=demo"
-    ):
-        evening(bills, corpus, options="--source=demo").run()
+    with pytest.raises(InputNeeded, match=r"(?s)^demo v1: your turn.*✓ 16 documents.*→ no queries yet") as stopped:
+        evening(bills, corpus, options="run demo").run()
+    assert stopped.value.ways[-1] == "bin/per-source-eval.py run demo"
+    assert any("queries add demo" in way for way in stopped.value.ways)
     assert (bills.folder / "plan.yaml").exists()
     assert (bills.folder / "rehearsal" / "plan.yaml").exists()
     assert (bills.folder / "corpus.jsonl").exists()
@@ -72,23 +72,27 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
 
     write_queries(bills.folder)
     with pytest.raises(
-        InputNeeded, match=r"(?s)pairs are to be judged.*labels import --source=demo .*--judge=NAME"
+        InputNeeded,
+        match=r"(?s)✓ 9 of 9 cells.*→ \d+ of \d+ pairs to judge.*labels import demo .*--judge=NAME --person",
     ) as stopped:
         evening(bills).run()
     assert bills.preregistration_path.exists()
-    example = next(line for line in str(stopped.value).splitlines() if line.startswith("  {"))
+    example = next(line for line in str(stopped.value).splitlines() if line.startswith("     {"))
+    assert any("these grades count for the decision of demo v1" in note for note in stopped.value.notes)
+    assert any("run demo" in note and "--try" in note for note in stopped.value.notes)
     assert set(json.loads(example)) == {"batch", "query_id", "doc_id", "grade", "reason"}
 
     judged(bills, slice(0, 1))
-    with pytest.raises(InputNeeded, match=r"A provisional page with \d+ pairs unjudged: "):
+    with pytest.raises(InputNeeded, match=r"✓ \d+ pairs judged"):
         evening(bills).run()
     provisional = bills.work / "provisional" / "results.html"
     assert b"provisional" in provisional.read_bytes().lower()
     assert not (bills.record / "results.json").exists()
 
     judged(bills)
-    with pytest.raises(InputNeeded, match=r"then choose: .*--choose 'CELL' --reason 'WHY' --by NAME"):
+    with pytest.raises(InputNeeded, match=r"choose demo .*'CELL' --reason 'WHY' --by NAME") as stopped:
         evening(bills).run()
+    assert any("labels double demo" in note for note in stopped.value.notes), "nobody read a pair twice"
     assert not (bills.record / "decision.json").exists()
     answer = evening(bills, choice=CHOICE).run()
     assert "chosen is bm25 x whole_doc (confirmed)" in answer
@@ -115,7 +119,7 @@ def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     for row in rows["queries"][:9]:
         row["stratum"] = "north"
     version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
-    with pytest.raises(InputNeeded, match="to be judged"):
+    with pytest.raises(InputNeeded, match="to judge"):
         evening(version, corpus).run()
     judged(version)
     assert "chosen is" in evening(version, choice=CHOICE).run()
@@ -221,7 +225,7 @@ def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_p
 
     monkeypatch.setattr("samplers.feeds.fetch.fetch", fetch)
     version = make_version(tmp_path)
-    with pytest.raises(InputNeeded, match="a corpus of 16 documents and no queries yet"):
+    with pytest.raises(InputNeeded, match=r"(?s)16 documents.*no queries yet"):
         evening(version, live=True).run()
     with pytest.raises(InputNeeded, match="no queries yet"):
         evening(version, live=True).run()
@@ -238,7 +242,7 @@ def test_a_report_on_the_corpus_is_kept_beside_the_archive(waiting):
 
 def test_without_documents_every_way_to_them_is_named(tmp_path):
     version = make_version(tmp_path)
-    with pytest.raises(InputNeeded, match=r"a folder, a ZIP or the substrate's database.*--live"):
+    with pytest.raises(InputNeeded, match=r"(?s)a folder, a ZIP or the substrate's database.*--live"):
         Evening(replace(version, source=replace(version.source, corpus=""))).run()
 
 

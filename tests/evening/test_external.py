@@ -219,7 +219,7 @@ def test_the_page_is_reproduced_and_says_what_it_is(evaluated):
         assert word not in page, word
 
 
-@pytest.mark.parametrize("flag", [["--rehearse"], ["--choose", "recommended"], ["--cells", "bm25 x whole_doc"]])
+@pytest.mark.parametrize("flag", [["--rehearse"], ["--cells", "bm25 x whole_doc"], ["--try"]])
 def test_flags_of_a_decision_are_refused(flag, evaluated, capsys):
     version, _ = evaluated
     given = ["--source=beir", f"--eval-set-path={version.folder.parent}", *flag]

@@ -131,7 +131,7 @@ def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_an
     version = make_version(tmp_path)
     assert version.number == 2
 
-    with pytest.raises(InputNeeded, match="pairs are to be judged"):
+    with pytest.raises(InputNeeded, match="pairs to judge"):
         Evening(version, backend=LocalBackend(fake_encoders)).run()
     before, carried = load_labels(v1.labels_path), load_labels(version.labels_path)
     assert carried == before
@@ -178,7 +178,7 @@ def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
     version.corpus_path.unlink()
     (tmp_path / "corpus" / "BILLS-117hr101ih.xml").unlink()
     rows = yaml.safe_load(version.queries_path.read_text())
-    with pytest.raises(InputNeeded, match="pairs are to be judged"):
+    with pytest.raises(InputNeeded, match="pairs to judge"):
         Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders)).run()
     assert len(load_corpus(version.corpus_path)[1]) == 15
     assert yaml.safe_load(version.queries_path.read_text()) == rows
@@ -264,7 +264,7 @@ def test_beside_a_decision_one_version_at_a_time_is_open(v1, tmp_path, is_frozen
     open_next(v1, today=TODAY)
     if is_frozen:
         preregister(make_version(tmp_path))
-    with pytest.raises(InputError, match=r"(?s)v2 stands open beside demo v1.*finish it.*--abandon"):
+    with pytest.raises(InputError, match=r"(?s)v2 stands open beside demo v1.*finish it.*version abandon"):
         open_next(make_version(tmp_path), today=TODAY)
     with pytest.raises(InputError, match="v2 stands open beside"):
         open_next(v1, today=TODAY)  # of a process that looked before the other one had opened v2
@@ -449,7 +449,7 @@ def test_a_choice_in_v2_that_is_not_locked_yet_leaves_v1_in_force(v2):
     (v2.folder / "lock.json").unlink()
     lines, recorded = describe(v2)
     assert recorded
-    assert "demo v2 is open: what was chosen is not locked yet; run without --dry-run" in lines
+    assert "demo v2 is open: what was chosen is not locked yet; `run` locks it" in lines
     assert lines[-2].startswith("in force: demo v1")
 
 
@@ -509,7 +509,7 @@ def test_what_is_decided_or_not_begun_or_given_up_already_is_not_given_up(v1, tm
     with pytest.raises(InputError, match="nothing to give up"):
         abandon(make_version(tmp_path / "empty"), reason="r", by="b", today=TODAY)
     version = follow(v1, tmp_path)
-    with pytest.raises(InputError, match="needs --reason TEXT and --by NAME"):
+    with pytest.raises(InputError, match="--reason TEXT and --by NAME are needed"):
         abandon(version, reason=" ", by="b", today=TODAY)
     abandon(version, reason="r", by="b", today=TODAY)
     with pytest.raises(InputError, match="given up already"):
@@ -674,29 +674,28 @@ def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
 
 
 def test_the_command_line_opens_gives_up_and_answers_determiners(v1, command):
-    code, out, _ = command("--new-version", "--cells", NEW_CELL, "--reason", "it won", "--by", "A. Person")
+    code, out, _ = command("version", "new", "--cells", NEW_CELL, "--reason", "it won", "--by", "A. Person")
     assert (code, out.startswith("demo v2 is open, from demo v1: 10 cells (1 of them new)")) == (0, True)
     code, out, _ = command("--dry-run")
     assert (code, out.splitlines()[-1]) == (0, "decision recorded")
-    code, out, _ = command("--bulk-gate=1000000")
+    code, out, _ = command("bulk-gate", "1000000")
     assert (code, out.startswith("open: demo v1: chosen is ")) == (0, True)
-    code, out, _ = command("--abandon", "--reason", "no", "--by", "A. Person")
+    code, out, _ = command("version", "abandon", "--reason", "no", "--by", "A. Person")
     assert (code, out.startswith("demo v2 is given up by A. Person: no.")) == (0, True)
     code, out, _ = command("--dry-run")
     assert (code, "v2 abandoned on " in out, out.splitlines()[-1]) == (0, True, "decision recorded")
-    assert command("--abandon", "--reason", "no", "--by", "A. Person")[0] == 2
+    assert command("version", "abandon", "--reason", "no", "--by", "A. Person")[0] == 2
 
 
 @pytest.mark.parametrize(
     "flags",
     [
-        ("--abandon",),
-        ("--abandon", "--reason=r"),
-        ("--abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
-        ("--new-version", "--abandon", "--reason=r", "--by=b"),
-        ("--new-version", "--dry-run"),
-        ("--new-version", "--choose=recommended"),
-        ("--new-version", "--corpus-path=x"),
+        ("version", "abandon"),
+        ("version", "abandon", "--reason=r"),
+        ("version", "abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
+        ("version", "new", "--dry-run"),
+        ("version",),
+        ("version", "new", "--corpus-path=x"),
     ],
 )
 def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tmp_path):

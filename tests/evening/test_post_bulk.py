@@ -406,7 +406,7 @@ def test_a_version_without_a_locked_decision_is_one_clear_error(ready, tmp_path)
         with pytest.raises(InputError, match="is not decided and locked yet") as raised:
             post_bulk(version, tmp_path / "none.db", encoders=fake_encoders)
         assert str(raised.value).endswith(" --rehearse") == rehearsal
-        assert f"--source=demo --eval-set-path={tmp_path / 'eval-sets' / 'demo'}" in str(raised.value)
+        assert f"run demo --eval-set-path={tmp_path / 'eval-sets' / 'demo'}" in str(raised.value)
 
 
 def test_a_database_that_is_none_or_has_other_dimensions_is_one_clear_error(decided, filling, tmp_path):

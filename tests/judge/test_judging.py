@@ -45,7 +45,7 @@ def _evening(version):
     """An evening that waits for a judge."""
     corpus = version.cache.parent / "corpus"
     evening = Evening(version, corpus, backend=LocalBackend(fake_encoders))
-    with pytest.raises(InputNeeded, match="to be judged"):
+    with pytest.raises(InputNeeded, match="to judge"):
         evening.run()
     return evening
 

@@ -204,7 +204,7 @@ def test_a_pair_that_is_refused_for_ever_is_named_after_all_others_are_imported(
     command = shlex.split(lines[4])
     assert command[:3] == ["bin/per-source-eval.py", "labels", "import"]
     assert command[3:5] == shlex.split(version.flags)
-    assert command[-2:] == ["--judge=NAME", str(version.judging / "batch-0001.answers.jsonl")]
+    assert command[-3:] == ["--judge=NAME", "--person", str(version.judging / "batch-0001.answers.jsonl")]
     assert "--model=ID" in lines[5]
     assert [len(call) for call in model.calls] == [PAIRS, 1, 1]
     assert desk.names == list(batches)

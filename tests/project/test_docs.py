@@ -13,6 +13,9 @@ import pytest
 import yaml
 
 from runner.commands import main as cli
+from runner.commands import version
+from runner.commands.reference import PAGE, page, parser_of
+from runner.commands.verbs import found_verb, runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from runner.eval_set.version import CHECKOUT
 
@@ -30,15 +33,6 @@ def tracked_files() -> list[Path]:
         pytest.skip("not a git checkout: the files that it holds cannot be listed")
     paths = (CHECKOUT / name for name in sorted(set(listed.split("\0"))) if name)
     return [path for path in paths if path.is_file()]
-
-
-def help_text(capsys: pytest.CaptureFixture[str], *command: str) -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", "400")  # a narrow one breaks flags at their hyphens
-        with pytest.raises(SystemExit) as stop:
-            cli.main([*command, "--help"])
-    assert stop.value.code == 0
-    return capsys.readouterr().out
 
 
 def flags(text: str) -> set[str]:
@@ -120,13 +114,15 @@ def test_the_readme_names_every_room() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) >= rooms
 
 
-def test_every_flag_of_the_documents_exists_and_every_flag_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    existing = flags(help_text(capsys)) | {
-        flag for command in cli.SUBCOMMANDS for flag in flags(help_text(capsys, command))
-    }
+def test_every_flag_of_the_documents_exists_and_every_flag_is_in_the_reference() -> None:
+    existing = {flag for name, _ in runnable() for action in parser_of(name)._actions for flag in action.option_strings}
+    existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | flags(version.FOLDER_FORM)
     named = flags(README + ARCHITECTURE + (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert named - existing - FOREIGN_FLAGS == set()
-    assert existing - {"--help"} - flags(README) == set()
+
+
+def test_the_reference_of_commands_is_that_of_the_parsers() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: .venv/bin/python -m runner.commands.reference"
 
 
 def documents() -> list[Path]:
@@ -141,30 +137,19 @@ def commands() -> list[str]:
     return re.findall(r"(?:^ {4,}|`)(bin/per-source-eval\.py [^`\n#]+)", "\n".join(texts), re.MULTILINE)
 
 
-def test_every_command_of_the_documents_takes_the_flags_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    found = commands()
-    assert len(found) >= 10
-    for command in found:
-        first = command.split()[1]
-        subcommand = [] if first.startswith(("-", "[")) else [first]
-        assert set(subcommand) <= set(cli.SUBCOMMANDS), command
-        assert flags(command) <= flags(help_text(capsys, *subcommand)), command
-
-
-def test_every_labels_and_queries_command_of_the_documents_parses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = [words for words in map(shlex.split, commands()) if words[1] in ("labels", "queries")]
-    assert {words[2] for words in found} >= {"import", "double", "agreement", "page", "sample", "draft", "check", "add"}
+def test_every_command_of_the_documents_parses() -> None:
+    found = [shlex.split(re.sub(r"[][]|\.\.\.|\| *--live", " ", command)) for command in commands()]
+    assert len(found) >= 60
+    assert {words[1] for words in found if len(words) > 1} >= {"labels", "queries", "judge", "choose", "version"}
     for words in found:
-        given = [word for word in words[1:] if word != "..."]
-        stop = None
+        given = cli.spelled(words[1:]) if words[1:2] and words[1].startswith("--") else words[1:]
+        name, rest = found_verb(given)
+        if name == "verify" and "--lock" in rest:
+            continue
         try:
-            cli.main([*given, "--eval-set-path", str(tmp_path / "none")])
-        except SystemExit as error:
-            stop = error.code
-        assert stop is None, f"{' '.join(words)}: {capsys.readouterr().err}"
+            parser_of(name).parse_args(rest)
+        except SystemExit:
+            pytest.fail(f"{' '.join(words)} is no command")
 
 
 def test_every_make_target_of_the_documents_exists() -> None:

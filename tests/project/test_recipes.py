@@ -129,7 +129,7 @@ FORMAT = SourceFormat(read, (".txt",))
         (corpus / f"{number}.txt").write_text(text, encoding="utf-8")
     given = ("--source=press_releases", f"--corpus-path={corpus}")
     assert "30 .txt files" in checkout.driver(*given, "--dry-run", code=1)
-    assert "has a corpus of 30 documents and no queries yet" in checkout.driver(*given, code=3)
+    assert "30 documents sampled" in checkout.driver(*given, code=3)
     form = checkout.root / ".work/press_releases/v1/reading/queries.yaml.template"
     assert "topic 15:" in form.read_text(encoding="utf-8")
     said = checkout.run(

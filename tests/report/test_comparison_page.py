@@ -9,7 +9,7 @@ from runner.base.canonical import file_sha256, json_bytes, read_json, rounded, s
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import fitting, fitting_signed, said, signed
 from runner.commands.playground import playground
-from runner.commands.status import status
+from runner.commands.sources import sources
 from runner.commands.version import render
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import lock_over, write_lock
@@ -443,7 +443,7 @@ def test_no_page_is_written_into_any_version_whatever_its_eval_set(v2, tmp_path,
         lambda: write_page(v2, None, path),
         lambda: write_comparison(v2, "v1", path),
         lambda: playground([f"--output={path}"]),
-        lambda: status([f"--html={path}"]),
+        lambda: sources([f"--html={path}"]),
     )
     for write in writers:
         with pytest.raises(InputError, match="which is committed: only a run writes there"):

@@ -10,7 +10,7 @@ from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
 from runner.base.records import parse_cell
-from runner.commands.status import status
+from runner.commands.sources import sources
 from runner.decide.policy import adopt_baseline
 from runner.decide.roster import roster
 from runner.eval_set.catalog import SOURCES
@@ -192,7 +192,7 @@ def test_an_open_version_says_what_it_has_and_how_to_go_on(versions, made):
     version = begin(versions("us_code"))
     line = next(cells for cells in parsed(made()).rows if len(cells) == 5 and cells[0] == "us_code")
     assert line[1:4] == ["1", "plan, sample", "queries, preregistered, labels, results"]
-    assert line[4] == f"bin/per-source-eval.py {version.flags}"
+    assert line[4] == f"bin/per-source-eval.py run {version.flags}"
     assert "v1 open" in told(made(), "us_code")[1]
 
 
@@ -233,21 +233,21 @@ def test_a_day_that_is_none_or_lies_before_a_record_is_refused(versions, made, t
 
 def test_the_command_writes_the_checkouts_index_where_it_is_told(tmp_path, capsys):
     path = tmp_path / "new" / "index.html"
-    assert called(status, "--html", path) == (0, "")
+    assert called(sources, "--html", path) == (0, "")
     assert capsys.readouterr().out == f"{path}\n"
     assert "of 12 sources" in words(path.read_bytes())
 
 
-@pytest.mark.parametrize("flags", [("--json",), ("--next",), ("--write",), ("--source=bills",)])
+@pytest.mark.parametrize("flags", [("--json",), ("--write",), ("--source=bills",)])
 def test_the_index_goes_with_no_other_answer(tmp_path, flags, capsys):
-    assert called(status, f"--html={tmp_path / 'index.html'}", *flags)[0] == 2
+    assert called(sources, f"--html={tmp_path / 'index.html'}", *flags)[0] == 2
     assert "--html" in capsys.readouterr().err or flags == ("--source=bills",)
     assert not (tmp_path / "index.html").exists()
 
 
 @pytest.mark.parametrize("place", [CHECKOUT / "eval-sets" / "index.html", "index.json"])
 def test_the_index_is_never_written_into_the_eval_sets_nor_as_another_kind_of_file(tmp_path, place):
-    code, said = called(status, f"--html={tmp_path / place}")
+    code, said = called(sources, f"--html={tmp_path / place}")
     assert (code, "Give --html another place" in said or ".html" in said) == (2, True)
     assert not Path(tmp_path / place).exists()
 

@@ -254,7 +254,7 @@ def test_a_batch_without_rows_and_a_prompt_that_cannot_be_read_are_refused(versi
 
 
 def test_a_version_without_batches_says_what_brings_them(version):
-    with pytest.raises(InputError, match=r"demo v1 has no batches yet\. Run bin/per-source-eval\.py --source=demo"):
+    with pytest.raises(InputError, match=r"demo v1 has no batches yet\. Run bin/per-source-eval\.py run demo"):
         write_labels_page(version, [], None)
 
 

@@ -538,7 +538,7 @@ def test_the_command_says_what_came_and_what_to_do_next(command, capsys):
     assert command("--source=bills") == (0, "")
     said = capsys.readouterr()
     assert "5 of 5 listed files were drawn: 5 fetched; 0.0 MB" in said.out
-    assert "--source=bills --corpus-path" in said.out
+    assert "run bills --corpus-path" in said.out
     assert "5 of 5 files\n" in said.err
 
 

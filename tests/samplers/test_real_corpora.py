@@ -57,7 +57,7 @@ def test_one_command_reaches_the_health_of_a_sources_chunks(tmp_path, capsys, so
             shutil.copy(path, corpus)
     name = SOURCES[source].structural_chunker
     sets = f"--eval-set-path={tmp_path / 'sets'}"
-    command = ["status", "--chunks", f"--source={source}", sets, f"--corpus-path={corpus}", f"--chunkers={name}"]
+    command = ["preflight", f"--source={source}", sets, f"--corpus-path={corpus}", f"--chunkers={name}"]
     assert cli.main(command) in (0, 1)
     out = capsys.readouterr().out
     assert f"{name}: " in out

@@ -21,14 +21,14 @@ from tests.support.small_set import make_version
 COMMANDS = (
     ("--dry-run",),
     (),
-    ("--choose", "recommended"),
+    ("choose", "recommended"),
     ("--rehearse", "--dry-run"),
     ("--cells", "bm25-okapi x whole_doc"),
-    ("--bulk-gate", "600"),
+    ("bulk-gate", "600"),
     ("render",),
     ("render", "--check"),
     ("export", "--format", "csv", "--output", "{folder}/tables"),
-    ("labels", "import", "nothing.jsonl"),
+    ("labels", "import", "nothing.jsonl", "--person"),
     ("labels", "agreement"),
     ("replay",),
 )

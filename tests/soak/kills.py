@@ -138,9 +138,9 @@ def _demo(folder: Path) -> "subprocess.Popen[bytes]":
     if not folder.exists():
         ignored = shutil.ignore_patterns(*WRITTEN)
         shutil.copytree(CHECKOUT / "eval-sets" / "demo", folder / "eval-set", ignore=ignored)
-    command = [sys.executable, "bin/per-source-eval.py", "--source=demo", f"--eval-set-path={folder / 'eval-set'}"]
+    command = [sys.executable, "bin/per-source-eval.py", "choose", "demo", "recommended"]
     return subprocess.Popen(
-        [*command, "--choose", "recommended"],
+        [*command, f"--eval-set-path={folder / 'eval-set'}"],
         cwd=CHECKOUT,
         env={**os.environ, CACHE_VARIABLE: str(folder / "cache")},
         stdout=subprocess.DEVNULL,

@@ -444,8 +444,8 @@ def test_all_versions_of_a_source_with_results_are_found_and_no_others(version, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--source=demo", "--all"), "either --source NAME or --all"),
-        ((), "either --source NAME or --all"),
+        (("--source=demo", "--all"), "either SOURCE or --all"),
+        ((), "either SOURCE or --all"),
         (("--source=demo", "--backend=http"), "--backend http needs --encoder-url URL"),
         (("--source=demo", "--backend=local", "--modal"), "--backend local does not go with --modal"),
         (("--source=demo", "--gpu=L4"), "--gpu belongs to --modal"),

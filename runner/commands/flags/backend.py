@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.modal.backend import ModalBackend
 
+WHERE = "where encoders run"
+"""On this machine, unless a flag of this group says otherwise."""
+
 OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
 """The flags that RemoteOptions holds, as argparse names them."""
 
 
 def add_backend_flags(parser: argparse.ArgumentParser) -> None:
     """Local encoders unless --modal or --encoder-url is given."""
-    group = parser.add_argument_group("where encoders run (on this machine unless said otherwise)")
+    group = parser.add_argument_group(WHERE)
     add = group.add_argument
     add("--modal", action="store_true", help="on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET")
     _add_modal_flags(group, CONTAINERS, MAX_USD, "on a version")

@@ -9,17 +9,21 @@ if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
 
 
-def add_judge_flags(parser: argparse.ArgumentParser, what: str) -> None:
-    """--judge and what belongs to it; `what` says what the models do."""
-    group = parser.add_argument_group("language models (files for people and agents unless --judge is given)")
-    group.add_argument(
-        "--judge",
-        nargs="?",
-        const="messages",
-        choices=("messages", "batches"),
-        metavar="HOW",
-        help=f"{what}: 'messages' at once (default), 'batches' by Message Batches, half the price, up to a day",
-    )
+MODELS = "language models"
+
+
+def add_judge_flags(parser: argparse.ArgumentParser, what: str = "") -> None:
+    """How language models are asked; with --judge, if `what` says what the models do."""
+    group = parser.add_argument_group(MODELS)
+    if what:
+        parser.add_argument(
+            "--judge",
+            nargs="?",
+            const="messages",
+            choices=("messages", "batches"),
+            metavar="HOW",
+            help=f"{what}: 'messages' at once (default), 'batches' by Message Batches, half the price, up to a day",
+        )
     group.add_argument("--judge-url", metavar="URL", help="an OpenAI-compatible server, or a proxy for Anthropic's API")
     group.add_argument("--judge-key-in-clear", action="store_true", help="send the key to a public http:// address too")
     group.add_argument("--judge-price", metavar="IN,OUT", help="dollars a million tokens, in place of the dated table")

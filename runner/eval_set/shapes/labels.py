@@ -81,8 +81,11 @@ class Answer(FrozenModel):
     evidence_sha256: str = ""
 
 
-class Label(FrozenModel):
-    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged."""
+class Label(Sparse):
+    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged.
+
+    A row that is `void` takes back the one before it of the same key; its `reason` says why.
+    """
 
     query_id: str
     doc_id: str
@@ -96,6 +99,7 @@ class Label(FrozenModel):
     round: Annotated[int, Field(ge=1)]
     batch: str
     judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    void: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, int]:

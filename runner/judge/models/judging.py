@@ -248,6 +248,6 @@ class _Job:
             + "\n".join(lines)
             + f"\nAll others are imported, and every reply is kept in {self.files.folder}. Run the command again to "
             f"ask about these once more, or judge them by file, one line a pair:\n  {example}\n"
-            f"  {DRIVER} labels import {self.version.flags} --judge=NAME {file}\n"
-            "with --model=ID too where a language model judged."
+            f"  {DRIVER} labels import {self.version.flags} --judge=NAME --person {file}\n"
+            "with --model=ID in place of --person where a language model judged."
         )

@@ -43,10 +43,10 @@ def named_judges(version: Version, plan: Plan) -> Judges:
     """The judges of the plan; an InputError says how they are named if it has none."""
     if plan.judges is not None:
         return plan.judges
-    way = "that takes a new version (--new-version), since this one is frozen"
+    way = "that takes a new version (`version new`), since this one is frozen"
     if not version.preregistration_path.exists():
         way = f"add to {version.plan_path(rehearsal=False)} and to the rehearsal's: {EXAMPLE}"
-    raise InputError(f"--judge: the plan of {version.name} names no judges; {way}.")
+    raise InputError(f"The plan of {version.name} names no judges; {way}.")
 
 
 def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> None:

@@ -150,7 +150,7 @@ def _path_of(version: Version, against: str) -> Path:
 
 def _run(version: Version, against: str) -> str:
     rehearse = " --rehearse" if against == "rehearsal" else ""
-    return f"Run {DRIVER} {version.flags}{rehearse} first."
+    return f"Run {DRIVER} run {version.flags}{rehearse} first."
 
 
 def _existing(path: Path, name: str, hint: str) -> Path:
@@ -194,7 +194,7 @@ def _with_report(version: Version, against: str) -> Pair:
     if not named:
         there = ", ".join(f"{REPORTS}/{folder.name}" for folder in folders) or "none yet"
         raise InputError(
-            f"{held_to.name} has no report {against}; there: {there}. Make one: {DRIVER} {version.flags} --post-bulk "
+            f"{held_to.name} has no report {against}; there: {there}. Make one: {DRIVER} post-bulk {version.flags} "
             "--corpus-path SUBSTRATE.db."
         )
     return _beside_report(now, named[-1] / "post_bulk.json")

@@ -50,7 +50,7 @@ def recorded(version: Version) -> Recorded:
         what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
         raise InputError(
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: "
-            f"{DRIVER} {version.flags}{' --rehearse' if version.rehearsal else ''}"
+            f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
         )
     results = load_results(version)
     for row in results.cells:

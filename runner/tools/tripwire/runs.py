@@ -96,7 +96,7 @@ def cell_run_path(source: str, eval_set_path: Path | None, asked: str) -> Path:
     version, cell = newest_version(source, eval_set_path), str(parse_cell(asked))
     path = version.run_path(cell)
     if not path.exists():
-        raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} {version.flags}")
+        raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} run {version.flags}")
     return path
 
 

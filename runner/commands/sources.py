@@ -1,4 +1,4 @@
-"""`status`: the roster, also as a page, what is next, what the catalog has moved on from, and the health of chunks."""
+"""`sources`: the roster, also as a page, and what the catalog has moved on from. `preflight`: the health of chunks."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,28 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
-from runner.commands.console import answer, answer_json, command_parser
+from runner.commands.console import answer, answer_json, command_parser, version_parser
 from runner.eval_set.catalog import source
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing
 
 _EPILOG = """\
-Without a flag: every source in the order of bulk embedding. --chunks draws the plan's sample of the documents that
---corpus-path names, or takes the version's own, and chunks it; nothing is written. --html writes one page over all
-sources, of today (UTC), by default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a
-decision that the catalog has moved on from, or --chunks a degenerate chunker, 2 usage or input error, 3 there are no
-documents (--chunks), 4 a locked record changed, or the page is not what the eval sets make (--check), 5 disk.
+Without a flag: every source in the order of bulk embedding. --html writes one page over all sources, of today (UTC), by
+default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a decision that the catalog has
+moved on from, 2 usage or input error, 4 a locked record changed, or the page is not what the eval sets make (--check),
+5 disk.
+"""
+_PREFLIGHT = """\
+Draws the plan's sample of the documents that --corpus-path names, or takes the version's own, and chunks it; nothing is
+written. exit codes: 0 done, 1 a degenerate chunker, 2 usage or input error, 3 there are no documents
 """
 
 
-def status(arguments: Sequence[str]) -> int:
-    """`status` and its forms."""
+def sources(arguments: Sequence[str]) -> int:
+    """`sources` and its forms."""
     options = _options(arguments)
-    if options.chunks:
-        return _chunks(options)
     from runner.decide.roster import roster
-    from runner.tools.roster import data_row, next_step, roster_lines, write_data_status, write_index
+    from runner.tools.roster import data_row, roster_lines, write_data_status, write_index
 
     standings = [s for s in roster() if options.source in ("", s.source.name)]
     if not standings:
@@ -37,12 +38,6 @@ def status(arguments: Sequence[str]) -> int:
         answer(str(write_index(standings, options.html)))
     elif options.write or options.check:
         answer(write_data_status(standings, check=options.check))
-    elif options.next:
-        data, lines = next_step(standings)
-        if options.json:
-            answer_json(data)
-        else:
-            answer("\n".join(lines))
     elif options.stale:
         return _stale(standings, as_json=options.json)
     elif options.json:
@@ -66,7 +61,15 @@ def _stale(standings: "list[Standing]", *, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _chunks(options: argparse.Namespace) -> int:
+def preflight(arguments: Sequence[str]) -> int:
+    """`preflight`: chunks before anything is embedded, what encoders would cut, and which encoders are here."""
+    parser = version_parser("preflight", epilog=_PREFLIGHT)
+    add = parser.add_argument
+    add("--corpus-path", type=Path, metavar="PATH", help="other documents than the version's own")
+    add("--chunkers", action="append", default=[], metavar="NAME", help="not the plan's (repeatable)")
+    add("--rehearse", action="store_true", help="the rehearsal's plan")
+    add("--json", action="store_true", help="one JSON value")
+    options = parser.parse_args(arguments)
     from runner.eval_set.version import newest_version
     from runner.tools.chunk_status import as_data, chunk_status, lines_of
 
@@ -80,30 +83,20 @@ def _chunks(options: argparse.Namespace) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = command_parser("status", "How far every source has come, and the health of a source's chunks.", _EPILOG)
+    parser = command_parser("sources", epilog=_EPILOG)
     add = parser.add_argument
-    add("--source", default="", metavar="NAME", help="this source alone")
-    add("--next", action="store_true", help="the next source to evaluate, and its command")
+    add("source", nargs="?", default="", metavar="SOURCE", help="this source alone")
     add("--stale", action="store_true", help="decisions whose cell or baseline the catalog has moved on from")
-    add("--chunks", action="store_true", help="health of the chunks of --source, before anything is embedded")
-    add("--chunkers", action="append", default=[], metavar="NAME", help="with --chunks: not the plan's (repeatable)")
-    add("--corpus-path", type=Path, metavar="PATH", help="with --chunks: other documents than the version's own")
-    add("--eval-set-path", type=Path, metavar="FOLDER", help="with --chunks: holds v1/, v2/")
-    add("--rehearse", action="store_true", help="with --chunks: the rehearsal's plan")
     add("--write", action="store_true", help="write docs/data-status.md")
     add("--check", action="store_true", help="compare docs/data-status.md with the eval sets; write nothing")
     add("--html", nargs="?", const="", metavar="FILE", help="write one page over all sources")
     add("--json", action="store_true", help="one JSON value")
     options = parser.parse_args(arguments)
-    if options.chunks and not options.source:
-        parser.error("--chunks needs --source NAME")
     pages = options.write or options.check or options.html is not None
-    if sum((options.next, options.stale, options.chunks, options.write, options.check, options.html is not None)) > 1:
-        parser.error("--next, --stale, --chunks, --write, --check and --html go one at a time")
-    if (pages or options.next) and options.source:
-        parser.error("--next and the pages are of the whole roster; leave out --source")
+    if sum((options.stale, options.write, options.check, options.html is not None)) > 1:
+        parser.error("--stale, --write, --check and --html go one at a time")
+    if pages and options.source:
+        parser.error("pages are of the whole roster; leave out SOURCE")
     if pages and options.json:
         parser.error("--write, --check and --html answer in a sentence; leave out --json")
-    if not options.chunks and (options.corpus_path or options.eval_set_path or options.rehearse or options.chunkers):
-        parser.error("--corpus-path, --eval-set-path, --rehearse and --chunkers belong to --chunks")
     return options

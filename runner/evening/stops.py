@@ -1,0 +1,190 @@
+"""Where an evaluation stands, and whose turn it is: the steps that are done, what is in doubt, what comes next."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.base.errors import InputNeeded
+from runner.base.records import Query
+from runner.decide.decide import decision_sentence, needs_choice
+from runner.eval_set.batches import Pair, batch_files, read_batch
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.labels import label_prefix, version_labels
+from runner.eval_set.lock import verify_version
+from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_queries, load_results
+from runner.judge.prep_labels import judging_stop
+from runner.judge.second_reading import judges_of, second_reading_stop
+from runner.queries.reading_pack import queries_stop
+from runner.retrieve.pool import pool, unjudged
+
+MOST_NAMED = 5
+"""Queries that a note names; of more, the number is enough."""
+
+
+def steps(version: Version) -> list[str]:
+    """What is done of an evaluation, a line per step."""
+    done = []
+    if version.corpus_path.exists():
+        header, _ = load_corpus(version.corpus_path)
+        done.append(f"{header.n_documents:,} documents sampled")
+    if version.queries_path.exists():
+        done.append(f"{len(load_queries(version.queries_path))} queries")
+    plan = _plan(version)
+    if plan is None:
+        return done
+    if made := _made(version, plan):
+        done.append(f"{len(made)} of {len(plan.cells)} cells embedded and searched")
+    if labels := version_labels(version):
+        twice = sum(len(judges) > 1 for judges in judges_of(labels).values())
+        done.append(f"{len(judges_of(labels)):,} pairs judged, {twice:,} of them by a second judge too")
+    return done
+
+
+def doubts(version: Version) -> list[str]:
+    """What the figures will not say by themselves: a small sample, queries without their document, one reading."""
+    found = []
+    plan = _plan(version)
+    if plan is not None and version.corpus_path.exists():
+        header, rows = load_corpus(version.corpus_path)
+        if header.n_documents < plan.sample.size and not version.source.corpus:
+            found.append(
+                f"{header.n_documents:,} documents, where the plan asks for {plan.sample.size:,}: among few documents "
+                "every cell scores higher than among all of them."
+            )
+        if version.queries_path.exists():
+            found += _sourceless(load_queries(version.queries_path), {row.doc_id for row in rows})
+    labels = version_labels(version)
+    if labels and all(len(judges) < 2 for judges in judges_of(labels).values()):
+        found.append(
+            "nobody has read a pair a second time, so nothing is known of the judge's errors. Grades are final with "
+            f"the decision; before it: {DRIVER} labels double {version.flags}"
+        )
+    return found
+
+
+def missing_documents(version: Version) -> list[str]:
+    """A note on the queries whose source document is not in the sample; none if all of them are."""
+    rows = load_corpus(version.corpus_path)[1]
+    return _sourceless(load_queries(version.queries_path), {row.doc_id for row in rows})
+
+
+def _sourceless(queries: Sequence[Query], documents: set[str]) -> list[str]:
+    gone = [query.query_id for query in queries if query.source_document and query.source_document not in documents]
+    if not gone:
+        return []
+    named = ", ".join(gone[:MOST_NAMED]) + (", ..." if len(gone) > MOST_NAMED else "")
+    return [
+        f"{len(gone)} of {len(queries)} queries were written from a document that is not in the sample ({named}), so "
+        "perhaps nothing here answers them."
+    ]
+
+
+def counting(version: Version) -> str:
+    """What a judge should know of the grades that are asked for."""
+    if _is_tried(version):
+        return f"this is a trial: nothing of it counts. To begin it anew, delete {version.folder.parent}"
+    name = version.number_name
+    what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"
+    said = what if version.rehearsal else f"these grades count for the decision of {name}"
+    return (
+        f"{said}, and can be taken back until then ({DRIVER} labels withdraw {version.flags} --judge NAME). To try "
+        f"without keeping anything: {DRIVER} run {version.flags} --try"
+    )
+
+
+def choice_stop(version: Version, results: Results) -> InputNeeded:
+    """The operator's turn to choose."""
+    rehearse = " --rehearse" if version.rehearsal else ""
+    choose = f"{DRIVER} choose {version.flags}{rehearse}"
+    names = results.outcome.confirmed or results.outcome.candidates
+    kind = "confirmed" if results.outcome.confirmed else "candidate"
+    count = f"{len(names)} {kind}{'s' if len(names) > 1 and kind == 'candidate' else ''}"
+    return InputNeeded(
+        f"choose a cell: {count} ({'; '.join(names)}), or the baseline {results.plan.baseline}",
+        [
+            f"Read the page: {DRIVER} view {version.flags}{rehearse}\n{version.record / 'results.html'}",
+            f"Choose, one of:\n{choose} 'CELL' --reason 'WHY' --by NAME\n"
+            f"{choose} recommended      the best confirmed cell, else the baseline",
+        ],
+    )
+
+
+def next_step(version: Version) -> str:
+    """Where the version stands and what to do now, as every stop says it; nothing is written."""
+    verify_version(version)
+    if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
+        decision = load_decision(version)
+        again = [f"To decide anew: {DRIVER} version new {version.flags}"]
+        if decision.kind != "policy":
+            again.insert(0, f"Read the page: {DRIVER} view {version.flags}{' --rehearse' if version.rehearsal else ''}")
+        done = [*steps(version), "decided and locked"]
+        return str(InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided"))
+    return str(_outstanding(version).at(version.name, steps(version), doubts(version)))
+
+
+def _outstanding(version: Version) -> InputNeeded:
+    run = f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
+    if version.source.policy == "baseline" and _plan(version) is None:
+        adopt = f"{DRIVER} adopt {version.flags} --by NAME"
+        return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
+    if not version.corpus_path.exists():
+        ways = f"Give documents, one of:\n{run} --corpus-path FOLDER\n{run} --live      from the publisher"
+        return InputNeeded("documents to sample", [ways])
+    if not version.queries_path.exists():
+        return queries_stop(version, run)
+    if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
+        add = f"{DRIVER} queries add {version.flags} FILE"
+        return InputNeeded(f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed", [add, run])
+    plan = _plan(version)
+    if plan is None or len(_made(version, plan)) < len(plan.cells):
+        return InputNeeded("cells to embed and search", [run])
+    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    pooled = pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    labels = version_labels(version)
+    if missing := unjudged(pooled, labels):
+        if not (batches := _batches_of(version, set(missing))):
+            return InputNeeded(
+                f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written", [run]
+            )
+        stop = judging_stop(version, len(pooled), missing, batches, run)
+        stop.notes = (counting(version),)
+        return stop
+    if files := _unread(version, labels):
+        return second_reading_stop(version, files, run)
+    if version.results_path.exists():
+        results = load_results(version)
+        now = label_prefix(version.labels_path)
+        if needs_choice(results) and (results.labels.lines, results.labels.sha256) == (now.lines, now.sha256):
+            return choice_stop(version, results)
+    return InputNeeded("everything is there: scores and verdict", [run])
+
+
+def _plan(version: Version) -> Plan | None:
+    return version.plan() if version.plan_path(rehearsal=version.rehearsal).exists() else None
+
+
+def _made(version: Version, plan: Plan) -> list[str]:
+    return [cell for cell in plan.cells if version.cell_path(cell).exists() and version.run_path(cell).exists()]
+
+
+def _batches_of(version: Version, pairs: set[Pair]) -> list[Path]:
+    files = batch_files(version.judging)
+    return [path for path in files if any((row.query_id, row.doc_id) in pairs for row in read_batch(path))]
+
+
+def _unread(version: Version, labels: Sequence[Label]) -> list[Path]:
+    """The files of second readings that still wait for an answer."""
+    judges = judges_of(labels)
+    return [
+        path
+        for path in batch_files(version.judging, "double")
+        if any(len(judges[row.query_id, row.doc_id]) < 2 for row in read_batch(path))
+    ]
+
+
+def _is_tried(version: Version) -> bool:
+    return version.folder.parent.name == "try" and version.folder.parent.parent.name == version.source.name

@@ -1,0 +1,111 @@
+"""Every verb's help shows an example, every example runs, and shells complete them."""
+
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from runner.commands import main as cli
+from runner.commands.reference import parser_of, words_by_place
+from runner.commands.verbs import VERBS, command_of, found_verb, runnable
+from runner.eval_set import version as eval_set
+from runner.eval_set.version import DRIVER
+from tests.support.small_set import answers, make_version
+
+ELSEWHERE = {
+    "fetch": "asks the publisher",
+    "smoke": "rents a machine",
+    "mcp": "waits for a client",
+    "case-study": "reads a collection that is not ours to keep",
+    "compare": "reads files of the reader's",
+    "tripwire": "reads files of the reader's",
+    "pooled": "reads locked records of the checkout",
+    "replay": "embeds for minutes",
+    "judge": "asks a service, unless the version is decided",
+    "post-bulk": "reads the production database",
+    "matrix": "makes a page of minutes; it has tests of its own",
+    "doctor": "examines the whole installation; it has tests of its own",
+}
+"""Examples that are parsed and not run here, and why."""
+
+WAITING = ("labels import", "labels page", "labels double", "labels agreement", "labels withdraw", "version abandon")
+BEGUN = ("queries draft", "queries add", "init")
+"""Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
+
+
+def test_every_function_of_the_table_is_there_and_every_action_has_its_verb():
+    for name, _ in runnable():
+        assert callable(command_of(name))
+    assert {name.split()[0] for name in VERBS} <= VERBS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, _ in runnable()])
+def test_a_help_ends_with_an_example_that_parses(name):
+    text, example = parser_of(name).format_help(), VERBS[name].example
+    assert text.rstrip().endswith(f"example: {DRIVER} {example}")
+    verb, words = found_verb(shlex.split(example))
+    assert verb == name
+    assert parser_of(name).parse_args(words)
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, request):
+    """A folder with the version that an example needs, and the files that it names."""
+    name = request.node.callspec.params["name"]
+    state = waiting_evening if name in WAITING else ready if name in BEGUN else decided_evening
+    shutil.copytree(state, tmp_path, dirs_exist_ok=True)
+    version = make_version(tmp_path)
+    if name.startswith("labels"):
+        path = answers(version)[0]
+        path.rename(tmp_path / "answers.jsonl")
+        if name != "labels import" and name != "labels page":
+            where = f"--eval-set-path={version.folder.parent}"
+            given = ["labels", "import", "demo", where, "--judge=ann", "--person", str(tmp_path / "answers.jsonl")]
+            assert cli.main(given) == 0
+    if name == "queries add":
+        shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name == "lock":
+        shutil.copytree(version.folder, tmp_path / "bench")
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [name for name, _ in runnable() if name not in ELSEWHERE])
+def test_an_example_runs(name, folder, capsys):
+    words = shlex.split(VERBS[name].example)
+    if "demo" in words or "bills" in words or "gao_reports" in words:
+        words.append(f"--eval-set-path={folder / 'eval-sets' / ('gao' if 'gao_reports' in words else 'demo')}")
+    words = ["demo" if word == "bills" else word for word in words]
+    code = cli.main(words)
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert said.out
+
+
+def test_completion_offers_what_may_come_next(capsys):
+    places = words_by_place()
+    assert {"run", "labels", "completion"} <= set(places[""])
+    assert set(places["labels"]) == {"import", "page", "double", "agreement", "withdraw"}
+    assert {"bills", "demo", "--rehearse", "--modal"} <= set(places["run"])
+    assert "bills" not in places["grade"]
+    for shell in ("zsh", "fish", "bash"):
+        assert cli.main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert all(name in script for name in VERBS if " " not in name)
+        if program := shutil.which(shell):
+            assert subprocess.run([program, "-n"], input=script, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [(["comp"], ["compare", "completion"]), (["labels", "im"], ["import"]), (["run", "--reh"], ["--rehearse"])],
+)
+def test_bash_completes_verbs_actions_and_flags(typed, offered, capsys):
+    cli.main(["completion", "bash"])
+    script = capsys.readouterr().out
+    words = " ".join(map(shlex.quote, ["per-source-eval.py", *typed]))
+    script += f'\nCOMP_WORDS=({words}); COMP_CWORD={len(typed)}; _per_source_eval; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == offered

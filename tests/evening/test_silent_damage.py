@@ -1,0 +1,265 @@
+"""Damage that is planted here is stopped, or said, before it counts for a decision."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from runner.base.errors import InputError, InputNeeded
+from runner.commands import main as cli
+from runner.embed.backends import LocalBackend
+from runner.eval_set import version as eval_set
+from runner.eval_set.history import opened
+from runner.eval_set.labels import load_labels, version_labels
+from runner.eval_set.preregistration import preregister
+from runner.eval_set.version import newest_version
+from runner.evening.evening import Evening
+from runner.evening.next_version import open_next
+from runner.evening.stops import doubts, next_step
+from runner.evening.try_out import tried
+from runner.judge.answers import import_answers
+from runner.judge.carried_labels import NOTHING, carry_labels
+from runner.queries.reading_pack import reading_folder
+from tests.support.evening_process import few_draws_in_plans
+from tests.support.small_set import answers, fake_encoders, make_version, query_rows
+
+DAY = "2026-01-31"
+
+
+@pytest.fixture(name="waiting")
+def _waiting(waiting_evening, tmp_path, monkeypatch):
+    """A version whose batches wait for a judge, and whose files the command line finds."""
+    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    return make_version(tmp_path)
+
+
+def contents(folder):
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def run(version, **given):
+    with few_draws_in_plans():
+        return Evening(version, backend=LocalBackend(fake_encoders), **given).run()
+
+
+def judged(version, judge="words", model=""):
+    for path in answers(version):
+        import_answers(version, path, judge=judge, model=model, judged_on=DAY)
+
+
+@pytest.mark.slow
+def test_a_trial_leaves_no_trace_in_the_version(version, tmp_path):
+    """Made-up grades, a changed plan: all of it stays in the trial's folder."""
+    before = contents(version.folder)
+    trial = tried(version)
+    assert trial.rehearsal
+    assert trial.folder.parent == version.work.parent / "try"
+    with pytest.raises(InputNeeded) as stopped:
+        run(trial)
+    assert "a trial: nothing of it counts" in stopped.value.notes[-1]
+    judged(trial)
+    assert version_labels(trial)
+    with pytest.raises(InputNeeded, match="choose a cell"):
+        run(trial)
+    assert contents(version.folder) == before
+    assert not version.labels_path.exists()
+    assert not version.preregistration_path.exists()
+
+
+def test_every_command_of_a_trials_stop_leads_to_the_trial(version):
+    trial = tried(version)
+    name, folder = trial.flags.split(" --eval-set-path=")
+    again = newest_version(name, trial.folder.parent, rehearsal=True)
+    assert folder == str(trial.folder.parent)
+    assert (again.folder, again.record, again.judging) == (trial.folder, trial.record, trial.judging)
+    assert tried(version) == trial
+
+
+def test_a_trial_takes_queries_that_come_later_and_stays_once_it_is_frozen(version):
+    queries = version.queries_path.read_bytes()
+    version.queries_path.unlink()
+    trial = tried(version)
+    assert not trial.queries_path.exists()
+    version.queries_path.write_bytes(queries)
+    assert tried(version).queries_path.read_bytes() == queries
+    preregister(trial)
+    trial.plan_path(rehearsal=False).unlink()
+    assert not tried(version).plan_path(rehearsal=False).exists()
+
+
+def test_the_stop_and_the_import_of_a_rehearsal_say_that_grades_count(waiting, command, tmp_path):
+    code, out, _ = command("next")
+    assert (code, "count for the decision of demo v1" in out, "--try" in out) == (0, True, True)
+    path = answers(waiting)[0]
+    code, _, err = command("labels", "import", str(path), "--judge=ann", "--person", "--rehearse")
+    assert (code, "they count for the decision of demo v1" in err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "judge", ["gpt-5", "claude-sonnet-4-6", "my gemini run", "Llama-3.1-70B", "qwen2", "o3-mini", "an LLM"]
+)
+def test_a_model_is_no_person(waiting, command, judge):
+    path = answers(waiting)[0]
+    code, _, err = command("labels", "import", str(path), f"--judge={judge}", "--person")
+    assert (code, "Nothing of the file was imported" in err) == (2, True)
+    assert not waiting.labels_path.exists()
+    assert command("labels", "import", str(path), f"--judge={judge}", "--model=m")[0] == 0
+    assert {label.model for label in version_labels(waiting)} == {"m"}
+
+
+@pytest.mark.parametrize("judge", ["Ann", "Claudette", "Grace Opusova", "O. Smith", "Dr. Gptak"])
+def test_people_with_names_like_those_are_people(waiting, command, judge):
+    assert command("labels", "import", str(answers(waiting)[0]), f"--judge={judge}", "--person")[0] == 0
+
+
+def test_an_answer_that_names_its_model_is_no_persons(waiting, command):
+    path = answers(waiting)[0]
+    rows = [json.loads(line) | {"model": "m-1"} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = command("labels", "import", str(path), "--judge=ann", "--person")
+    assert (code, f"{path}:1" in err, "'m-1'" in err) == (2, True, True)
+    assert not waiting.labels_path.exists()
+
+
+def test_a_copied_second_reading_is_refused_and_nothing_of_it_is_kept(waiting, command):
+    path = answers(waiting)[0]
+    assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
+    before = waiting.labels_path.read_bytes()
+    code, _, err = command("labels", "import", str(path), "--judge=bob", "--person")
+    assert (code, "word for word" in err) == (2, True)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["reason"] = "a line of his own"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert command("labels", "import", str(path), "--judge=bob", "--person")[0] == 2
+    assert waiting.labels_path.read_bytes() == before
+
+
+def test_honest_second_readings_pass_and_equal_grades_without_reasons_are_said(waiting, command):
+    path = answers(waiting)[0]
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+
+    def given(judge, **changes):
+        path.write_text("".join(json.dumps(row | changes) + "\n" for row in rows))
+        return command("labels", "import", str(path), f"--judge={judge}", "--person")
+
+    assert given("ann")[0] == 0
+    code, _, err = given("bob", reason="")
+    assert (code, "is it a copy?" in err) == (0, False), "ann gave reasons, bob none"
+    code, _, err = given("cy", reason="")
+    assert (code, "are those of bob" in err) == (0, True)
+    assert given("dee", reason="as I see it")[0] == 0
+
+
+def test_a_withdrawn_judge_counts_no_more_and_every_line_stays(waiting, command):
+    path, other = answers(waiting)[:2]
+    command("labels", "import", str(path), "--judge=ann", "--person")
+    command("labels", "import", str(other), "--judge=bob", "--person")
+    before = waiting.labels_path.read_bytes()
+    n_ann = sum(label.judge == "ann" for label in version_labels(waiting))
+    code, out, _ = command("labels", "withdraw", "--judge=ann", "--reason=made up")
+    assert (code, f"{n_ann} labels of ann are void" in out) == (0, True)
+    after = waiting.labels_path.read_bytes()
+    assert after.startswith(before)
+    added = [json.loads(line) for line in after[len(before) :].splitlines()]
+    assert len(added) == n_ann
+    assert {(row["judge"], row["void"], row["reason"]) for row in added} == {("ann", True, "made up")}
+    assert {label.judge for label in version_labels(waiting)} == {"bob"}
+    assert command("labels", "withdraw", "--judge=ann")[0] == 2
+    with pytest.raises(InputNeeded, match="pairs to judge"):
+        run(waiting)
+    assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
+    assert sum(label.judge == "ann" for label in version_labels(waiting)) == n_ann
+    assert load_labels(waiting.labels_path, before.count(b"\n")) == load_labels_of(before, waiting)
+
+
+def load_labels_of(content, version):
+    path = version.folder / "before.jsonl"
+    path.write_bytes(content)
+    return load_labels(path)
+
+
+def test_a_row_that_takes_back_nothing_is_an_error(waiting):
+    judged(waiting)
+    line = json.loads(waiting.labels_path.read_text().splitlines()[0])
+    waiting.labels_path.write_text(json.dumps(line | {"void": True}) + "\n")
+    with pytest.raises(InputError, match="takes back a label that is not there"):
+        load_labels(waiting.labels_path)
+
+
+def test_grades_of_a_decided_version_are_not_withdrawn(decided_evening, tmp_path, command):
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
+    before = make_version(tmp_path).labels_path.read_bytes()
+    code, _, err = command("labels", "withdraw", "--judge=words")
+    assert (code, "final" in err) == (2, True)
+    assert make_version(tmp_path).labels_path.read_bytes() == before
+
+
+def test_a_version_opened_without_labels_carries_none(waiting, tmp_path, command):
+    judged(waiting)
+    assert command("version", "new", "--without-labels")[0] == 0
+    v2 = make_version(tmp_path)
+    assert (v2.number, opened(v2).without_labels) == (2, True)
+    preregister(v2)
+    assert carry_labels(v2) == NOTHING
+    assert not v2.labels_path.exists()
+
+
+def test_with_labels_opened_json_is_what_it_was(waiting):
+    open_next(waiting, today=DAY)
+    row = json.loads((waiting.folder.with_name("v2") / "opened.json").read_bytes())
+    assert "without_labels" not in row
+
+
+def test_few_documents_and_queries_without_their_document_are_said(waiting):
+    rows = query_rows()
+    for row in rows[:7]:
+        row["source_document"] = "BILLS-118hr9999ih"
+    waiting.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    (note,) = doubts(waiting)
+    assert "7 of 25 queries" in note
+    assert "q05" in note
+    assert "q06" not in note
+    own = replace(waiting, source=replace(waiting.source, corpus=""))  # the embedded corpus is what it is
+    first, _ = doubts(own)
+    assert first.startswith(f"16 documents, where the plan asks for {own.plan().sample.size}")
+
+
+@pytest.mark.slow
+def test_a_missing_second_reading_is_said_where_labels_become_final(waiting):
+    judged(waiting)
+    with pytest.raises(InputNeeded, match="choose a cell") as stopped:
+        run(waiting)
+    assert any("labels double demo" in note for note in stopped.value.notes)
+    assert "labels double demo" in next_step(waiting)
+    grades = {(label.query_id, label.doc_id): label for label in version_labels(waiting)}
+    pair = next(iter(grades.values()))
+    other = waiting.judging / "mine.jsonl"
+    row = {"query_id": pair.query_id, "doc_id": pair.doc_id, "grade": pair.grade, "reason": "mine"}
+    other.write_text(json.dumps(row) + "\n")
+    import_answers(waiting, other, judge="other", model="", judged_on=DAY)
+    with pytest.raises(InputNeeded) as stopped:
+        run(waiting)
+    assert not any("labels double" in note for note in stopped.value.notes)
+
+
+def test_a_folder_of_another_source_is_named_once(tmp_path, capsys):
+    where = f"--eval-set-path={tmp_path / 'sets'}"
+    code = cli.main(
+        ["run", "us_code", where, "--corpus-path", str(eval_set.CHECKOUT / "eval-sets" / "demo" / "corpus")]
+    )
+    said = capsys.readouterr().err
+    assert (code, said.count("bills")) == (2, 2)
+    assert "Did you mean the source bills?" in said
+    assert not list((tmp_path / "sets").glob("v*"))
+
+
+def test_a_reading_pack_beside_queries_never_says_to_write_over_them(version, command):
+    code, out, _ = command("queries", "sample")
+    assert code == 0
+    assert str(version.queries_path) not in out
+    assert "queries add demo" in out
+    form = (reading_folder(version) / "queries.yaml.template").read_text()
+    assert str(version.queries_path) not in form
