@@ -1,15 +1,18 @@
-"""How often the decision is wrong, how often intervals cover, and which correction of the winner's curse errs least.
+"""How often the decision is wrong, how often it answers, and what the recall mark and the intervals are worth.
 
     python benchmarks/simulate_decision.py [RUNS]
 
-Nine cells against a baseline, RUNS runs of each kind (2,000 unless told), 999 draws a test where a real run takes
-100,000. Differences have standard deviation .15 and are correlated by .5 between cells, which share their baseline;
-Recall@10's are correlated with nDCG@10's by .6. Not part of `make bench`: it takes minutes. Seeds are fixed, so the
-tables are those of docs/statistics.md, which says what their columns are.
+RUNS evenings of each kind (2,000 unless told), 999 draws a test where a real run takes 100,000. Evenings draw their
+queries from the real differences of eight cells to `minilm-l6-v2 x whole_doc` on SciFact, nDCG@10 and Recall@10
+together. The first challenger is another chunker under the baseline's encoder (SD .16 per query); the others are
+hybrids, BM25 and other encoders (SD .12 to .41). The null gate and Judged@10 are taken as passed. Seeds are fixed; in
+brackets stand Monte Carlo standard errors. Part of `make simulate`, whose tables docs/statistics.md explains.
 
-The kinds of differences: normal; tied (half of them exactly 0, the rest Laplace); skewed (sums of two exponential
-parts, skewness 1.4, the long tail upwards or downwards); strongly skewed (gamma parts of shape 1/4, skewness 2.8);
-tied and skewed (half of them 0, the rest skewed).
+The worlds in which no cell gains: systems permuted (each query's scores dealt out to the cells at random); tilted
+(queries weighted so that every mean is 0, with the skewness that real differences have); tied (as tilted, half of the
+queries without a difference); and three made ones that no collection at hand is like, of nine cells with SD .15:
+skewed down (sums of two exponential parts, skewness 1.4, the tail downwards), strongly skewed down (2.8), and tied and
+skewed down (half of them 0).
 """
 
 import os
@@ -17,214 +20,169 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sizes import sized
+from worlds import TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
-from runner.base.records import SCORE_UNIT, Interval, Ints
+from runner.base.records import Ints
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
-from runner.eval_set.shapes.paired import GuardResult
 from runner.eval_set.shapes.plan import Rule
-from runner.score.bootstrap import bootstrap_counts, mean_intervals
-from runner.score.sign_flip import PairedTest, non_inferiority, paired_tests
-from runner.score.winners_curse import corrected_gain
+from runner.score.comparison import mean
+from runner.score.gain_test import gain_tests
+from runner.score.recall_bound import recall_bounds
+from runner.score.sign_flip import paired_tests
 
-Floats = NDArray[np.float64]
-Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
-
-CELLS, SD, DRAWS, ALPHA, RESAMPLES = 9, 0.15, 999, 0.05, 400
+DRAWS, ALPHA, SIZES = sized(999, 199), 0.05, (25, 50, 100)
 RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
-SOME, MUCH = 0.05, 0.12
-SAFE = GuardResult(state="non-inferior", low=0.0, high=0.0, p=0.0)
-"""The guard of a cell that finds the very documents that the baseline finds."""
-OTHER = 1_000_000
-"""Between a run's seed and that of its tests: flips must not come from the numbers that made the differences."""
 
 
-class Kind(NamedTuple):
-    """Noise of mean 0 and variance 1, the share of differences that are 0, and which way the noise is turned."""
+class Evening(NamedTuple):
+    """Differences in nDCG@10 and Recall@10, (cells, queries) each, the first challenger first."""
 
-    noise: Noise
-    ties: float = 0
-    sign: int = 1
-
-
-def gamma(shape: float) -> Noise:
-    return lambda rng, size: (rng.gamma(shape, size=size) - shape) / shape**0.5
+    gains: Ints
+    recall: Ints
 
 
-def laplace(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
-    return rng.laplace(scale=0.5**0.5, size=size)
+Draw = Callable[[np.random.Generator, int], Evening]
 
 
-KINDS = {
-    "normal": Kind(lambda rng, size: rng.normal(size=size)),
-    "tied": Kind(laplace, ties=0.5),
-    "skewed up": Kind(gamma(1)),
-    "skewed down": Kind(gamma(1), sign=-1),
-    "strongly skewed down": Kind(gamma(0.25), sign=-1),
-    "tied, skewed down": Kind(gamma(1), ties=0.5, sign=-1),
+def real(means: Floats | None = None, *, ties: float = 0.0) -> Draw:
+    """Evenings of real queries, weighted so that cells have these mean gains; a share of them made ties."""
+    gains, recall = differences("scifact"), differences("scifact", "recall10")
+    weights = None if means is None else tilted(gains, means)
+
+    def draw(rng: np.random.Generator, n_queries: int) -> Evening:
+        chosen = rng.choice(gains.shape[1], n_queries, p=weights)
+        kept = rng.random(n_queries) >= ties
+        return Evening(units(gains[:, chosen] * kept), units(recall[:, chosen] * kept))
+
+    return draw
+
+
+def permuted(rng: np.random.Generator, n_queries: int) -> Evening:
+    """Every query's scores dealt out to the cells at random."""
+    both = [np.array(list(scores("scifact", measure).values())) for measure in ("ndcg10", "recall10")]
+    chosen = rng.integers(both[0].shape[1], size=n_queries)
+    order = rng.permuted(np.tile(np.arange(len(both[0]))[:, None], n_queries), axis=0)
+    dealt = [np.take_along_axis(values[:, chosen], order, axis=0) for values in both]
+    return Evening(*(units(values[1:] - values[0]) for values in dealt))
+
+
+def skewed(shape: float, *, ties: float = 0.0) -> Draw:
+    """Cells that gain a little on most queries and lose much on few, correlated by .5."""
+
+    def draw(rng: np.random.Generator, n_queries: int) -> Evening:
+        def noise() -> Floats:
+            own, shared = (rng.gamma(shape, size=(rows, n_queries)) - shape for rows in (9, 1))
+            return (own + shared) / (2 * shape * (1 - ties)) ** 0.5
+
+        kept = rng.random((9, n_queries)) >= ties
+        gains = -0.15 * noise() * kept
+        return Evening(units(gains), units(0.6 * gains - 0.8 * 0.15 * noise() * kept))
+
+    return draw
+
+
+def means_of(gain: float, n_cells: int = 8) -> Floats:
+    """A gain of the first challenger alone."""
+    return np.array([gain] + [0.0] * (n_cells - 1))
+
+
+NULLS: dict[str, Draw] = {
+    "systems permuted": permuted,
+    "tilted": real(means_of(0.0)),
+    "tied": real(means_of(0.0), ties=0.5),
+    "skewed down": skewed(1.0),
+    "strongly skewed down": skewed(0.25),
+    "tied and skewed down": skewed(1.0, ties=0.5),
 }
 
 
-def differences(kind: Kind, n_queries: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """nDCG@10 and Recall@10 of nine cells less the baseline's, (cells, queries) each, with expectation 0.
-
-    The third is what a gain of 1 adds: 0 if a query is tied, so that it stays tied.
-    """
-    own, shared = kind.noise(rng, (2, CELLS, n_queries)), kind.noise(rng, (2, 1, n_queries))
-    first, second = kind.sign * SD * (own + shared) / (2 * (1 - kind.ties)) ** 0.5
-    kept = rng.random((CELLS, n_queries)) >= kind.ties
-    return first * kept, (0.6 * first + 0.8 * second) * kept, kept / (1 - kind.ties)
+def confirmed(evening: Evening, first: int, seed: int) -> list[bool]:
+    """Which cells are."""
+    p = gain_tests(evening.gains, first, draws=DRAWS, seed=seed)
+    figures = map(mean, evening.gains), map(mean, evening.recall), p
+    return [not unmet_criteria(CellFigures(*each, "pass", 1.0), RULE, ALPHA) for each in zip(*figures, strict=True)]
 
 
-def units(values: Floats) -> Ints:
-    return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
+def evenings(draw: Draw, n_queries: int, runs: int) -> list[tuple[int, Evening]]:
+    """The evenings of a world, each with the seed of its tests."""
+    rngs = (np.random.default_rng(np.random.PCG64(seed)) for seed in range(runs))
+    return [(seed + TEST_SEED, draw(rng, n_queries)) for seed, rng in enumerate(rngs)]
 
 
-def covers(interval: Interval, mean: float) -> bool:
-    return interval.low <= mean <= interval.high
-
-
-def confirmed(tests: Sequence[PairedTest], guards: Sequence[GuardResult], *, skew: bool = True) -> list[bool]:
-    """Which cells are, with the null gate and Judged@10 taken as passed; without `skew`, by max-T alone."""
-    return [
-        not unmet_criteria(
-            CellFigures(
-                test.mean, 0.0, test.p_adjusted, test.p_skew if skew else test.p_adjusted, guard.state, "pass", 1.0
-            ),
-            RULE,
-            ALPHA,
-        )
-        for test, guard in zip(tests, guards, strict=True)
+def print_errors(runs: int) -> None:
+    """Evenings with a candidate, and with a confirmed cell, where no cell gains; how often intervals hold 0."""
+    rows: list[list[object]] = []
+    for name, draw in NULLS.items():
+        for n_queries in SIZES:
+            found: Counter[str] = Counter()
+            for seed, evening in evenings(draw, n_queries, runs):
+                pairs = zip(map(mean, evening.gains), map(mean, evening.recall), strict=True)
+                found["candidate"] += any(meets_criterion_5(*pair, RULE) for pair in pairs)
+                found["confirmed"] += any(confirmed(evening, 1, seed))
+                found["one step"] += any(confirmed(evening, 0, seed))
+                tests = paired_tests(evening.gains, draws=DRAWS, alpha=ALPHA, seed=seed)
+                found["hold 0"] += all(test.simultaneous.low <= 0 <= test.simultaneous.high for test in tests)
+            rows.append(
+                [
+                    name,
+                    n_queries,
+                    *(percent(found[what], runs) for what in ("candidate", "confirmed", "one step", "hold 0")),
+                ]
+            )
+    heads = [
+        "world",
+        "queries",
+        "a candidate",
+        "a cell confirmed",
+        "the same with no first challenger",
+        "all simultaneous intervals hold 0",
     ]
+    print_table("No cell gains: per cent of evenings with", heads, rows)
 
 
-def run(kind: Kind, n_queries: int, seed: int, found: Counter[str]) -> None:
-    """One evening three times over: nothing better, the first cell better by SOME, the first cell better by MUCH."""
-    gains, recalls, lift = differences(kind, n_queries, np.random.default_rng(np.random.PCG64(seed)))
-    lift[1:] = 0
-    options = {"draws": DRAWS, "alpha": ALPHA, "seed": seed + OTHER}
-    equal, some, much = (paired_tests(units(gains + size * lift), **options) for size in (0, SOME, MUCH))
-    guards = non_inferiority(units(recalls), RULE.max_recall_loss, **options)
-    lifted = non_inferiority(units(recalls + MUCH * lift), RULE.max_recall_loss, **options)
-    worse = non_inferiority(units(recalls) - SCORE_UNIT // 50, RULE.max_recall_loss, **options)
-    changes = recalls.mean(axis=1).tolist()
-    percentile = mean_intervals(units(gains), seed=seed + OTHER, resamples=DRAWS)
-    found["criterion 5"] += any(
-        meets_criterion_5(test.mean, change, RULE) for test, change in zip(equal, changes, strict=True)
+def print_power(runs: int) -> None:
+    """How often a true gain is confirmed, in the first challenger and in one of the others."""
+    rows: list[list[object]] = []
+    for gain in (0.03, 0.05, 0.1):
+        for n_queries in (*SIZES, 200):
+            drawn = evenings(real(means_of(gain)), n_queries, runs)
+            alone = sum(confirmed(evening, 1, seed)[0] for seed, evening in drawn)
+            among = sum(confirmed(evening, 0, seed)[0] for seed, evening in drawn)
+            wrong = sum(any(confirmed(evening, 1, seed)[1:]) for seed, evening in drawn)
+            rows.append([f"+{gain:g}", n_queries, *(percent(found, runs) for found in (alone, among, wrong))])
+    heads = ["true gain", "queries", "as first challenger", "as one of eight", "another cell confirmed"]
+    print_table("One cell gains: per cent of evenings in which it is confirmed", heads, rows)
+
+
+def print_recall(runs: int) -> None:
+    """How often Recall@10 is said not to fall by .02, of a cell that truly changes by so much."""
+    values = differences("scifact", "recall10")[:1]
+    rows: list[list[object]] = []
+    for change in (-0.04, -0.02, 0.0, 0.02):
+        weights = tilted(values, np.array([change]))
+        for n_queries in (*SIZES, 200, 400):
+            marks = 0
+            for seed in range(runs):
+                chosen = np.random.default_rng(np.random.PCG64(seed)).choice(values.shape[1], n_queries, p=weights)
+                (bound,) = recall_bounds(units(values[:, chosen]), RULE.max_recall_loss, alpha=ALPHA)
+                marks += bound.state == "shown not to fall"
+            rows.append([f"{change:+g}", n_queries, percent(marks, runs)])
+    print_table(
+        "Recall@10 is shown not to fall by .02: per cent of evenings", ["true change", "queries", "shown"], rows
     )
-    found["max-T"] += any(test.p_adjusted <= ALPHA for test in equal)
-    found["confirmed by max-T alone"] += any(confirmed(equal, guards, skew=False))
-    found["confirmed"] += any(confirmed(equal, guards))
-    found["confirmed, recall safe"] += any(confirmed(equal, [SAFE] * CELLS))
-    found["interval"] += sum(covers(test.interval, 0) for test in equal) / CELLS
-    found["bootstrap"] += sum(covers(interval, 0) for interval in percentile) / CELLS
-    found["simultaneous"] += all(covers(test.simultaneous, 0) for test in equal)
-    found["interval, +.05"] += covers(some[0].interval, SOME)
-    found["simultaneous, +.05"] += all(covers(test.simultaneous, SOME if i == 0 else 0) for i, test in enumerate(some))
-    found["max-T, +.12"] += much[0].p_adjusted <= ALPHA
-    found["confirmed, +.12"] += confirmed(much, lifted)[0]
-    found["confirmed, +.12, recall 0"] += confirmed(much, guards)[0]
-    found["another, +.12"] += any(confirmed(much, lifted)[1:])
-    found["guard, recall 0"] += sum(guard.state == "non-inferior" for guard in guards) / CELLS
-    found["guard, recall -.02"] += sum(guard.state == "non-inferior" for guard in worse) / CELLS
-
-
-def winner_estimates(values: Ints, seed: int) -> dict[str, float]:
-    """Estimates of the best cell's true gain: as observed, less the bootstrap's optimism, and out of bag."""
-    columns, means = values.T / SCORE_UNIT, values.mean(axis=1) / SCORE_UNIT
-    counts = np.concatenate(list(bootstrap_counts(values.shape[1], RESAMPLES, seed)))
-    drawn = counts @ columns / values.shape[1]
-    best = drawn.argmax(axis=1)
-    optimism = float((drawn.max(axis=1) - means[best]).mean())
-    weight = 0.632
-    out_of_bag = corrected_gain(values, resamples=RESAMPLES, seed=seed)
-    return {
-        "observed": float(means.max()),
-        "less optimism": float(means.max()) - optimism,
-        ".632": (1 - weight) * float(means.max()) + weight * out_of_bag,
-        "out of bag": out_of_bag,
-    }
-
-
-def print_head(title: str, *heads: str) -> None:
-    print(f"\n{title}\n")
-    print_row(*heads)
-    print_row(*["---"] * len(heads))
-
-
-def print_row(*fields: object) -> None:
-    print("|", " | ".join(str(field) for field in fields), "|", flush=True)
-
-
-TABLES = {
-    "Runs with an error, where nothing is better": (
-        "criterion 5",
-        "max-T",
-        "confirmed by max-T alone",
-        "confirmed",
-        "confirmed, recall safe",
-        "guard, recall -.02",
-    ),
-    "Coverage": ("interval", "bootstrap", "simultaneous", "interval, +.05", "simultaneous, +.05"),
-    "One cell better by .12": (
-        "max-T, +.12",
-        "confirmed, +.12",
-        "confirmed, +.12, recall 0",
-        "another, +.12",
-        "guard, recall 0",
-    ),
-}
-
-
-def print_decisions(runs: int) -> None:
-    """Shares of runs, in percent; of runs and cells where a figure is of one cell."""
-    found: dict[tuple[str, int], Counter[str]] = {}
-    for name, kind in KINDS.items():
-        for n_queries in (25, 50):
-            started = time.perf_counter()
-            counts = found[name, n_queries] = Counter()
-            for seed in range(runs):
-                run(kind, n_queries, seed, counts)
-            print(f"{name}, {n_queries} queries: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-    for title, heads in TABLES.items():
-        print_head(title, "differences", "queries", *heads)
-        for (name, n_queries), counts in found.items():
-            print_row(name, n_queries, *(f"{100 * counts[head] / runs:.1f}" for head in heads))
-
-
-def print_winners(runs: int) -> None:
-    """Bias / root mean squared error of each estimate of what the best cell truly gains, in thousandths."""
-    truths = {
-        "all equal": [0.0] * CELLS,
-        "one better by .05": [0.05] + [0.0] * (CELLS - 1),
-        "three better by .05": [0.05] * 3 + [0.0] * (CELLS - 3),
-        "0, .01, ... .08": [0.01 * i for i in range(CELLS)],
-    }
-    for n_queries in (25, 50):
-        for name, truth in truths.items():
-            errors: dict[str, list[float]] = {}
-            for seed in range(runs):
-                gains, *_ = differences(KINDS["normal"], n_queries, np.random.default_rng(np.random.PCG64(seed)))
-                values = units(gains + np.reshape(truth, (-1, 1)))
-                for estimator, estimate in winner_estimates(values, seed + OTHER).items():
-                    errors.setdefault(estimator, []).append(estimate - truth[int(values.sum(axis=1).argmax())])
-            if n_queries == 25 and name == "all equal":
-                print_head("Estimates of what the best cell gains", "cells", "queries", *errors)
-            cells = (f"{1000 * np.mean(e):+.0f} / {1000 * np.sqrt(np.mean(np.square(e))):.0f}" for e in errors.values())
-            print_row(name, n_queries, *cells)
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 1)
-    print_decisions(runs)
-    print_winners((runs + 1) // 2)
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 2)
+    print_errors(runs)
+    print_power(runs)
+    print_recall(runs)
 
 
 if __name__ == "__main__":
