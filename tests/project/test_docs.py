@@ -20,8 +20,9 @@ from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from runner.eval_set.version import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-FOREIGN_FLAGS = {"--index-url", "--strict", "--n"}
+FOREIGN_FLAGS = {"--index-url", "--strict", "--n", "--minutes", "--only", "--simulate", "--default-prompt"}
 
 
 def tracked_files() -> list[Path]:
@@ -109,15 +110,27 @@ def test_a_value_that_breaks_its_schema_is_told() -> None:
     assert not validator.is_valid({key: value for key, value in good.items() if key != "judge"})
 
 
-def test_the_readme_names_every_room() -> None:
+def test_the_readme_is_one_sitting() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 160
+    assert max(map(len, lines)) <= 200
+
+
+def test_the_map_of_the_house_names_every_room() -> None:
     rooms = {path.parent.name for path in (CHECKOUT / "runner").glob("*/__init__.py")}
-    assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) >= rooms
+    assert set(re.findall(r"^\| `(\w+)` \|", CONTRIBUTING, re.MULTILINE)) >= rooms
+
+
+def test_the_index_of_the_documents_names_every_page() -> None:
+    pages = {path.name for path in (CHECKOUT / "docs").glob("*.md")} - {"README.md"}
+    index = (CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == pages
 
 
 def test_every_flag_of_the_documents_exists_and_every_flag_is_in_the_reference() -> None:
     existing = {flag for name, _ in runnable() for action in parser_of(name)._actions for flag in action.option_strings}
     existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | flags(version.FOLDER_FORM)
-    named = flags(README + ARCHITECTURE + (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    named = flags("".join(path.read_text(encoding="utf-8") for path in documents() if path.name != "CHANGELOG.md"))
     assert named - existing - FOREIGN_FLAGS == set()
 
 
@@ -154,8 +167,8 @@ def test_every_command_of_the_documents_parses() -> None:
 
 def test_every_make_target_of_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    contributing = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = re.findall(r"(?:^    |`)make ([a-z-]+)", README + contributing, re.MULTILINE)
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in documents())
+    named = re.findall(r"(?:^    |`)make ([a-z-]+)", texts, re.MULTILINE)
     assert named
     assert set(named) <= targets
 
