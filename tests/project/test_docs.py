@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -12,10 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from runner.commands import main as cli
 from runner.commands import version
 from runner.commands.reference import PAGE, page, parser_of
-from runner.commands.verbs import found_verb, runnable
+from runner.commands.verbs import runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from runner.eval_set.version import CHECKOUT
 
@@ -142,27 +140,6 @@ def documents() -> list[Path]:
     """Markdown for readers; that of tests/data is what readers of sources are tried on."""
     data = CHECKOUT / "tests" / "data"
     return [path for path in tracked_files() if path.suffix == ".md" and data not in path.parents]
-
-
-def commands() -> list[str]:
-    """The driver's command lines in the documents, as given in indented blocks and in code spans."""
-    texts = [path.read_text(encoding="utf-8") for path in documents()]
-    return re.findall(r"(?:^ {4,}|`)(bin/per-source-eval\.py [^`\n#]+)", "\n".join(texts), re.MULTILINE)
-
-
-def test_every_command_of_the_documents_parses() -> None:
-    found = [shlex.split(re.sub(r"[][]|\.\.\.|\| *--live", " ", command)) for command in commands()]
-    assert len(found) >= 60
-    assert {words[1] for words in found if len(words) > 1} >= {"labels", "queries", "judge", "choose", "version"}
-    for words in found:
-        given = cli.spelled(words[1:]) if words[1:2] and words[1].startswith("--") else words[1:]
-        name, rest = found_verb(given)
-        if name == "verify" and "--lock" in rest:
-            continue
-        try:
-            parser_of(name).parse_args(rest)
-        except SystemExit:
-            pytest.fail(f"{' '.join(words)} is no command")
 
 
 def test_every_make_target_of_the_documents_exists() -> None:
