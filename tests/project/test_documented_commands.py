@@ -120,7 +120,14 @@ HERE = sorted({over_demo(one.words) for one in OURS if one not in LEFT_OUT})
 
 
 @pytest.fixture(name="folder")
-def _folder(words: tuple[str, ...], tmp_path, monkeypatch, ready, decided_evening, waiting_evening) -> Path:
+def _folder(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ready: Path,
+    decided_evening: Path,
+    waiting_evening: Path,
+) -> Path:
     """A version in the state that a command needs, and the files that the documents name."""
     line = " ".join(words)
     state = waiting_evening if line.startswith(WAITING) else ready if line.startswith(BEGUN) else decided_evening
@@ -150,7 +157,9 @@ def _folder(words: tuple[str, ...], tmp_path, monkeypatch, ready, decided_evenin
 
 
 @pytest.mark.parametrize("words", HERE, ids=shlex.join)
-def test_a_command_of_the_documents_runs(words: tuple[str, ...], folder: Path, capsys) -> None:
+def test_a_command_of_the_documents_runs(
+    words: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     where = [f"--eval-set-path={folder / 'eval-sets' / 'demo'}"] if {"demo", "--source=demo"} & set(words) else []
     capsys.readouterr()
     code = cli.main([*words, *where])
