@@ -15,7 +15,7 @@ import pytest
 
 from runner.commands import main as cli
 from runner.commands.reference import parser_of
-from runner.commands.verbs import VERBS, found_verb
+from runner.commands.verbs import VERBS, found_verb, runnable
 from runner.decide.decide import decision_sentence
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
@@ -116,7 +116,10 @@ def over_demo(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(shlex.split(re.sub(r"--corpus-path \S+", "--corpus-path corpus", line)))
 
 
-HERE = sorted({over_demo(one.words) for one in OURS if one not in LEFT_OUT})
+EXAMPLES = {over_demo(tuple(shlex.split(VERBS[name].example))) for name, _ in runnable()}
+"""Those of the helps, which tests/commands runs."""
+
+HERE = sorted({over_demo(one.words) for one in OURS if one not in LEFT_OUT} - EXAMPLES)
 
 
 @pytest.fixture(name="folder")
