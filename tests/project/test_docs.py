@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -12,16 +11,16 @@ import jsonschema
 import pytest
 import yaml
 
-from runner.commands import main as cli
 from runner.commands import version
 from runner.commands.reference import PAGE, page, parser_of
-from runner.commands.verbs import found_verb, runnable
+from runner.commands.verbs import runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from runner.eval_set.version import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-FOREIGN_FLAGS = {"--index-url", "--strict", "--n"}
+FOREIGN_FLAGS = {"--index-url", "--strict", "--n", "--minutes", "--only", "--simulate", "--default-prompt"}
 
 
 def tracked_files() -> list[Path]:
@@ -109,15 +108,27 @@ def test_a_value_that_breaks_its_schema_is_told() -> None:
     assert not validator.is_valid({key: value for key, value in good.items() if key != "judge"})
 
 
-def test_the_readme_names_every_room() -> None:
+def test_the_readme_is_one_sitting() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 160
+    assert max(map(len, lines)) <= 200
+
+
+def test_the_map_of_the_house_names_every_room() -> None:
     rooms = {path.parent.name for path in (CHECKOUT / "runner").glob("*/__init__.py")}
-    assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) >= rooms
+    assert set(re.findall(r"^\| `(\w+)` \|", CONTRIBUTING, re.MULTILINE)) >= rooms
+
+
+def test_the_index_of_the_documents_names_every_page() -> None:
+    pages = {path.name for path in (CHECKOUT / "docs").glob("*.md")} - {"README.md"}
+    index = (CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == pages
 
 
 def test_every_flag_of_the_documents_exists_and_every_flag_is_in_the_reference() -> None:
     existing = {flag for name, _ in runnable() for action in parser_of(name)._actions for flag in action.option_strings}
     existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | flags(version.FOLDER_FORM)
-    named = flags(README + ARCHITECTURE + (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    named = flags("".join(path.read_text(encoding="utf-8") for path in documents() if path.name != "CHANGELOG.md"))
     assert named - existing - FOREIGN_FLAGS == set()
 
 
@@ -131,31 +142,10 @@ def documents() -> list[Path]:
     return [path for path in tracked_files() if path.suffix == ".md" and data not in path.parents]
 
 
-def commands() -> list[str]:
-    """The driver's command lines in the documents, as given in indented blocks and in code spans."""
-    texts = [path.read_text(encoding="utf-8") for path in documents()]
-    return re.findall(r"(?:^ {4,}|`)(bin/per-source-eval\.py [^`\n#]+)", "\n".join(texts), re.MULTILINE)
-
-
-def test_every_command_of_the_documents_parses() -> None:
-    found = [shlex.split(re.sub(r"[][]|\.\.\.|\| *--live", " ", command)) for command in commands()]
-    assert len(found) >= 60
-    assert {words[1] for words in found if len(words) > 1} >= {"labels", "queries", "judge", "choose", "version"}
-    for words in found:
-        given = cli.spelled(words[1:]) if words[1:2] and words[1].startswith("--") else words[1:]
-        name, rest = found_verb(given)
-        if name == "verify" and "--lock" in rest:
-            continue
-        try:
-            parser_of(name).parse_args(rest)
-        except SystemExit:
-            pytest.fail(f"{' '.join(words)} is no command")
-
-
 def test_every_make_target_of_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    contributing = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = re.findall(r"(?:^    |`)make ([a-z-]+)", README + contributing, re.MULTILINE)
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in documents())
+    named = re.findall(r"(?:^    |`)make ([a-z-]+)", texts, re.MULTILINE)
     assert named
     assert set(named) <= targets
 
