@@ -25,7 +25,7 @@ def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 
     0 below 3 queries. A sd of 0 leaves no chance in it: 1 or 0.
 
     >>> [round(power(n, 0.05, 0.2, 0.04, bar=0.02), 2) for n in (25, 50, 100)]
-    [0.29, 0.49, 0.77]
+    [0.29, 0.5, 0.77]
     """
     if n_queries < 3:
         return 0.0
@@ -64,7 +64,7 @@ def assurance(n_queries: int, believed: tuple[float, float], sd: float, alpha: f
     New queries scatter by `sd` about each true gain (assurance, O'Hagan et al. 2005). Power takes one gain as true.
 
     >>> round(assurance(50, (0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
-    0.5
+    0.49
     """
     if n_queries < 3:
         return 0.0

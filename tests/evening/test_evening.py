@@ -13,7 +13,7 @@ import yaml
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.judge.answers import import_answers
@@ -95,7 +95,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert any("labels double demo" in note for note in stopped.value.notes), "nobody read a pair twice"
     assert not (bills.record / "decision.json").exists()
     answer = evening(bills, choice=CHOICE).run()
-    assert "chosen is bm25 x whole_doc (confirmed)" in answer
+    assert f"chosen is {load_results(bills).outcome.recommended} (confirmed)" in answer
     assert str(bills.record / "results.html") in answer
     assert verify_lock(bills.record)
     assert evening(bills).run() == answer

@@ -168,7 +168,7 @@ def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, 
 def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus, judged):
     version, _ = opened
     judged(version)
-    with pytest.raises(InputNeeded, match="32 pairs to be read by a second judge"):
+    with pytest.raises(InputNeeded, match="40 pairs to be read by a second judge"):
         by_file(version, corpus, CHOICE).run()
     read_twice(version)
     assert by_file(version, corpus, CHOICE).run()
@@ -179,7 +179,7 @@ def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, c
     judged(version)
     lines = judging_lines(version, version.plan(), JudgeOptions(url=server.url))
     assert f"{FIRST}, 0 pairs" in lines[0]
-    assert f"{SECOND}, 32 pairs" in lines[1]
+    assert f"{SECOND}, 40 pairs" in lines[1]
     read_twice(version)
     assert f"{SECOND}, 0 pairs" in judging_lines(version, version.plan(), JudgeOptions(url=server.url))[1]
 

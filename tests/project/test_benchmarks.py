@@ -11,7 +11,7 @@ from runner.eval_set.version import CHECKOUT
 from tests.support.small_collection import write_collection
 
 FOLDER = CHECKOUT / "benchmarks"
-SHARED_PARTS = {"corpus.py", "measuring.py", "no_op_encoder.py", "run.py", "sizes.py"}
+SHARED_PARTS = {"corpus.py", "measuring.py", "no_op_encoder.py", "run.py", "sizes.py", "worlds.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"embed_local.py"}
 SLOW = EMBEDS | {"agreement.py", "external.py", "judge_noise.py", "modal_overhead.py", "post_bulk.py", "report.py"}

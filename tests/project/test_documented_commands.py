@@ -39,7 +39,7 @@ NEEDS = {
     r"--against v1": "version",
     r"^mcp": "stdin",
     r"^doctor": "checks|parity",
-    r"^pooled": "locked",
+    r"^pooled|--pooled": "locked",
 }
 """What a command needs that a small version has not, by its words, and how its page says so."""
 
@@ -138,6 +138,9 @@ def _folder(
     monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
     monkeypatch.chdir(tmp_path)
     version = make_version(tmp_path)
+    if line.startswith("choose"):  # what is judged and scored, and not decided yet
+        for name in ("decision.json", "lock.json"):
+            (version.record / name).unlink()
     if line.startswith("labels"):
         answers(version)[0].rename(tmp_path / "FILE")
         if not line.startswith(("labels import", "labels page")):

@@ -21,7 +21,15 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version
 from runner.evening.evening import Evening
 from runner.judge.answers import import_answers
-from tests.support.small_set import answers, fake_encoders, few_draws, make_version, write_corpus, write_queries
+from tests.support.small_set import (
+    answers,
+    fake_encoders,
+    few_draws,
+    make_version,
+    write_corpus,
+    write_plans,
+    write_queries,
+)
 
 CHOICE = Choice("recommended", "", "test")
 
@@ -47,8 +55,10 @@ def run(
 
 def run_to_judges(folder: Path) -> None:
     """An evening as far as it goes before anything is judged."""
-    with few_draws_in_plans(), suppress(InputNeeded):
-        Evening(_prepared(folder), folder / "corpus", backend=LocalBackend(fake_encoders)).run()
+    version = _prepared(folder)
+    write_plans(version)
+    with suppress(InputNeeded):
+        Evening(version, folder / "corpus", backend=LocalBackend(fake_encoders)).run()
 
 
 def _prepared(folder: Path, *, rehearsal: bool = False) -> Version:
