@@ -152,7 +152,7 @@ def read_yaml(path: Path) -> object:
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error
     except (YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).replace('in "<byte string>", ', "").split())
+        said = " ".join(str(error).split()).replace(' in "<byte string>"', "")
         raise InputError(f"{path} is not YAML: {said}.") from error
 
 

@@ -12,6 +12,7 @@ from runner.base.schema import FrozenModel, Share, checked
 from runner.eval_set.catalog import source
 from runner.eval_set.shapes.decision import CitedGain
 from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import DRIVER
 
 FIXED = "fixed tokens"
 STRUCTURAL = "structural chunker"
@@ -78,6 +79,8 @@ class PooledGains:
 
 def read_pooled(path: Path) -> PooledGains:
     """The file at a path; InputError if `pooled --output` of this release did not write it."""
+    if not path.is_file():
+        raise InputError(f"--pooled: {path} is not there. Write it first: {DRIVER} pooled --output {path}")
     return PooledGains(path, file_sha256(path), checked(_Report, read_json(path), path))
 
 

@@ -44,9 +44,9 @@ def test_a_file_that_is_not_yaml_is_named(path, content):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"pool_depth: 30\nsize: 1\npool_depth: 10", "found the key 'pool_depth' twice in \"<byte string>\", line 3"),
-        (b"rule:\n  a: 1\n  'a': 2", "found the key 'a' twice in \"<byte string>\", line 3"),
-        (b"- {a: 1,\n   b: 2, a: 3}", "found the key 'a' twice in \"<byte string>\", line 2"),
+        (b"pool_depth: 30\nsize: 1\npool_depth: 10", "found the key 'pool_depth' twice, line 3"),
+        (b"rule:\n  a: 1\n  'a': 2", "found the key 'a' twice, line 3"),
+        (b"- {a: 1,\n   b: 2, a: 3}", "found the key 'a' twice, line 2"),
         (b'"\\a": 1\n"\\x07": 2', "found the key '\\\\x07' twice"),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_key_may_stand_in_several_mappings(path):
     ],
 )
 def test_an_alias_or_a_tag_is_refused_with_its_line(path, content):
-    assert "found an alias or a tag where a plain value belongs in" in refusal(path, content)
+    assert "found an alias or a tag where a plain value belongs" in refusal(path, content)
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 100_000, b"[" * 5000 + b"]" * 5000])

@@ -247,7 +247,7 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):
             import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
-        with pytest.raises(InputNeeded, match="then choose"):
+        with pytest.raises(InputNeeded, match="choose a cell"):
             Evening(version, backend=LocalBackend(fake_encoders)).run()
     results = json.loads((version.record / "results.json").read_text())
     rows = {row["cell"]: row for row in results["cells"]}

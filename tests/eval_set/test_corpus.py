@@ -35,7 +35,7 @@ def test_without_manifest_and_without_folder_the_command_that_brings_one_is_name
     with pytest.raises(InputNeeded) as caught:
         documents(version, None)
     place = version.folder.parent
-    assert f"per-source-eval.py --source=demo --eval-set-path={place} --corpus-path PATH" in str(caught.value)
+    assert f"per-source-eval.py run demo --eval-set-path={place}" in str(caught.value)
     assert caught.value.exit_code == 3
     assert not version.corpus_path.exists()
 

@@ -312,10 +312,10 @@ def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, c
     before = {path: path.stat().st_mtime_ns for path in record.rglob("*")}
     assert command() == 0
     answer = capsys.readouterr().out
-    assert answer.startswith("demo v1: chosen is bm25 x whole_doc (confirmed)")
+    assert answer.startswith(f"demo v1: chosen is {read_json(record / 'decision.json')['chosen']['cell']} (confirmed)")
     assert str(record / "results.html") in answer
     assert command("choose", "recommended") == 0
-    assert command("choose", "bm25 x whole_doc", "--reason=another", "--by=you") == 0
+    assert command("choose", read_json(record / "decision.json")["chosen"]["cell"], "--reason=another", "--by=you") == 0
     assert "no other reason or name is kept" in capsys.readouterr().err
     assert command("choose", "minilm-l6-v2 x fixed_token_512_50", "--reason=r", "--by=me") == 2
     assert "That is final" in capsys.readouterr().err

@@ -363,7 +363,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
     checkout.insert(path, "from runner.score.other", "from runner.score.first_three import first_three\n")
     line = "        first_three=first_three(run, comparison.qrels, plan.relevant_grade),\n"
     checkout.insert(path, "        provenance=_provenance(", line)
-    template = "templates/_ranking.html.j2"
+    template = "templates/_why.html.j2"
     checkout.insert(template, '<th scope="col" class="num">MRR@10</th>', '<th scope="col" class="num">First three</th>')
     cell = '<td class="num">{{ row.first_three | percent }}</td>\n'
     checkout.insert(template, '<td class="num">{{ mean(row.scores["mrr@10"]) }}</td>', cell)
@@ -371,7 +371,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
     shares = {row["cell"]: row["first_three"] for row in results["cells"]}
     assert 0 < shares["bm25 x whole_doc"] < shares["bm25-plain x whole_doc"] < 1
     assert '<th scope="col" class="num">First three</th>' in page
-    assert all(f'<td class="num">{100 * share:.1f}' in page for share in shares.values())
+    assert all(f'data-label="First three">{100 * share:.1f}' in page for share in shares.values())
     assert checkout.changed == {"runner/score/first_three.py", "runner/eval_set/shapes/results.py", path, template}
     assert checkout.changed <= steps("A statistic on the page")
     assert len(checkout.changed) <= 4

@@ -654,5 +654,5 @@ def test_a_run_that_is_not_there_names_the_command_that_makes_it(tmp_path):
     version = demo_version(tmp_path)
     code, said = call(*of_the_demo(version))
     assert code == 2
-    assert f"bin/per-source-eval.py --source=demo --eval-set-path={version.folder.parent}" in said
+    assert f"--eval-set-path={version.folder.parent}" in said
     assert call(*of_the_demo(version, cell="bm25"))[0] == 2
