@@ -147,7 +147,8 @@ def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
     best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
     gain, cost = eligible[best].gain, plan.switching_cost
     told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
-    found = f"is expected to gain {told} nDCG@10 (chance of any gain {whole_percent(eligible[best].p_above_0)})"
+    chance = f"{plan.rule.min_gain:g} or more with a chance of {whole_percent(eligible[best].p_above_bar)}"
+    found = f"is expected to gain {told} nDCG@10 under the plan's prior ({chance})"
     if chosen == baseline:
         return chosen, f"least expected loss: {best} {found}, no more than the {cost:g} that switching costs"
     return chosen, f"least expected loss: it {found}, more than the {cost:g} that switching costs"

@@ -16,7 +16,7 @@ from runner.eval_set.preregistration import check_preregistration, preregister
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import alone, load_results
-from runner.evening.inputs import check_frozen, need_queries, sample
+from runner.evening.inputs import check_frozen, need_queries, sample, write_pack
 from runner.evening.judging import check_keys, need_labels
 from runner.evening.next_version import begin_version
 from runner.evening.recorded import decide_and_lock, recorded_answer
@@ -51,6 +51,7 @@ class Evening(Session):
                 begin_version(self.version)
             else:
                 sample(self)
+                write_pack(self)
 
     def _told(self, stop: InputNeeded) -> InputNeeded:
         """The stop under the steps that are done, with what the operator should know before going on."""

@@ -7,12 +7,13 @@ from runner.base.git import untracked
 from runner.base.progress import say
 from runner.decide.decide import decision_sentence
 from runner.eval_set.corpus import keep_sample, need_corpus, sample_of, sample_to_draw
+from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import check_sample, verified_preregistration
-from runner.eval_set.version import load_decision
+from runner.eval_set.version import load_decision, load_queries
 from runner.evening.next_version import begin_version
 from runner.evening.session import Session
 from runner.evening.stops import missing_documents
-from runner.queries.reading_pack import queries_stop, write_reading_pack
+from runner.queries.reading_pack import more_queries_stop, queries_stop, write_reading_pack
 
 
 def check_frozen(session: Session) -> None:
@@ -45,12 +46,20 @@ def sample(session: Session) -> None:
     check_sample(version)
 
 
+def write_pack(session: Session) -> None:
+    """The reading pack to write queries from, if the version has none."""
+    if not session.version.queries_path.exists():
+        write_reading_pack(session.version, session.documents, session.version.plan(rehearsal=False).sample.seed)
+
+
 def need_queries(session: Session) -> None:
-    """Raise InputNeeded, with a reading pack to write queries from, unless the version has queries."""
+    """Raise InputNeeded, with a reading pack to write queries from, unless the version has enough queries."""
     version = session.version
     if not version.queries_path.exists():
-        write_reading_pack(version, session.documents, version.plan(rehearsal=False).sample.seed)
+        write_pack(session)
         raise queries_stop(version, session.again)
+    if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
+        raise more_queries_stop(version, count, session.again)
     for note in missing_documents(version):
         say(f"warning: {note}")
     for path in untracked([version.queries_path, version.labels_path]):

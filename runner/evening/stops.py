@@ -19,7 +19,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_queries, load_results
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import judges_of, second_reading_stop
-from runner.queries.reading_pack import queries_stop
+from runner.queries.reading_pack import more_queries_stop, queries_stop
 from runner.retrieve.pool import pool, unjudged
 from runner.score.looks import Look, look_after
 
@@ -80,8 +80,8 @@ def _sourceless(queries: Sequence[Query], documents: set[str]) -> list[str]:
         return []
     named = ", ".join(gone[:MOST_NAMED]) + (", ..." if len(gone) > MOST_NAMED else "")
     return [
-        f"{len(gone)} of {len(queries)} queries were written from a document that is not in the sample ({named}), so "
-        "perhaps nothing here answers them."
+        f"of {len(queries)} queries, {len(gone)} came from a document that is not in the sample ({named}): perhaps "
+        "nothing here answers them."
     ]
 
 
@@ -146,8 +146,7 @@ def _outstanding(version: Version) -> InputNeeded:
     if not version.queries_path.exists():
         return queries_stop(version, run)
     if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
-        add = f"{DRIVER} queries add {version.flags} FILE"
-        return InputNeeded(f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed", [add, run])
+        return more_queries_stop(version, count, run)
     plan = _plan(version)
     if plan is None or len(_made(version, plan)) < len(plan.cells):
         return InputNeeded("cells to embed and search", [run])

@@ -50,6 +50,12 @@ def need_sampled(version: Version, given: Path) -> None:
         )
 
 
+def more_queries_stop(version: Version, count: int, again: str) -> InputNeeded:
+    """What a version with too few queries waits for."""
+    add = f"{DRIVER} queries add {version.flags} FILE"
+    return InputNeeded(f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed", [add, again])
+
+
 def queries_stop(version: Version, again: str) -> InputNeeded:
     """What a version with documents and without queries waits for; `again` goes on afterwards."""
     folder, flags = reading_folder(version), version.flags

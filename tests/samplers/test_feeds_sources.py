@@ -516,6 +516,7 @@ SOUND = zipped({"usc01.xml": b"<uscDoc>" + bytes(range(200)) + b"</uscDoc>"})
         (zipped({"a.xml": b" " * 5000}), "more than"),
         *((SOUND[:keep] + b"\0" * 40, "damaged") for keep in (3, 30, 60, 90)),
     ],
+    ids=["none", "two", "another", "too much", "cut at 3", "cut at 30", "cut at 60", "cut at 90"],
 )
 def test_a_zip_that_is_damaged_declares_too_much_or_holds_another_number_of_files_is_refused(data, message):
     with pytest.raises(Refused, match=message):

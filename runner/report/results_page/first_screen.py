@@ -144,8 +144,8 @@ def _comparison(results: Results, one: Challenger) -> str:
         return f"{scored}: not preregistered, so not tested."
     if gain[0] == MINUS or gain == size:
         return f"{scored}."
-    chance = "could be chance" if one.could_be_chance else "unlikely to be chance"
-    return f"{scored}: {chance} (p = {one.p})."
+    chance = "not shown to be more than chance" if one.could_be_chance else "unlikely to be chance"
+    return f"{scored}: {chance} (p = {one.p}, all cells compared)."
 
 
 def _status(results: Results, decision: Decision | None) -> str:
@@ -219,7 +219,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
         who = "One judge" if judges == 1 else f"{judges} judges, no pair read twice"
         found.append(Doubt("judges", who, ", checked by nobody." if judges == 1 else "."))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
-        found.append(Doubt("queries", f"{n} queries", f" cannot show gains below {places(said.detectable, 2)}."))
+        found.append(Doubt("queries", f"{n} queries", f" seldom show gains below {places(said.detectable, 2)}."))
     if compared and compared.bound.state == "open" and compared.bound.low < 0:
         lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."
         found.append(Doubt("why", "Recall@10", lost))
