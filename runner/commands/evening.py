@@ -292,11 +292,11 @@ def today() -> str:
 
 
 def _choice(options: argparse.Namespace) -> "Choice":
-    from runner.decide.decide import RECOMMENDED, Choice
+    from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice
     from runner.decide.pooled_gains import read_pooled
 
     if options.cell != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
     check_signature(options)
     pooled = None if options.pooled is None else read_pooled(options.pooled)
-    return Choice(options.cell, options.reason, options.by or "nobody named (choose recommended)", pooled)
+    return Choice(options.cell, options.reason, options.by or UNATTENDED, pooled)

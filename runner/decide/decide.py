@@ -16,6 +16,9 @@ from runner.eval_set.shapes.results import Results
 AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
+UNATTENDED = "nobody named (choose recommended)"
+"""Who decided if `recommended` was chosen and nobody signed."""
+
 RECOMMENDED = "recommended"
 """What an unattended run gives to `choose`: the baseline or a candidate, whichever is expected to lose least."""
 

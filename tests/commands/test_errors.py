@@ -221,13 +221,13 @@ def test_a_sample_that_the_plan_no_longer_asks_for_is_not_frozen(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 24])
-def test_too_few_queries_exit_2_with_the_number(tmp_path, command, count):
+def test_too_few_queries_are_the_operators_turn_with_the_number(tmp_path, command, count):
     version = begin(tmp_path)
     head, *rows = re.split(r"(?m)^(?=- id)", version.queries_path.read_text())
     version.queries_path.write_text(head.rstrip() + (" []\n" if not count else "\n") + "".join(rows[:count]))
-    code, _, heard = command(f"--corpus-path={tmp_path / 'corpus'}")
-    assert code == 2
-    assert f"criterion 1: {count} queries; at least 25 are needed" in heard
+    code, out, heard = command(f"--corpus-path={tmp_path / 'corpus'}")
+    assert code == 3
+    assert f"{25 - count} more queries: at least 25 are needed" in out + heard
     assert not version.preregistration_path.exists()
 
 

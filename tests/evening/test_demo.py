@@ -81,7 +81,7 @@ def begin_small(tmp_path):
     """A version of short bills alone and of CELLS, so that an evening with real weights takes seconds."""
     version = make_version(tmp_path)
     write_queries(version.folder)
-    plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False)) | {"cells": CELLS}
+    plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False)) | {"cells": CELLS, "first": []}
     version.plan_path(rehearsal=False).write_text(yaml.safe_dump(plan))
     corpus = write_corpus(tmp_path / "corpus")
     for path in sorted(corpus.iterdir(), key=lambda path: path.stat().st_size)[10:]:

@@ -219,7 +219,7 @@ def test_few_documents_and_queries_without_their_document_are_said(waiting):
         row["source_document"] = "BILLS-118hr9999ih"
     waiting.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
     (note,) = doubts(waiting)
-    assert "7 of 25 queries" in note
+    assert "of 25 queries, 7 came from" in note
     assert "q05" in note
     assert "q06" not in note
     own = replace(waiting, source=replace(waiting.source, corpus=""))  # the embedded corpus is what it is

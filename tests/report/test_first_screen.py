@@ -4,6 +4,7 @@ import pytest
 from lxml import html as markup
 
 from runner.base.figures import fitting
+from runner.decide.decide import UNATTENDED
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.first_screen import MOST_DOUBTS, first_screen
 from runner.report.results_page.render import page
@@ -33,7 +34,7 @@ def test_the_headline_says_what_was_decided_by_whom_and_why():
     assert switched.headline.startswith("Switch to ")
     assert {row.cell: row.word for row in switched.rows}[candidate(results)] == "chosen"
     assert {row.cell: row.word for row in kept.rows}[results.plan.baseline] == "baseline, kept"
-    alone = first_screen(results, decided(results, decided_by="unattended run (--choose recommended)"))
+    alone = first_screen(results, decided(results, decided_by=UNATTENDED))
     assert "Decided 2026-03-02, unattended: it is cheap." in alone.lead
     assert (kept.command, alone.command) == ("", "")
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, places, whole_percent
+from runner.decide.decide import UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
@@ -124,8 +125,7 @@ def _lead(results: Results, decision: Decision | None, one: Challenger | None) -
     elif results.kind == "external":
         parts.append("Published judgments; nothing is decided about any source.")
     elif decision is not None:
-        unattended = decision.decided_by.startswith("unattended run")
-        by = ", unattended" if unattended else f" by {decision.decided_by}"
+        by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
         parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")
     return " ".join(parts)
 
