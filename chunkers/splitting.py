@@ -67,6 +67,8 @@ def opened(
     if fits((heading[0], piece[1])):
         return [(heading[0], piece[1])]
     first, *rest = split_text(text, tokens, piece, budget - tokens.count(*heading) - 1)
+    if not fits((heading[0], first[1])):  # long white space between the two takes tokens too
+        first, *rest = split_text(text, tokens, piece, budget - tokens.count(heading[0], first[0]) - 1)
     if rest and fits((rest[0][0], piece[1])):
         rest = [(rest[0][0], piece[1])]
     return [(heading[0], first[1]), *rest]

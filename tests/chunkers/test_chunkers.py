@@ -163,6 +163,13 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
     assert chunker(name)(source) == chunks
 
 
+def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit():
+    text = "😀 " + "\n" * 40 + "café " * 700 + "\n"
+    division = Section(Span(0, len(text) - 1), 1, "division", "Title IV—" + "Very long heading " * 30)
+    source = document(text, (division,), "Short Act")
+    check(source, "section_aware_fr_v2", chunker("section_aware_fr_v2")(source))
+
+
 @pytest.mark.slow
 @pytest.mark.shared
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
