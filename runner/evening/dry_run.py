@@ -29,12 +29,12 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries, load_results
-from runner.retrieve.pool import pool, unjudged
+from runner.judge.models.estimate import pooled_pairs
+from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, alphas, look_after
 
 if TYPE_CHECKING:
@@ -265,9 +265,7 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
     look = look_after(plan, kept_looks(version, plan).digests)
-    query_ids, first = [query.query_id for query in load_queries(version.queries_path)], look.queries if look else None
-    runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
-    pooled = pool(runs, plan.pool_depth)
+    pooled = pooled_pairs(version, plan) or []
     missing = unjudged(pooled, version_labels(version))
     which = f"{look.name}: " if look else ""
     if missing:

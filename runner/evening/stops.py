@@ -12,15 +12,15 @@ from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_queries, load_results
+from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import judges_of, second_reading_stop
 from runner.queries.reading_pack import more_queries_stop, queries_stop
-from runner.retrieve.pool import pool, unjudged
+from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, look_after
 
 MOST_NAMED = 5
@@ -151,9 +151,7 @@ def _outstanding(version: Version) -> InputNeeded:
     if plan is None or len(_made(version, plan)) < len(plan.cells):
         return InputNeeded("cells to embed and search", [run])
     look = look_after(plan, kept_looks(version, plan).digests)
-    query_ids, first = [query.query_id for query in load_queries(version.queries_path)], look.queries if look else None
-    runs = (read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells)
-    pooled = pool(runs, plan.pool_depth)
+    pooled = pooled_pairs(version, plan) or []
     labels = version_labels(version)
     if missing := unjudged(pooled, labels):
         if not (batches := _batches_of(version, set(missing))):
