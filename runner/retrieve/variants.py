@@ -49,7 +49,7 @@ def int8_rows(rows: Matrix) -> Matrix:
 
 
 def int8_codes(rows: Matrix) -> NDArray[np.int8]:
-    """What sqlite-vec's vec_quantize_int8(row, 'unit') stores; of components within +-0.004 nothing is left."""
+    """What sqlite-vec's vec_quantize_int8(row, 'unit') stores: components from -0.004 to 0.012 become 0."""
     codes: NDArray[np.int8] = ((rows.astype(np.float64) + 1) / INT8_STEP - 128).astype(np.int8)
     return codes
 

@@ -10,7 +10,7 @@ import sqlite_vec
 
 from runner.base.records import BM25Cell, Chunk, HybridCell, Ints, OwnCell, Run
 from runner.embed.vectors import Matrix, blocks
-from runner.retrieve.engine.database import Substrate, load_vec0
+from runner.retrieve.engine.database import CACHE_KIB, Substrate, load_vec0
 from runner.retrieve.engine.search import fused, match_expression
 from runner.retrieve.engine.searches import Found, Indexes, Places
 from runner.retrieve.engine.tables import TOKENIZER, Layout, schema
@@ -41,6 +41,7 @@ def engine_run(
     connection = apsw.Connection("")  # a file that SQLite removes, since vectors can outgrow memory
     try:
         load_vec0(connection)
+        connection.execute(f"PRAGMA journal_mode = OFF; PRAGMA cache_size = -{CACHE_KIB}")
         size = _filled(connection, chunks, texts, arm)
         dim = 8 if arm is None else arm.chunk_vectors.shape[1]
         substrate = Substrate(Path("sample"), _LAYOUT, dim, "cosine", TOKENIZER, "", connection)
