@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
-from runner.base.canonical import digest
+from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
 from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
@@ -279,6 +279,12 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
             cells.append(cell)
     problems += [
         f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
+    ]
+    files = {slug(str(cell)): str(cell) for cell in cells}
+    problems += [
+        f"cells: '{cell}' and {files[slug(str(cell))]!r} would have one file; call one encoder otherwise"
+        for cell in cells
+        if files[slug(str(cell))] != str(cell)
     ]
     problems += [
         f"first: {text!r} is no challenger; name cells of the plan beside the baseline, each once, or leave it out"

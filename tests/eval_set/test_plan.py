@@ -331,6 +331,16 @@ def test_variants_do_not_count_toward_criterion_1(path):
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
 
 
+def test_two_cells_of_one_file_name_are_refused(path, monkeypatch):
+    monkeypatch.setitem(
+        ENCODERS, "minilm-l6-v2-bit", dataclasses.replace(ENCODERS["minilm-l6-v2"], name="minilm-l6-v2-bit")
+    )
+    cells = default_cells(SOURCES["demo"], rehearsal=False)
+    change(path, cells=[*cells, "minilm-l6-v2@bit x recursive_v1", "minilm-l6-v2-bit x recursive_v1"])
+    (problem,) = problems(path)
+    assert "'minilm-l6-v2@bit x recursive_v1' and 'minilm-l6-v2-bit x recursive_v1'" in problem
+
+
 def plan_of(tmp_path, name, **fields):
     path = tmp_path / "plan.yaml"
     path.write_text(default_plan_text(SOURCES[name], rehearsal=False))
