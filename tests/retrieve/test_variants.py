@@ -16,7 +16,16 @@ from runner.retrieve.engine.database import load_vec0, open_substrate
 from runner.retrieve.engine.search import BINARY, FUSED, KEYWORD, Search, search_runs
 from runner.retrieve.ranking import SCORE_STEPS, chunk_table
 from runner.retrieve.retrieve import DenseArm, dense_run
-from runner.retrieve.variants import CANDIDATES, cut_rows, int8_codes, nearest_by_signs, sign_words, variant_run
+from runner.retrieve.variants import (
+    CANDIDATES,
+    INT8_STEP,
+    cut_rows,
+    int8_codes,
+    int8_rows,
+    nearest_by_signs,
+    sign_words,
+    variant_run,
+)
 from tests.support.substrate_builder import Build, build, fictional, unit_rows
 
 DIM = 32
@@ -71,6 +80,19 @@ def test_int8_scores_are_sqlite_vecs_cosines(vec0, tmp_path):
             for hit in hits[:20]
         ]
         assert [hit.score for hit in hits[:20]] == pytest.approx(theirs, abs=1 / SCORE_STEPS)
+
+
+@pytest.mark.parametrize("tolerance", [1e-5, 2e-3])
+def test_codes_of_vectors_within_an_encoders_tolerance_move_scores_by_less_than_a_step(tolerance):
+    """A replay elsewhere may move so far, and by more than the vectors' own scores do."""
+    moved = [
+        rows + np.random.default_rng(place).uniform(-tolerance, tolerance, rows.shape).astype(np.float32)
+        for place, rows in enumerate((VECTORS, ASKED))
+    ]
+    full = moved[0] @ moved[1].T - VECTORS @ ASKED.T
+    codes = int8_rows(moved[0]) @ int8_rows(moved[1]).T - int8_rows(VECTORS) @ int8_rows(ASKED).T
+    shift = np.sqrt((codes**2).mean())
+    assert np.sqrt((full**2).mean()) < shift < INT8_STEP
 
 
 @pytest.mark.parametrize("name", ["12", "int8"])
