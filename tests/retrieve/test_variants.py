@@ -1,5 +1,6 @@
 """Quantised, truncated and engine cells, against sqlite-vec, FTS5 and brute force."""
 
+import errno
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from runner.base.records import RUN_DEPTH
 from runner.base.store import Store
 from runner.embed import vectors as vector_files
+from runner.retrieve.engine import cells
 from runner.retrieve.engine.cells import engine_run
 from runner.retrieve.engine.database import load_vec0, open_substrate
 from runner.retrieve.engine.search import BINARY, FUSED, KEYWORD, Search, search_runs
@@ -156,6 +158,14 @@ def test_engine_cells_are_the_substrates_arms(production):
     assert words.index_bytes > 0
     assert {hit.doc_id for hit in both.run.hits["q3"][:5]} == {read.doc_id for read in both.reading["q3"][:5]}
     assert engine_run("none", QUERIES, [], chunk_table([]), [], None).run.hits == dict.fromkeys(QUERIES, ())
+
+
+def test_a_temporary_file_that_finds_no_room_is_a_full_disk(monkeypatch):
+    small = f"{cells.schema(cells._LAYOUT, DIM)} PRAGMA max_page_count = 40;"
+    monkeypatch.setattr(cells, "schema", lambda *_: small)
+    with pytest.raises(OSError, match="full") as raised:
+        engine_run("w", QUERIES, CHUNKS, chunk_table(CHUNKS), texts(), None)
+    assert raised.value.errno == errno.ENOSPC
 
 
 def test_with_as_many_candidates_as_chunks_bits_are_exact(tmp_path):

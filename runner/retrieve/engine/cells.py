@@ -91,16 +91,17 @@ def _filled(connection: apsw.Connection, chunks: Sequence[Chunk], texts: Texts |
         (number, chunk.doc_id, chunk.index, chunk.span.start, chunk.span.end, *text)
         for number, (chunk, text) in enumerate(zip(chunks, read, strict=True), start=1)
     )
-    with connection:
-        connection.execute(schema(_LAYOUT, dim))
-        connection.executemany(_LAYOUT.sql("INSERT INTO {chunks} VALUES (?,?,?,?,?,?,?,NULL,NULL,NULL)"), rows)
+    connection.execute(
+        f"{schema(_LAYOUT, dim)} BEGIN"
+    )  # no context manager: a full disk ends the transaction by itself
+    connection.executemany(_LAYOUT.sql("INSERT INTO {chunks} VALUES (?,?,?,?,?,?,?,NULL,NULL,NULL)"), rows)
     before = _pages(connection)
-    with connection:
-        if texts is not None:
-            connection.execute(_LAYOUT.sql("INSERT INTO {fts} ({fts}) VALUES ('rebuild')"))
-        if arm is not None:
-            vectors = ((number, data, data) for number, data in _numbered(arm.chunk_vectors))
-            connection.executemany(_LAYOUT.sql("INSERT INTO {vectors} VALUES (?,?,vec_quantize_binary(?))"), vectors)
+    if texts is not None:
+        connection.execute(_LAYOUT.sql("INSERT INTO {fts} ({fts}) VALUES ('rebuild')"))
+    if arm is not None:
+        vectors = ((number, data, data) for number, data in _numbered(arm.chunk_vectors))
+        connection.executemany(_LAYOUT.sql("INSERT INTO {vectors} VALUES (?,?,vec_quantize_binary(?))"), vectors)
+    connection.execute("COMMIT")
     return (_pages(connection) - before) * int(connection.pragma("page_size"))
 
 
