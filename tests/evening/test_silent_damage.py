@@ -16,9 +16,9 @@ from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import newest_version
 from runner.evening.evening import Evening
+from runner.evening.exploration import tried
 from runner.evening.next_version import open_next
 from runner.evening.stops import doubts, next_step
-from runner.evening.try_out import tried
 from runner.judge.answers import import_answers
 from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder

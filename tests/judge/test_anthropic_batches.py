@@ -12,8 +12,7 @@ from runner.base.http_client import Patience
 from runner.embed.cost.ledger import BudgetError, Ledger
 from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
-from runner.judge.models.anthropic.batch_record import records
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches, records
 from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of

@@ -289,7 +289,7 @@ from runner.base.canonical import JSON
 from runner.base.http_client import Client, Service
 from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Reply
-from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address
+from runner.judge.models.client import (JUDGE_KEY, URL_FLAG, judge_address)
 
 URL = "https://parrot.example.org/v1"
 PARROT = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
