@@ -110,7 +110,7 @@ def without_date(labels):
     return [label.model_copy(update={"judged_on": ""}) for label in labels]
 
 
-@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
+@pytest.mark.parametrize("how", ["messages", pytest.param("batches", marks=pytest.mark.slow)])
 def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
     version, server = opened
     said = hired(version, corpus, server, how=how).run()

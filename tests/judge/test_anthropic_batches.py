@@ -240,7 +240,7 @@ with AnthropicBatches(MODEL, meter, Way(url=sys.argv[1]), folder / "batches", po
 """
 
 
-@pytest.mark.parametrize("when", ["before the id is known", "while it is polled"])
+@pytest.mark.parametrize("when", ["before the id is known", pytest.param("while it is polled", marks=pytest.mark.slow)])
 def test_a_killed_run_pays_once(opened, server, tmp_path, when):
     server.polls = 10**9
     until = threading.Event()

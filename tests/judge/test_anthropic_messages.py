@@ -405,6 +405,7 @@ with AnthropicMessages(MODEL, meter, Way(url=sys.argv[1])) as model:
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_session_ends_though_no_answer_comes_and_counts_what_it_sent(server, tmp_path):
     until, under_way = threading.Event(), threading.Semaphore(0)
     server.always = {"dues": wire.hang(until)}

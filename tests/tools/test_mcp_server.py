@@ -515,6 +515,7 @@ def test_a_client_that_leaves_takes_every_process_with_it(wire):
         os.kill(worker, 0)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_server_that_waits_for_a_line(wire):
     wire.process.send_signal(signal.SIGINT)
     assert wire.process.wait(timeout=60) == -signal.SIGINT
