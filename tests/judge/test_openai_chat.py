@@ -1,6 +1,5 @@
 import json
 import logging
-import threading
 
 import pytest
 
@@ -84,14 +83,6 @@ def test_a_passing_failure_is_tried_again(opened, server, fault):
     server.faults = [fault, fault]
     assert only(opened()).problem == ""
     assert len(server.requests) == 3
-
-
-def test_an_answer_that_does_not_come_in_time_is_asked_for_again(opened, server):
-    until = threading.Event()
-    server.faults = [wire.hang(until)]
-    reply = only(opened(timeout=0.3))
-    until.set()
-    assert reply.problem == ""
 
 
 def test_a_request_at_which_the_server_breaks_is_a_reply_that_says_so(opened, server):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chunkers.registry import chunker, limit_of
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.printed.text import read_page
@@ -20,7 +19,6 @@ from samplers.sources.committee_reports.tables import Tables
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
-CHUNKER = "section_aware_committee_v1"
 COVER = (
     "[House Report 116-7]\n\n" + "=" * 70 + "\n\n" + " " * 30 + "A TITLE\n" + " " * 32 + "_______\n\n"
     "  Mr. Larch, from the Committee on Rules, submitted the following\n\n" + " " * 26 + "[To accompany H.R. 9]\n\n"
@@ -318,12 +316,3 @@ def test_real_tables_have_a_figure_in_their_rows(shared: Path) -> None:
         ruled = [section for section in read.sections if section.kind == "table" and section.label]
         assert all(re.search(r"\t[$(+-]*[\d,]+|\t[A-Z]", words(read, section)) for section in ruled)
         assert all("\t\n" not in words(read, section) for section in ruled)
-
-
-@pytest.mark.shared
-def test_real_chunks_hold_every_character_within_the_bound(shared: Path) -> None:
-    for _, read in real(shared)[:2]:
-        chunks = chunker(CHUNKER)(read)
-        assert max(chunk.n_tokens for chunk in chunks) <= limit_of(CHUNKER)
-        covered = "".join(read.text[chunk.span.start : chunk.span.end] for chunk in chunks)
-        assert "".join(covered.split()) == "".join(read.text.split())

@@ -245,14 +245,6 @@ def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Pat
         assert not named - found, path.name
 
 
-@pytest.mark.shared
-def test_real_chunks_hold_every_character(shared: Path) -> None:
-    for path in real_files(shared, "congressional_record")[::8]:
-        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v2")(read))
-        assert "".join(covered.split()) == "".join(read.text.split())
-
-
 def centred(*lines: str) -> str:
     return "".join(f"{line.center(72).rstrip()}\n\n" for line in lines)
 

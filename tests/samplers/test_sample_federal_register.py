@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.corpus.sampling import stratified_sample
@@ -333,12 +332,6 @@ def test_emphasis_of_real_files_glues_no_words(real):
                 assert expected.translate({0xAD: None}) in text, (path, expected)
     assert n_lost >= 683
     assert n_letters >= 6
-
-
-@pytest.mark.shared
-def test_chunks_of_real_files_are_within_their_limit(real):
-    chunks = [chunk for _, content in real for chunk in chunker("section_aware_fr_v2")(one(content))]
-    assert max(chunk.n_tokens for chunk in chunks) <= 512
 
 
 def _text_before(mark: etree._Element) -> str:
