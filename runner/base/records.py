@@ -266,23 +266,6 @@ class Run:
         object.__setattr__(self, "ranks", ranks)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """One judge's grade of one document for one query, 0 to 3, in one round."""
-
-    query_id: str
-    doc_id: str
-    grade: int
-    judge: str
-    round: int = 1
-    batch: str = ""
-    model: str = ""
-    reason: str = ""
-    prompt_sha256: str = ""
-    evidence_sha256: str = ""
-    spans: tuple[Span, ...] = field(default=())
-
-
 @dataclass(frozen=True)
 class Scores:
     """A cell's per-query values by measure, integers of 1e-9 in [0, 1e9], in the order of `query_ids`."""
