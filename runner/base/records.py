@@ -191,8 +191,6 @@ class ImportedCell:
 OwnCell = DenseCell | BM25Cell | HybridCell
 """A cell that this tool can run."""
 
-Cell = OwnCell | ImportedCell
-
 
 def parse_cell(text: str) -> OwnCell:
     """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""

@@ -13,7 +13,7 @@ from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.evening.evening import Evening
 from runner.evening.inputs import sample
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY
 from runner.judge.models.prompt import asks_of, instructions
 from runner.judge.models.run_judges import JudgeOptions
@@ -87,7 +87,7 @@ def with_plans(version):
 def give(version, path, said, judge):
     answers = path.with_name(f"{path.stem}.answers.jsonl")
     answers.write_text("".join(json.dumps(said(row)) + "\n" for row in reversed(read_batch(path))))
-    import_answers(version, answers, judge=judge, model=judge, judged_on="2026-01-31")
+    Importer(version).take_file(answers, judge=judge, model=judge, judged_on="2026-01-31")
 
 
 def hired(version, corpus, server, **more):

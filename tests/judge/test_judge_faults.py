@@ -11,7 +11,7 @@ from runner.base.errors import BackendError
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.models.prompt import asks_of
 from tests.support import anthropic_server as faults
 from tests.support import openai_chat_server as chat
@@ -54,7 +54,7 @@ def _expected(exported, tmp_path_factory):
         ]
         file = path.with_name(f"{path.stem}.answers.jsonl")
         file.write_text("".join(json.dumps(one) + "\n" for one in reversed(answers)))
-        import_answers(version, file, judge="a person", model="", judged_on="2026-02-14")
+        Importer(version).take_file(file, judge="a person", model="", judged_on="2026-02-14")
     found = labels(version)
     assert len(found) == PAIRS
     assert {label["grade"] for label in found} >= {0, 1}

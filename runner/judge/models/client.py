@@ -7,10 +7,10 @@ import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import unquote
 
 from runner.base.canonical import JSON
@@ -20,19 +20,6 @@ from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply, replies_in_flight
 
 _FREE = (Fate.REFUSED, Fate.TURNED_AWAY)
-_Result = TypeVar("_Result")
-
-
-class Connection(Protocol):
-    """The way to a service: `runner.base.http_client.Client`, or one around a vendor's SDK."""
-
-    def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str) -> _Result:
-        """What `once` returns, tried again while the service is busy."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +53,7 @@ class JudgeClient(ABC):
 
     @abstractmethod
     def connected(self) -> tuple[Any, str]:
-        """A Connection by `way`, nothing sent yet, and where the model is asked, as messages name it.
+        """A connection like http_client.Client, nothing sent yet, and where the model is asked, as messages name it.
 
         An InputError for a bad address, for a missing key, and for one that would go in clear to a public address.
         """
