@@ -11,7 +11,7 @@ from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
@@ -173,7 +173,7 @@ def record(known: Decided) -> Record:
         plan=results.plan,
         cells=[row.cell for row in results.cells],
         queries=queries[:n_scored],
-        qrels=qrels(judgments(version_labels(version)[: results.labels.lines])),
+        qrels=qrels(version_labels(version)[: results.labels.lines]),
         run=lambda cell: read_run(version.run_path(cell), cell, ids, n_scored),
     )
 
