@@ -14,7 +14,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import line_of
 from runner.base.http_client import is_own, plain_address
 from runner.base.schema import problems
-from runner.eval_set.catalog import ENCODERS
+from runner.eval_set.catalog import ENCODERS, EncoderSpec
 from runner.eval_set.shapes.own_encoders import HubEncoder, OwnEncoder, Pooling, ServiceEncoder
 from runner.eval_set.shapes.plan import Plan
 
@@ -59,8 +59,9 @@ def _told(path: Path, place: Sequence[str | int], kind: str) -> str:
 
 
 def _fields(form: str) -> str:
-    shapes = {"hub": [HubEncoder], "service": [ServiceEncoder]}.get(form, [HubEncoder, ServiceEncoder])
-    return ", or ".join(", ".join(shape.model_fields) for shape in shapes)
+    shapes: dict[str, type[HubEncoder | ServiceEncoder]] = {"hub": HubEncoder, "service": ServiceEncoder}
+    wanted = [shapes[form]] if form in shapes else shapes.values()
+    return ", or ".join(", ".join(shape.model_fields) for shape in wanted)
 
 
 def encoder_problems(plan: Plan, path: Path) -> list[str]:
@@ -94,3 +95,13 @@ def _problems(name: str, given: OwnEncoder) -> list[tuple[str, str]]:
     if given.key_env and place.origin.startswith("http:") and not is_own(place.host):
         found.append(("url", "a key would go unencrypted; write an https address, or leave key_env out"))
     return found
+
+
+def described_encoder(spec: EncoderSpec) -> str:
+    """A plan's own encoder in a line: what it is, where it runs and what a million tokens cost."""
+    size = f"{spec.dim} dimensions, {spec.max_tokens} tokens"
+    if spec.service is None:
+        return f"{spec.hub_id} at {spec.revision[:12]} of the model hub, {size}, {spec.pooling} pooling"
+    price = f"${spec.service.usd_per_million_tokens:g} a million tokens"
+    key = f", key from {spec.service.key_env}" if spec.service.key_env else ""
+    return f"{spec.hub_id} at {spec.service.url} ({spec.service.api}), {size}, {price}{key}"

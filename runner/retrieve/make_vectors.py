@@ -57,14 +57,18 @@ class CellVectors:
 
     def embed(self, embeddings: Sequence[Embedding]) -> None:
         """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin."""
-        if not self.backend.concurrent:
-            self._one_by_one(list(dict.fromkeys(embeddings)))
-            return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)
-        work = [self._work(encoder, wanted) for encoder, wanted in by_encoder.items()]
+        work = [
+            self._work(encoder, wanted)
+            for encoder, wanted in by_encoder.items()
+            if self.backend.concurrent or self.encoder(encoder).spec.service  # counting tokens takes a local one's time
+        ]
         self.backend.prepare(work)
+        if not self.backend.concurrent:
+            self._one_by_one(list(dict.fromkeys(embeddings)))
+            return
         with bars() as bar:
             jobs = [
                 partial(self._embed_all, wanted, _Sum(self._reported(bar, asked.encoder), asked))

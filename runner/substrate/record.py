@@ -9,6 +9,7 @@ from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels
 from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
+from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import judgments, version_labels
@@ -149,7 +150,14 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    return Decided(version, decision, results, encoders(cell.encoder), cell.chunker, of_baseline)
+    own = results.plan.own.get(cell.encoder)
+    if own is not None and own.service is not None:
+        raise InputError(
+            f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "
+            "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
+        )
+    encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
+    return Decided(version, decision, results, encoder, cell.chunker, of_baseline)
 
 
 def record(known: Decided) -> Record:

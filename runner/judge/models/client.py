@@ -8,11 +8,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Fate, Patience, Unusable
+from runner.base.http_client import Patience
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply, replies_in_flight
 
-_FREE = (Fate.REFUSED, Fate.TURNED_AWAY)
 _Result = TypeVar("_Result")
 
 
@@ -95,18 +94,8 @@ class JudgeClient(ABC):
         return self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
 
     def _once(self, ask: Ask) -> Reply:
-        """One try; it counts as it was held if it may have been answered and nobody says what that cost."""
-        hold = self.meter.reserve([ask])
-        try:
-            reply = self.read(ask, self.send(ask))
-        except Unusable as error:
-            self.meter.settle(hold, [] if error.fate in _FREE else [None])
-            raise
-        except Exception:
-            self.meter.release(hold)
-            raise
-        self.meter.settle(hold, [reply.usage])
-        return reply
+        """One try, metered."""
+        return self.meter.once(ask, lambda: self.read(ask, self.send(ask)), lambda reply: reply.usage)
 
     def close(self) -> None:
         """Let go of the connections, and write down what was spent."""

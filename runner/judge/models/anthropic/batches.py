@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from runner.base.errors import BackendError
 from runner.base.progress import say
 from runner.embed.cost.ledger import BudgetError
+from runner.embed.cost.request_meter import Hold
 from runner.judge.models.anthropic.batch_record import KeptRecord, intended, records
 from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
 from runner.judge.models.anthropic.messages import AnthropicMessages
 from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params
-from runner.judge.models.meter import Hold
 from runner.judge.models.requests import Ask, Reply, unique
 
 POLL_SECONDS = 20.0
