@@ -129,7 +129,8 @@ def tokens_billed(told: JSON) -> int | None:
     places = (("usage", "prompt_tokens"), ("usage", "total_tokens"), ("meta", "billed_units", "input_tokens"))
     found = (_at(told, *place) for place in places)
     # A number of JSON may be 12.0, and Cohere's is.
-    known = (int(each) for each in found if isinstance(each, int | float) and 0 <= each <= _MOST_TOKENS)
+    # Cohere's count is 12.0; a bool is an int to Python, and no count.
+    known = (int(each) for each in found if type(each) in (int, float) and 0 <= each <= _MOST_TOKENS)
     return next(known, None)
 
 
