@@ -48,12 +48,15 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Check the backend's flags; a usage error for those that do not go together."""
+    """Check the backend's flags; a usage error for those that do not go together.
+
+    --max-usd stands by itself: a plan may name an encoder that is paid.
+    """
     if options.encoder_url is not None and not options.encoder_url.strip():
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    of_modal = [name for name in OF_MODAL if name != "max_usd"]  # a plan's own encoder may cost something too
+    of_modal = [name for name in OF_MODAL if name != "max_usd"]
     if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
         parser.error(f"--{given[0].replace('_', '-')} belongs to --modal")
     if options.encoder_api and not options.encoder_url:
