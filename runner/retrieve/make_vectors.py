@@ -91,7 +91,9 @@ class CellVectors:
 
     def _gflop(self, wanted: Embedding) -> float:
         """What reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
-        return sum(map(len, self.readings(wanted.chunker))) * (0.01 + size(wanted.encoder).gflop_per_token)
+        elsewhere = self.encoder(wanted.encoder).spec.service is not None
+        flop = 0.0 if elsewhere else size(wanted.encoder).gflop_per_token
+        return sum(map(len, self.readings(wanted.chunker))) * (0.01 + flop)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
         """Of the chunks and of the queries; a BackendError if they were made in two places."""

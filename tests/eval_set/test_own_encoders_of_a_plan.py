@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, EncoderSpec, Service
 from runner.eval_set.plan import default_plan_text, load_plan, plan_digest
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import CHECKOUT
 
 SECRET = "vk-SECRET-0123456789"
 HUB = """\
@@ -114,3 +116,11 @@ def test_a_cell_that_names_no_encoder_is_told_the_plans_own_ones_too(tmp_path):
     assert catalog.encoder("a", own) is own["a"]
     with pytest.raises(InputError):
         catalog.encoder("a")
+
+
+def test_the_example_of_the_docs_is_a_plan(tmp_path):
+    page = (CHECKOUT / "docs" / "encoders.md").read_text()
+    (example,) = re.findall(r"```yaml\nencoders:\n(.*?)```", page, re.DOTALL)
+    own = loaded(tmp_path, example, ["bge-m3 x fixed_token_512_50", "bm25>law x section_aware_bills_v1"]).own
+    assert {spec.service.api for spec in own.values() if spec.service} == {"openai", "cohere", "voyage"}
+    assert own["bge-m3"].pooling == "cls"

@@ -12,11 +12,13 @@ from runner.decide.roster import Standing, moved_on
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.plan_backend import PlanBackend
-from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results
+from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results, numbered
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
+from runner.evening.next_version import open_next
 from runner.judge.answers import import_answers
+from runner.tools.chunk_status import chunk_status
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
@@ -116,6 +118,11 @@ def test_a_decision_over_a_service_replays_and_its_encoder_can_be_explored(decid
     assert len(server.asked) > n_asked  # it was embedded anew
     with opened(version) as backend:
         Exploration(version, cells=["own x fixed_token_256_25"], backend=backend).run()
+    assert "own" in chunk_status(version, None).absent
+    open_next(version, cells=["own x fixed_token_256_25"], reason="more", by="a test", today="2026-02-01")
+    following = numbered(version, 2).plan()
+    assert following.own == version.plan().own
+    assert "own x fixed_token_256_25" in following.cells
     with pytest.raises(InputError, match="did you mean 'own'"), opened(version) as backend:
         Exploration(version, cells=["owl x fixed_token_256_25"], backend=backend).run()
 
