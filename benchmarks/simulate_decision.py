@@ -104,7 +104,7 @@ NULLS: dict[str, Draw] = {
 
 def confirmed(evening: Evening, first: int, seed: int) -> list[bool]:
     """Which cells are."""
-    p = gain_tests(evening.gains, first, draws=DRAWS, seed=seed)
+    p = [one.p for one in gain_tests(evening.gains, first, draws=DRAWS, seed=seed)]
     figures = map(mean, evening.gains), map(mean, evening.recall), p
     return [not unmet_criteria(CellFigures(*each, "pass", 1.0), RULE, ALPHA) for each in zip(*figures, strict=True)]
 

@@ -53,7 +53,7 @@ PLAN = plan_of(CHALLENGER)
 
 def confirmed(values: Floats, seed: int) -> NDArray[np.bool_]:
     """Which rows are, the first of them being the first challenger."""
-    p = np.array(gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed))
+    p = np.array([one.p for one in gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed)])
     return (p <= PLAN.significance.alpha) & (values.mean(axis=1) >= PLAN.rule.min_gain)
 
 

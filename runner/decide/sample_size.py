@@ -11,7 +11,7 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
-from runner.score.expected_loss import Gain, believed
+from runner.score.expected_loss import Gain
 from runner.score.gain_test import FIRST_SHARE
 from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
 
@@ -110,12 +110,7 @@ def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
     """
     if row.test is None or not row.test.sd or row.gate.verdict != "pass" or _gain_holds(inputs.plan, row):
         return None
-    return settling(inputs.plan, row.test.sd, _believed(inputs, row))
-
-
-def _believed(inputs: OutcomeInputs, row: CellResult) -> Gain:
-    assert row.test is not None
-    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior)
+    return settling(inputs.plan, row.test.sd, inputs.believed(row.cell))
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
@@ -127,7 +122,7 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     found = settling_of(inputs, row)
     if found is None:
         return f"Try other cells: {row.cell} differs from the baseline alike on every query."
-    (mean, sd), prior = _believed(inputs, row), inputs.plan.prior
+    (mean, sd), prior = inputs.believed(row.cell), inputs.plan.prior
     belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: {prior.mean:+g} ± {prior.sd:g})"
     if not found.queries:
         return (
