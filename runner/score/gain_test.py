@@ -51,7 +51,7 @@ def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[
 
     >>> gains = np.array([[300, 200, 100, 400, -100, 200, 300, 200]]) * 1_000_000
     >>> gain_tests(gains, 0, draws=1000, seed=1)
-    [GainTest(p=0.01953125, p_step=0.01953125)]
+    [GainTest(p=0.083984375, p_step=0.083984375)]
     """
     if not 0 <= first <= len(differences):
         raise ValueError(f"{first} of {len(differences)} rows cannot be the first")
