@@ -10,9 +10,9 @@ brackets stand Monte Carlo standard errors. Part of `make simulate`, whose table
 
 The worlds in which no cell gains: systems permuted (each query's scores dealt out to the cells at random); tilted
 (queries weighted so that every mean is 0, with the skewness that real differences have); tied (as tilted, half of the
-queries without a difference); mirrored (as tilted, every gain turned into a loss); and three made ones that no collection at hand is like, of nine cells with SD .15:
-skewed down (sums of two exponential parts, skewness 1.4, the tail downwards), strongly skewed down (2.8), and tied and
-skewed down (half of them 0).
+queries without a difference); mirrored (as tilted, every gain turned into a loss and every loss into a gain); and three
+made ones that no collection at hand is like, of nine cells with SD .15: skewed down (sums of two exponential parts,
+skewness 1.4, the tail downwards), strongly skewed down (2.8), and tied and skewed down (half of them 0).
 """
 
 import os
