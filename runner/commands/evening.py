@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.commands.console import Parser, answer, answer_json, source_first, version_parser
-from runner.commands.flags.backend import (
+from runner.commands.flags import (
     add_backend_flags,
+    add_judge_flags,
     backend_from,
     check_backend_flags,
+    check_judge_flags,
     dollars,
+    judge_options,
     remote_options,
     with_own_encoders,
 )
-from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
 
@@ -190,7 +192,7 @@ def _version(options: argparse.Namespace) -> Version:
     version = newest_version(options.source, options.eval_set_path, rehearsal=rehearsal)
     if not trial:
         return version
-    from runner.evening.try_out import tried
+    from runner.evening.exploration import tried
 
     return tried(version)
 

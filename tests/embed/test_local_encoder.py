@@ -59,6 +59,7 @@ def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold)
     assert cold[1].n_lost.sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_reproduces_its_documented_similarities(minilm):
     rows = minilm.encode(
@@ -118,6 +119,7 @@ def test_the_static_encoder_reads_long_texts_to_their_end(tmp_path):
     assert np.allclose(once, twice, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
     store, vectors = cold
