@@ -7,7 +7,7 @@ from runner.base.records import DenseCell, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
-from runner.eval_set.catalog import encoder
+from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
@@ -41,7 +41,7 @@ def declared_weaknesses(
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
         *_pool(plan, cells),
-        *_cut_short(plan, cells),
+        *_cut_short(cells),
         _exact_search(cells),
     ]
 
@@ -75,7 +75,7 @@ def external_weaknesses(
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
-        *_cut_short(plan, cells),
+        *_cut_short(cells),
         *_power(plan, facts.queries, cells),
         "Scores are of documents: a document ranks by its best chunk.",
     ]
@@ -233,11 +233,12 @@ def _truncation(cells: Sequence[CellResult]) -> list[str]:
     return [f"Encoders did not read all of what they were given. Share of tokens past the encoder's maximum: {listed}."]
 
 
-def _cut_short(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
+def _cut_short(cells: Sequence[CellResult]) -> list[str]:
     """Cells of fewer dimensions than their encoder makes, and was trained to be cut to."""
     own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
     cut = [cell for cell in own if isinstance(cell, DenseCell) and cell.variant.isdigit()]
-    found = [str(cell) for cell in cut if int(cell.variant) not in encoder(cell.encoder, plan.own).matryoshka]
+    trained = {name: row.matryoshka for name, row in ENCODERS.items()}
+    found = [str(cell) for cell in cut if int(cell.variant) not in trained.get(cell.encoder, ())]
     if not found:
         return []
     return [

@@ -161,6 +161,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
+    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
     own = results.plan.own.get(cell.encoder)
     if own is not None and own.service is not None:
         raise InputError(
@@ -168,7 +169,6 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
         )
     encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
-    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
     return Decided(version, decision, results, encoder, cell.chunker, of_baseline, cut)
 
 
