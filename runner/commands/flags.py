@@ -18,6 +18,7 @@ from runner.embed.cost.prices import CONTAINERS, GPU, RemoteOptions
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.modal.backend import ModalBackend
+    from runner.eval_set.version import Version
 
 WHERE = "where encoders run"
 """On this machine, unless a flag of this group says otherwise."""
@@ -55,15 +56,17 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Check the backend's flags; a usage error for those that do not go together."""
+    """Check the backend's flags; a usage error for those that do not go together.
+
+    --max-usd stands by itself: a plan may name an encoder that is paid.
+    """
     if options.encoder_url is not None and not options.encoder_url.strip():
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    of_modal = [name for name in OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
+    of_modal = [name for name in OF_MODAL if name != "max_usd"]
     if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
-        owners = "--modal and --judge" if given[0] == "max_usd" and hasattr(options, "judge") else "--modal"
-        parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
+        parser.error(f"--{given[0].replace('_', '-')} belongs to --modal")
     if options.encoder_api and not options.encoder_url:
         parser.error("--encoder-api belongs to --encoder-url")
     if options.encoder_key_in_clear and not options.encoder_url:
@@ -88,6 +91,14 @@ def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
         return HttpBackend(options.encoder_url, options.encoder_api or "openai", in_clear=in_clear)
     remote = remote_options(options)
     return LocalBackend() if remote is None else modal_backend(remote, folder)
+
+
+def with_own_encoders(backend: "Backend", version: "Version", options: argparse.Namespace, work: Path) -> "Backend":
+    """The backend with the encoders of the version's plan, whose services are charged to the ledger of `work`."""
+    from runner.embed.plan_backend import PlanBackend
+
+    max_usd = MAX_USD if options.max_usd is None else options.max_usd
+    return PlanBackend(backend, lambda: version.plan().own, work, max_usd)
 
 
 def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":

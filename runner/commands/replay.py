@@ -22,7 +22,13 @@ from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.progress import say
 from runner.base.terminal import signs_for
 from runner.commands.console import Parser, add_output_flags, answer_json, show, version_parser
-from runner.commands.flags import add_backend_flags, backend_from, check_backend_flags, choose_backend
+from runner.commands.flags import (
+    add_backend_flags,
+    backend_from,
+    check_backend_flags,
+    choose_backend,
+    with_own_encoders,
+)
 from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version, newest_version
 
@@ -176,5 +182,6 @@ def _replayed(version: Version, options: argparse.Namespace) -> "Replay":
     """What replays spend is counted apart: a version's own ledger says what its record cost."""
     from runner.tools.replay import run as stage
 
-    with backend_from(options, version.work / "replay") as backend:
+    work = version.work / "replay"
+    with with_own_encoders(backend_from(options, work), version, options, work) as backend:
         return stage.replay(version, backend)

@@ -66,6 +66,7 @@ def make_results(
         n_queries=len(query_rows),
         false_alarms=comparison.false_alarms(),
         challengers=comparison.challengers,
+        beliefs=comparison.beliefs,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     said = outcome(inputs)

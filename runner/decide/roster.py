@@ -214,7 +214,7 @@ def moved_on(standing: Standing) -> list[str]:
     changes = []
     if decision.baseline != source.baseline:
         changes.append(f"the production baseline is now {source.baseline}, it was {decision.baseline}")
-    changes += _encoder_moved(decision)
+    changes += _encoder_moved(decision, standing.version)
     if decision.kind == "production":
         measured = [row.cell for row in _dense_rows(standing.version)]
         if source.structural_chunker not in {parse_cell(cell).chunker for cell in measured}:
@@ -222,11 +222,13 @@ def moved_on(standing: Standing) -> list[str]:
     return changes
 
 
-def _encoder_moved(decision: Decision) -> list[str]:
+def _encoder_moved(decision: Decision, version: Version) -> list[str]:
     name, revision = decision.chosen.encoder, decision.chosen.encoder_revision
     if not name:
         return []
     spec = catalog.ENCODERS.get(name)
+    if spec is None and version.results_path.exists() and name in load_results(version).plan.own:
+        return []  # frozen with the plan
     if spec is None or spec.excluded:
         return [f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}"]
     if spec.revision != revision:

@@ -45,7 +45,7 @@ class Exploration(Session):
             )
         given = [parse_cell(cell) for cell in self.cells]
         for cell in given:
-            check_cell(cell)
+            check_cell(cell, self.plan.own)
         cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
         folder = self.version.work / "explorations" / digest(cells)[:12]
         fresh = folder.with_name(f"{folder.name}.new")

@@ -245,6 +245,19 @@ def _pieces(tmp_path, monkeypatch):
     return fetch, fetched
 
 
+OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
+
+
+@pytest.mark.model
+def test_a_plans_own_model_makes_its_vectors_if_it_pools_as_the_plan_says(minilm):
+    find = lambda spec: verified_folder(minilm.spec)  # noqa: E731
+    rows = TransformerEncoder(OWN, find=find).encode(TEXTS[:2], "document")
+    assert rows.tobytes() == minilm.encode(TEXTS[:2], "document").tobytes()
+    wrong = dataclasses.replace(OWN, pooling="cls")
+    with pytest.raises(BackendError, match=r"plan says pooling cls.*own files mean.*encoders\.own\.pooling"):
+        TransformerEncoder(wrong, find=find).encode(TEXTS[:1], "document")
+
+
 def test_weights_in_pieces_are_joined_checked_and_installed_once(tmp_path, pieces, monkeypatch):
     fetch, fetched = pieces
     models = tmp_path / ".models"

@@ -15,11 +15,9 @@ from urllib.parse import unquote
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
-from runner.base.http_client import Fate, Patience, Place, Unusable, parsed, plain_address, without_keys
+from runner.base.http_client import Patience, Place, Unusable, parsed, plain_address, without_keys
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply, replies_in_flight
-
-_FREE = (Fate.REFUSED, Fate.TURNED_AWAY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,18 +87,8 @@ class JudgeClient(ABC):
         return self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
 
     def _once(self, ask: Ask) -> Reply:
-        """One try; it counts as it was held if it may have been answered and nobody says what that cost."""
-        hold = self.meter.reserve([ask])
-        try:
-            reply = self.read(ask, self.send(ask))
-        except Unusable as error:
-            self.meter.settle(hold, [] if error.fate in _FREE else [None])
-            raise
-        except Exception:
-            self.meter.release(hold)
-            raise
-        self.meter.settle(hold, [reply.usage])
-        return reply
+        """One try, metered."""
+        return self.meter.once(ask, lambda: self.read(ask, self.send(ask)), lambda reply: reply.usage)
 
     def close(self) -> None:
         """Let go of the connections, and write down what was spent."""

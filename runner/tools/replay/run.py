@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.progress import say
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, BM25Cell, HybridCell, Qrels, Run, parse_cell
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, BM25Cell, DenseCell, HybridCell, Qrels, Run, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
@@ -25,6 +25,7 @@ from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.eval_set.version import Version, alone, load_cell_file
 from runner.retrieve.make_runs import CellRuns, Wanted
+from runner.retrieve.variants import INT8_STEP
 from runner.score.comparison import paired_differences
 from runner.score.score import DISCOUNTS, ideal_gains, score
 from runner.tools.replay.record import Recorded, check_encoders, documents, recorded
@@ -212,6 +213,8 @@ def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> di
         else:
             # Each of the two vectors that are compared may be off.
             rounding = backend.encoder(cell.encoder).tolerance * math.sqrt(2)
+            if isinstance(cell, DenseCell) and cell.variant == "int8":
+                rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
             seed = known.results.plan.bootstrap.seed
             found[name] = noise(known.run(name), replayed[name], known.query_ids, known.qrels, rounding, seed)
             by_encoder.setdefault(cell.encoder, []).append(found[name])

@@ -20,10 +20,10 @@ from runner.base.progress import say
 from runner.base.schema import Count, FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.cost.ledger import BudgetError, Usd
+from runner.embed.cost.request_meter import Hold
 from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
 from runner.judge.models.anthropic.client import AnthropicMessages
 from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params
-from runner.judge.models.meter import Hold
 from runner.judge.models.requests import Ask, Reply, unique
 
 
