@@ -17,7 +17,7 @@ from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.tools.chunk_status import chunk_status
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
@@ -61,7 +61,7 @@ def _decided(waiting_evening, tmp_path_factory):
         with pytest.raises(InputNeeded):
             evening(version)
         for path in answers(version):
-            import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+            Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
         evening(version)
         yield version, server, lines
 
