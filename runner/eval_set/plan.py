@@ -64,7 +64,7 @@ judges:
 
 LOSS = """\
 switching_cost: 0.02
-prior: {mean: -0.005, sd: 0.06}
+prior: {mean: -0.01, sd: 0.06}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
 
