@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.labels import Label
@@ -212,7 +212,7 @@ def load_comparison(
         plan=plan,
         queries=queries[:first],
         runs=load_runs(version, plan, first),
-        qrels=qrels(judgments(labels_of(version, asked))) if published is None else published,
+        qrels=qrels(labels_of(version, asked)) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,
         document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},
