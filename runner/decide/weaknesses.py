@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
+from runner.base.records import DenseCell, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
+from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
@@ -13,11 +15,18 @@ from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
 
+SMALL_SAMPLE = 500
+"""Documents below which a sample is declared small."""
+
+WINDOW = 512
+"""Tokens of the baseline's windows, `fixed_token_512_50`."""
+
 
 def declared_weaknesses(
     plan: Plan,
     queries: Sequence[QueryRow],
     cells: Sequence[CellResult],
+    n_documents: int,
     labels: LabelFacts,
     panel: JudgePanel | None = None,
     spans: SpanResult | None = None,
@@ -33,7 +42,9 @@ def declared_weaknesses(
         *_judges(panel),
         *_models(queries, labels, panel),
         *_query_origin(queries),
+        *_small_sample(n_documents),
         *_truncation(cells),
+        *_encoders(cells),
         _passages(len(queries), spans),
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
@@ -215,6 +226,35 @@ def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
     return [
         f"{written} of {len(queries)} queries were written for this evaluation ({generated} are marked as generated); "
         "they are what an author thinks people ask, not what people asked."
+    ]
+
+
+def _small_sample(n_documents: int) -> list[str]:
+    if n_documents >= SMALL_SAMPLE:
+        return []
+    return [
+        f"The sample is {n_documents:,} documents, fewer than {SMALL_SAMPLE}: few compete for a place, so the scores "
+        "flatter every system, and rare kinds of documents may be missing."
+    ]
+
+
+def _encoders(cells: Sequence[CellResult]) -> list[str]:
+    """Weaknesses 8 and 9 of the specification: long readers in short windows, and encoders that were never compared."""
+    dense = [cell for row in cells if isinstance(cell := parse_cell(row.cell), DenseCell)]
+    known = {cell.encoder: ENCODERS[cell.encoder] for cell in dense if cell.encoder in ENCODERS}
+    windowed = {cell.encoder for cell in dense if cell.chunker.startswith(f"fixed_token_{WINDOW}_")}
+    long = sorted(name for name, row in known.items() if name in windowed and row.max_tokens > WINDOW)
+    said = []
+    if long:
+        said.append(
+            f"Windows of {WINDOW} tokens may hold back encoders that read further ({', '.join(long)}); only cells with "
+            "longer chunks show whether they do."
+        )
+    families = {row.hub_id.partition("/")[0] for row in known.values()}
+    return said + [
+        f"{row.name} was never compared with its sibling: {row.excluded}."
+        for row in ENCODERS.values()
+        if row.excluded and row.hub_id.partition("/")[0] in families
     ]
 
 
