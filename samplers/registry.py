@@ -105,7 +105,11 @@ _ROWS = (
                 names=(r"BILLS-\d{2,3}[a-z]{1,7}\d{1,5}[a-z]{2,4}\d?\.(?:html?|pdf)$",),
             ),
         ),
-        feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))}, "govinfo_content:locate_bills"),
+        feeds=FeedRows(
+            {"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))},
+            "govinfo_content:locate_bills",
+            "govinfo_content:bill_file",
+        ),
         queries=_OF_BILLS,
     ),
     SourceSpec(

@@ -4,7 +4,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from runner.base.progress import say
 from runner.base.records import Document, Section, Span
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import DEFAULT_SEED
-from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined, SourceFile
 from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.version import DRIVER, Version, corpus_bytes, load_corpus
 
@@ -150,11 +150,20 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
         archive_sha256=write_archive(archive_path(version), drawn.documents),
     )
     # The manifest comes after the archive that it names, so that its presence means both are there.
-    write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, drawn.documents)))
+    read_from, name = drawn.reading.files, version.source.name
+    rows = (manifest_row(one, _source_file(name, one.doc_id, read_from[one.doc_id])) for one in drawn.documents)
+    write_atomic(version.corpus_path, corpus_bytes(header, rows))
 
 
-def manifest_row(document: Document) -> CorpusRow:
-    """A document's row of corpus.jsonl."""
+def _source_file(source: str, doc_id: str, digest: str) -> SourceFile | None:
+    from samplers.feeds.registry import package_file
+
+    found = package_file(source, doc_id)
+    return None if found is None else SourceFile(**found._asdict(), sha256=digest)
+
+
+def manifest_row(document: Document, file: SourceFile | None = None) -> CorpusRow:
+    """A document's row of corpus.jsonl, with the publisher's file that it was read from."""
     return CorpusRow(
         doc_id=document.doc_id,
         url=document.url,
@@ -163,6 +172,7 @@ def manifest_row(document: Document) -> CorpusRow:
         family=document.family,
         n_chars=len(document.text),
         status=document.status,
+        file=file,
     )
 
 
@@ -176,7 +186,7 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
         )
     found = {document.doc_id: document for document in _read(corpus_path, header)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
-    changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
+    changed = [row.doc_id for row in rows if row.doc_id in found and found[row.doc_id].sha256 != row.sha256]
     if missing or changed:
         groups = (("missing", missing), ("changed", changed))
         listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
@@ -184,7 +194,11 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
             f"{corpus_path} does not hold the documents of {version.corpus_path} ({listed}). "
             "Give the folder that they were drawn from, or put the archive back."
         )
-    return tuple(found[row.doc_id] for row in rows)
+    # Stratum, family and status are those of the draw: files beside the documents (a bill's status) may be others now.
+    return tuple(
+        replace(found[row.doc_id], url=row.url, stratum=row.stratum, family=row.family, status=row.status)
+        for row in rows
+    )
 
 
 def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
