@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import DenseCell, parse_cell
+from runner.base.records import HARVESTED, DenseCell, by_model, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
@@ -176,14 +176,15 @@ def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel |
         f"Language models judged ({', '.join(labels.models)}), and models may err alike; people graded {read} of the "
         "pairs that a model graded first."
     ]
-    generated = sum(query.origin == "generated" for query in queries)
+    generated, names = _by_models(queries)
     if not generated:
         return said
     apart = " The slices show them apart." if generated < len(queries) else ""
+    by = f" ({names})" if names else ""
     return [
         *said,
-        f"{generated} of {len(queries)} queries were generated and language models judged: where author and judge are "
-        f"of one family, the judge may favour what its own kind asked for.{apart}",
+        f"{generated} of {len(queries)} queries were generated{by} and language models judged: where author and "
+        f"judge are of one family, the judge may favour what its own kind asked for.{apart}",
     ]
 
 
@@ -219,14 +220,21 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != "harvested" for query in queries)
-    generated = sum(query.origin == "generated" for query in queries)
+    written = sum(query.origin != HARVESTED for query in queries)
+    generated, names = _by_models(queries)
     if not written:
         return []
+    how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
     return [
-        f"{written} of {len(queries)} queries were written for this evaluation ({generated} are marked as generated); "
+        f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
         "they are what an author thinks people ask, not what people asked."
     ]
+
+
+def _by_models(queries: Sequence[QueryRow]) -> tuple[int, str]:
+    """How many queries language models wrote, and the models' names; "" if none is named."""
+    models = [query.origin for query in queries if by_model(query.origin)]
+    return len(models), ", ".join(sorted({*models} - {"generated"}))
 
 
 def _small_sample(n_documents: int) -> list[str]:

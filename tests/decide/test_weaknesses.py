@@ -85,6 +85,10 @@ def test_queries_that_were_made_for_the_evaluation_are_declared():
     written = [query.model_copy(update={"origin": "generated"}) for query in QUERIES[:5]] + QUERIES[5:]
     assert "5 of 25 queries were written for this evaluation (5 are marked" in said_of(row(BASELINE), queries=written)
     assert "were written" not in said_of(row(BASELINE))
+    named = [query.model_copy(update={"origin": ("person", "claude")[i % 2]}) for i, query in enumerate(QUERIES[:24])]
+    said = said_of(row(BASELINE), queries=named, labels=JUDGED_BY_A_MODEL)
+    assert "24 of 24 queries were written for this evaluation (12 by language models: claude)" in said
+    assert "12 of 24 queries were generated (claude) and language models judged" in said
 
 
 def test_pairs_graded_once_are_declared_and_repeats_are_no_second_judge():
