@@ -222,9 +222,15 @@ def read_external(folder: Path) -> "Collection":
 
 def write_archive(path: Path, documents: Iterable[Document]) -> str:
     """The SHA-256 of the uncompressed archive: compressed bytes differ between library versions."""
-    content = _tar(documents)
-    _compress(path, content)
-    return sha256(content)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for document in documents:
+            content = json_bytes(_fields(document))
+            member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    _compress(path, buffer.getvalue())
+    return sha256(buffer.getvalue())
 
 
 def pack(version: Version, corpus_path: Path | None, to: Path) -> CorpusHeader:
@@ -233,13 +239,15 @@ def pack(version: Version, corpus_path: Path | None, to: Path) -> CorpusHeader:
     InputError if the documents are not here, or are read otherwise than when they were drawn.
     """
     need_corpus(version)
-    header, _ = load_corpus(version.corpus_path)
-    content = _tar(corpus_documents(version, corpus_path))
-    if sha256(content) != header.archive_sha256:
+    header, rows = load_corpus(version.corpus_path)
+    corpus_documents(version, corpus_path)
+    try:
+        content = _content(archive_path(version), header, rows)
+    except ValueError as error:
         raise InputError(
             f"The documents of {version.name} are read otherwise than when they were drawn (other sections or fields), "
             f"so they make another archive than {version.corpus_path} names. Pack with the release that drew them."
-        )
+        ) from error
     with disk_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
         _compress(to, content)
@@ -272,17 +280,6 @@ def _compress(path: Path, content: bytes) -> None:
     import zstandard
 
     write_atomic(path, zstandard.ZstdCompressor(level=10).compress(content))
-
-
-def _tar(documents: Iterable[Document]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for document in documents:
-            content = json_bytes(_fields(document))
-            member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> bytes:
