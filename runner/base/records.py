@@ -224,7 +224,7 @@ def by_model(origin: str) -> bool:
     An origin is "person", "harvested" or the model's name. Older sets have "hand" for a person's and "generated" for
     those of a model that nobody named.
     """
-    return origin not in (*PEOPLE, HARVESTED)
+    return origin.casefold() not in (*PEOPLE, HARVESTED)
 
 
 @dataclass(frozen=True, slots=True)

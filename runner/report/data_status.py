@@ -38,7 +38,8 @@ def cells(standing: Standing) -> tuple[str, ...]:
     state = standing.state
     waits = source.policy == "baseline" and decision is None
     if decision is not None:
-        state += f" by {decision.decided_by}, {decision.decided_on} ({decision.tier})"
+        who = f"by {decision.decided_by}, {decision.decided_on}"
+        state += f", {who}" if decision.kind == "policy" else f" {who} ({decision.tier})"
     if standing.beside:
         state += f"; {standing.beside}"
     return (
