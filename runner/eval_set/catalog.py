@@ -42,6 +42,8 @@ class EncoderSpec:
     document_prompt: str = ""
     package: str = ""
     weights_sha256: str = ""
+    matryoshka: tuple[int, ...] = ()
+    """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
     trust_remote_code: bool = False
     code_hub_id: str = ""
     code_revision: str = ""
@@ -69,6 +71,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
+            matryoshka=(256,),
             size=Size(0.66, 2.27),
         ),
         EncoderSpec(
@@ -87,6 +90,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
+            matryoshka=(768, 512, 256, 128),
             size=Size(0.66, 0.67),
         ),
         EncoderSpec(
@@ -97,6 +101,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=8192,
             query_prompt="search_query: ",
             document_prompt="search_document: ",
+            matryoshka=(512, 256, 128, 64),
             trust_remote_code=True,
             code_hub_id="nomic-ai/nomic-bert-2048",
             code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
