@@ -90,7 +90,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         ),
         "corpus": Verb("", "carry a version's documents to another machine", ""),
         "corpus pack": Verb(
-            "version:corpus_pack", "a version's documents as one file", "corpus pack demo --to demo-v1.tar.zst"
+            "version:corpus_pack", "a version's documents as one file", "corpus pack demo --output demo-v1.tar.zst"
         ),
         "corpus unpack": Verb(
             "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"

@@ -144,18 +144,18 @@ def verify(arguments: Sequence[str]) -> int:
 def corpus_pack(arguments: Sequence[str]) -> int:
     """`corpus pack`: the version's documents as one file, for another machine."""
     parser = version_parser("corpus pack", epilog=_CORPUS_EPILOG)
-    parser.add_argument("--to", required=True, type=Path, metavar="FILE", help="the file to write")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the file to write")
     parser.add_argument("--corpus-path", type=Path, metavar="PATH", help="the documents, where their archive is gone")
     options = parser.parse_args(arguments)
     from runner.eval_set.corpus import pack
 
     version = newest_version(options.source, options.eval_set_path)
-    header = pack(version, options.corpus_path, options.to)
-    size = options.to.stat().st_size / 1e6
+    header = pack(version, options.corpus_path, options.output)
+    size = options.output.stat().st_size / 1e6
     answer(
-        f"{options.to}: {header.n_documents:,} documents of {version.name}, {size:.1f} MB.\n"
+        f"{options.output}: {header.n_documents:,} documents of {version.name}, {size:.1f} MB.\n"
         f"SHA-256 of the tar in it, as corpus.jsonl has it: {header.archive_sha256}\n"
-        f"On the other machine: {DRIVER} corpus unpack {version.flags} {options.to.name}"
+        f"On the other machine: {DRIVER} corpus unpack {version.flags} {options.output.name}"
     )
     return 0
 
