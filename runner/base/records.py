@@ -238,14 +238,32 @@ def parse_cell(text: str) -> OwnCell:
     )
 
 
+HARVESTED = "harvested"
+"""The origin of a query that somebody asked: of a log, or published."""
+
+PEOPLE = ("person", "hand")
+
+
+def by_model(origin: str) -> bool:
+    """Whether a language model wrote the queries of an origin.
+
+    An origin is "person", "harvested" or the model's name. Older sets have "hand" for a person's and "generated" for
+    those of a model that nobody named.
+    """
+    return origin.casefold() not in (*PEOPLE, HARVESTED)
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ..."""
+    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ...
+
+    `origin` says who wrote it, as `by_model` reads it.
+    """
 
     query_id: str
     text: str
     kind: str
-    origin: Literal["hand", "generated", "harvested"]
+    origin: str
     source_document: str = ""
     stratum: str = ""
     note: str = ""

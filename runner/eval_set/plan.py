@@ -87,7 +87,8 @@ EXTERNAL_CELLS = (
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
 
-    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker.
+    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker,
+    or with windows of 512 tokens if the structural one is the baseline's.
     """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
@@ -106,6 +107,7 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
             f"mpnet-base-v2 x {fixed}",
         ]
+        dense.sort(key=source.baseline.__ne__)
         best = "arctic-l-v2.0"
     return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
 
