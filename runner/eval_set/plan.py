@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
+from chunkers.registry import uncut
 from runner.base.canonical import digest
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
@@ -312,7 +312,7 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
             f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
             "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
         )
-    if not any(cell.chunker.removesuffix(BARE) == source.structural_chunker for cell in dense):
+    if not any(uncut(cell.chunker) == source.structural_chunker for cell in dense):
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")

@@ -160,10 +160,10 @@ def test_a_slug_is_a_plain_file_name(name):
 
 
 def test_no_two_cells_share_a_file_name():
-    from chunkers.registry import BARE, CHUNKERS
+    from chunkers.registry import BARE, CHUNKERS, NARROWED
 
     cells = []
-    for chunker in [*CHUNKERS, *(name + BARE for name in CHUNKERS)]:
+    for chunker in [*CHUNKERS, *NARROWED, *(name + BARE for name in (*CHUNKERS, *NARROWED))]:
         for variant in ("bm25", "bm25-okapi"):
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]

@@ -116,6 +116,8 @@ def test_stored_counts_are_asked_for_up_to_the_encoders_limit():
         (f"{FIXED}-bare", round(11_000 * 512 / 462)),
         ("fixed_token_1024_100", round(11_000 * 1024 / 924)),
         ("usc_uslm_section_v1", 12_100),
+        ("usc_uslm_section_512_v1", 12_100),
+        ("usc_uslm_section_256_v1-bare", 14_300),
         ("whole_doc", 8_192 + 1_000),
     ],
 )

@@ -137,8 +137,9 @@ def test_a_missing_field_is_named(path):
     assert problems(path)[0].startswith("bootstrap: field required")
 
 
-def test_the_structural_chunker_counts_without_its_context_too(path):
-    cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
+@pytest.mark.parametrize("name", ["section_aware_bills_v1-bare", "section_aware_bills_256_v1"])
+def test_the_structural_chunker_counts_without_its_context_too_and_cut_further(path, name):
+    cells = [text.replace("section_aware_bills_v1", name) for text in load(path).cells]
     change(path, cells=cells, first=[])
     assert load(path).cells == cells
 
