@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,15 +138,20 @@ _NAME = r"[a-z0-9][a-z0-9._-]*"
 _BM25_NAME = r"bm25(?:-okapi|-plain)?"
 
 
+DocumentScore = Literal["max", "first", "top3"]
+"""By what a document is ranked: its best chunk, its first one, or the mean of its best three (of all, if fewer)."""
+
+
 @dataclass(frozen=True, slots=True)
 class DenseCell:
-    """One encoder over one chunker's chunks."""
+    """One encoder over one chunker's chunks; `by` other than "max" is an ablation of how documents are ranked."""
 
     encoder: str
     chunker: str
+    by: DocumentScore = "max"
 
     def __str__(self) -> str:
-        return f"{self.encoder} x {self.chunker}"
+        return f"{self.encoder} x {self.chunker}{'' if self.by == 'max' else f'+{self.by}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +211,11 @@ def parse_cell(text: str) -> OwnCell:
             return HybridCell("rrf", match[1], match[2], chunker)
         if re.fullmatch(_NAME, retriever):
             return DenseCell(retriever, chunker)
+    if match := re.fullmatch(rf"(?!{_BM25_NAME} )({_NAME}) x ({_NAME})\+(first|top3)", text.strip()):
+        return DenseCell(match[1], match[2], cast(DocumentScore, match[3]))
     raise InputError(
-        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' "
-        "or 'rrf(bm25,ENCODER) x CHUNKER'."
+        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER' ('+first' or '+top3' behind it ranks documents otherwise), "
+        "'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' or 'rrf(bm25,ENCODER) x CHUNKER'."
     )
 
 

@@ -74,7 +74,8 @@ def external_weaknesses(
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
         *_power(plan, facts.queries, cells),
-        "Scores are of documents: a document ranks by its best chunk.",
+        "Scores are of documents: a document ranks by its best chunk"
+        + (", if its cell has no + behind the chunker." if any("+" in row.cell for row in cells) else "."),
     ]
 
 

@@ -299,7 +299,7 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
-    dense = [cell for cell in cells if isinstance(cell, DenseCell)]
+    dense = [cell for cell in cells if isinstance(cell, DenseCell) and cell.by == "max"]  # an ablation counts for none
     problems = []
     if len(dense) < MIN_DENSE_CELLS:
         problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")

@@ -192,7 +192,7 @@ def _parts(name: str) -> Row:
         return {"retrieval": "imported"}
     if isinstance(cell, BM25Cell):
         return {"retrieval": "bm25", "chunker": cell.chunker}
-    retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
+    retrieval = cell.method if isinstance(cell, HybridCell) else "dense" if cell.by == "max" else f"dense+{cell.by}"
     return {"retrieval": retrieval, "encoder": cell.encoder, "chunker": cell.chunker}
 
 

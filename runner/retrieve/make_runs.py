@@ -38,8 +38,10 @@ WINDOW_CHUNKER = "fixed_token_256_25"
 """Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
 
 METHODS = {
-    DenseCell: "exact cosine over all chunks; a document by its best chunk",
-    BM25Cell: "BM25 over all chunks; a document by its best chunk",
+    "max": "exact cosine over all chunks; a document by its best chunk",
+    "first": "exact cosine over all chunks; a document by its first chunk",
+    "top3": "exact cosine over all chunks; a document by the mean of its best three chunks",
+    "bm25": "BM25 over all chunks; a document by its best chunk",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
     "rrf": "reciprocal rank fusion (k = 60) of BM25 over whole documents and the dense ranking of documents",
 }
@@ -204,7 +206,7 @@ class CellRuns:
             query_ids, asked.rows, self.vectors.chunks(cell.chunker), found.rows, self.vectors.table(cell.chunker)
         )
         if isinstance(cell, DenseCell):
-            return dense_run(name, arm)
+            return dense_run(name, arm, cell.by)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
@@ -241,8 +243,15 @@ class CellRuns:
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
             bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
-            method=METHODS[cell.method if isinstance(cell, HybridCell) else type(cell)],
+            method=METHODS[_method(cell)],
         )
+
+
+def _method(cell: OwnCell) -> str:
+    """The row of METHODS that a cell ranks by."""
+    if isinstance(cell, BM25Cell):
+        return "bm25"
+    return cell.method if isinstance(cell, HybridCell) else cell.by
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:

@@ -60,7 +60,7 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, 
     parsed = {cell: parse_cell(cell) for cell in cells}
     own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
     own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(parsed[cell], DenseCell)]
+    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and p.by == "max"]
     fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
     keyword = [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))]
     found = {EXACT: dense, BINARY: dense, KEYWORD: keyword, FUSED: fused}

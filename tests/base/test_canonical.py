@@ -167,7 +167,7 @@ def test_no_two_cells_share_a_file_name():
         for variant in ("bm25", "bm25-okapi"):
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
-        cells += [DenseCell(encoder, chunker) for encoder in ENCODERS]
+        cells += [DenseCell(encoder, chunker, by) for encoder in ENCODERS for by in ("max", "first", "top3")]
     names = [slug(str(cell)) for cell in cells]
     assert len(set(names)) == len(names)
     assert NOISE_FLOOR_CELL not in names

@@ -144,6 +144,14 @@ def test_the_structural_chunker_counts_without_its_context_too_and_cut_further(p
     assert load(path).cells == cells
 
 
+def test_documents_ranked_otherwise_make_no_cell_more(path):
+    cells = [text for text in load(path).cells if not text.endswith("fixed_token_1024_100")]
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc+first", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+    change(path, cells=[*cells, "minilm-l6-v2 x recursive_v1", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    load(path)
+
+
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
     cells = [text for text in load(path).cells if not text.startswith("minilm") or "section_aware" not in text]
     change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"], first=[])
