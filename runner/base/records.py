@@ -179,6 +179,18 @@ class HybridCell:
         return f"{arms} x {self.chunker}"
 
 
+@dataclass(frozen=True, slots=True)
+class CrossCell:
+    """BM25 over chunks, whose documents a cross-encoder re-ranks by reading query and best chunk together."""
+
+    variant: str
+    model: str
+    chunker: str
+
+    def __str__(self) -> str:
+        return f"rerank({self.variant},{self.model}) x {self.chunker}"
+
+
 IMPORTED = "trec"
 """What the name of an imported cell begins with."""
 
@@ -193,8 +205,11 @@ class ImportedCell:
         return f"{IMPORTED}:{self.name}"
 
 
-OwnCell = DenseCell | BM25Cell | HybridCell
+OwnCell = DenseCell | BM25Cell | HybridCell | CrossCell
 """A cell that this tool can run."""
+
+WITHOUT_VECTORS = (BM25Cell, CrossCell)
+"""The cells that need no encoder."""
 
 Cell = OwnCell | ImportedCell
 
@@ -209,13 +224,15 @@ def parse_cell(text: str) -> OwnCell:
             return HybridCell("rerank", match[1], match[2], chunker)
         if match := re.fullmatch(rf"rrf\(({_BM25_NAME}),({_NAME})\)", retriever):
             return HybridCell("rrf", match[1], match[2], chunker)
+        if match := re.fullmatch(rf"rerank\(({_BM25_NAME}),({_NAME})\)", retriever):
+            return CrossCell(match[1], match[2], chunker)
         if re.fullmatch(_NAME, retriever):
             return DenseCell(retriever, chunker)
     if match := re.fullmatch(rf"(?!{_BM25_NAME} )({_NAME}) x ({_NAME})\+(first|top3)", text.strip()):
-        return DenseCell(match[1], match[2], cast(DocumentScore, match[3]))
+        return DenseCell(match[1], match[2], by=cast(DocumentScore, match[3]))
     raise InputError(
         f"{text!r} is not a cell. Write 'ENCODER x CHUNKER' ('+first' or '+top3' behind it ranks documents otherwise), "
-        "'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' or 'rrf(bm25,ENCODER) x CHUNKER'."
+        "'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', 'rrf(bm25,ENCODER) x CHUNKER' or 'rerank(bm25,MODEL) x CHUNKER'."
     )
 
 

@@ -16,7 +16,7 @@ from chunkers.registry import uncut
 from runner.base.canonical import digest
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
-from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
+from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.base.schema import problems
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
@@ -291,7 +291,9 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
 def check_cell(cell: OwnCell) -> None:
     """Raise InputError, which names the part that does not exist, unless the cell can be run."""
     find_chunker(cell.chunker)
-    if not isinstance(cell, BM25Cell):
+    if isinstance(cell, CrossCell):
+        catalog.reranker(cell.model)
+    elif not isinstance(cell, BM25Cell):
         catalog.encoder(cell.encoder)
 
 

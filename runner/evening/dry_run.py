@@ -14,12 +14,12 @@ import yaml
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
-from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens
+from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens, rerank_lines, reranked_tokens
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
@@ -137,7 +137,8 @@ def _adopted(version: Version) -> Decision | None:
 
 
 def _plan_lines(plan: Plan) -> list[str]:
-    encoders = sorted({cell.encoder for text in plan.cells if not isinstance(cell := parse_cell(text), BM25Cell)})
+    cells = [parse_cell(text) for text in plan.cells]
+    encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
     hub = [name for name in encoders if not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
@@ -188,7 +189,8 @@ def _cost_lines(
     baseline = "" if version.source.policy == "external" else plan.baseline
     planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
     spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
-    return estimate(planned, remote, all_sessions(version.work)).lines(spent)
+    lines = estimate(planned, remote, all_sessions(version.work)).lines(spent)
+    return [*lines, *_rerank_lines(version, plan, stored)]
 
 
 def _time_lines(version: Version, plan: Plan | None, stored: StoredTokens) -> list[str]:
@@ -197,14 +199,22 @@ def _time_lines(version: Version, plan: Plan | None, stored: StoredTokens) -> li
         return []
     baseline = "" if version.source.policy == "external" else plan.baseline
     planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
-    return [local_line(planned, measured_rate(version, plan.cells))]
+    return [local_line(planned, measured_rate(version, plan.cells)), *_rerank_lines(version, plan, stored)]
+
+
+def _rerank_lines(version: Version, plan: Plan, stored: StoredTokens) -> list[str]:
+    planned = reranked_tokens(plan.cells, _texts(version, stored), _current(version, plan))
+    return rerank_lines(planned, measured_rate(version, plan.cells))
 
 
 def _texts(version: Version, stored: StoredTokens) -> Corpus:
     _, rows = load_corpus(version.corpus_path)
     queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
     return Corpus(
-        [row.n_chars for row in rows], sum(len(query.text) for query in queries), cache(partial(stored, version))
+        [row.n_chars for row in rows],
+        sum(len(query.text) for query in queries),
+        cache(partial(stored, version)),
+        len(queries),
     )
 
 

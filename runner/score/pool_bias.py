@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Set
 
-from runner.base.records import IMPORTED, BM25Cell, HybridCell, Qrels, parse_cell
+from runner.base.records import IMPORTED, BM25Cell, CrossCell, HybridCell, Qrels, parse_cell
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.pool import CellPool, LeftOut
 from runner.retrieve.pool import pool
@@ -33,6 +33,8 @@ def arms(cell: str) -> frozenset[str]:
     parsed = parse_cell(cell)
     if isinstance(parsed, BM25Cell):
         return frozenset([_BM25])
+    if isinstance(parsed, CrossCell):
+        return frozenset([parsed.model, _BM25])
     return frozenset([parsed.encoder, _BM25] if isinstance(parsed, HybridCell) else [parsed.encoder])
 
 

@@ -25,8 +25,8 @@ from runner.base.canonical import (
     write_atomic,
 )
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, DenseCell, HybridCell
-from runner.eval_set.catalog import ENCODERS
+from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell
+from runner.eval_set.catalog import ENCODERS, RERANKERS
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -167,7 +167,8 @@ def test_no_two_cells_share_a_file_name():
         for variant in ("bm25", "bm25-okapi"):
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
-        cells += [DenseCell(encoder, chunker, by) for encoder in ENCODERS for by in ("max", "first", "top3")]
+            cells += [CrossCell(variant, model, chunker) for model in RERANKERS]
+        cells += [DenseCell(encoder, chunker, by=by) for encoder in ENCODERS for by in ("max", "first", "top3")]
     names = [slug(str(cell)) for cell in cells]
     assert len(set(names)) == len(names)
     assert NOISE_FLOOR_CELL not in names

@@ -10,6 +10,7 @@ from runner.base.records import (
     BM25Cell,
     Cell,
     Chunk,
+    CrossCell,
     DenseCell,
     Document,
     Hit,
@@ -26,8 +27,9 @@ names = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True)
 encoders = names.filter(lambda name: name not in ("bm25", "bm25-okapi"))
 variants = st.sampled_from(["bm25", "bm25-okapi"])
 cells = st.one_of(
-    st.builds(DenseCell, encoders, names, st.sampled_from(["max", "first", "top3"])),
+    st.builds(DenseCell, encoders, names, by=st.sampled_from(["max", "first", "top3"])),
     st.builds(BM25Cell, variants, names),
+    st.builds(CrossCell, variants, names, names),
     st.builds(HybridCell, st.sampled_from(["rerank", "rrf"]), variants, names, names),
 )
 
@@ -63,6 +65,7 @@ def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
         *("MiniLM x whole_doc", "bm25> x whole_doc", "bm24>minilm-l6-v2 x whole_doc"),
         *("rrf(minilm-l6-v2,bm25) x whole_doc", "rrf(bm25, minilm-l6-v2) x whole_doc"),
         *("rrf(bm25,minilm-l6-v2 x whole_doc", "../secrets x whole_doc", "minilm-l6-v2 x ../whole_doc"),
+        *("rerank(bge,bm25) x whole_doc", "rerank(bm25, bge) x whole_doc", "rerank(bm25,bge) x whole_doc+first"),
         *("bm25 x whole_doc+first", "bm25>minilm-l6-v2 x whole_doc+top3", "minilm-l6-v2 x whole_doc+max"),
         *("minilm-l6-v2 x whole_doc+top3+first", "minilm-l6-v2 x +first", "minilm-l6-v2+first x whole_doc"),
     ],
