@@ -34,7 +34,7 @@ from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unme
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan, Prior
-from runner.score.expected_loss import expected_losses
+from runner.score.expected_loss import beliefs, expected_losses
 from runner.score.gain_test import gain_tests
 
 COLLECTION = "scifact"
@@ -85,7 +85,7 @@ def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
     if prior is None:
         return max(eligible, key=lambda cell: means[cell], default=None)
     units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
-    losses = expected_losses(units, PLAN.model_copy(update={"prior": prior, "switching_cost": cost}))
+    losses = expected_losses(beliefs(units, prior), PLAN.model_copy(update={"switching_cost": cost}))
     found = least_loss("", {str(cell): losses[cell] for cell in eligible})
     return int(found) if found else None
 
@@ -132,7 +132,7 @@ class Planted(NamedTuple):
 def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
     """The tier, and whether the first cell is confirmed; gate and judges taken as passed."""
     units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
-    ps = gain_tests(units, 1, draws=999, seed=seed)
+    ps = [one.p for one in gain_tests(units, 1, draws=999, seed=seed)]
     means = evening.gains.mean(axis=1).tolist()
     short = [
         unmet_criteria(CellFigures(mean, 0.0, p, "pass", 1.0), RULE, PLAN.significance.alpha)
@@ -142,8 +142,8 @@ def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
         return "confirmed", not short[0]
     if any(meets_criterion_5(mean, 0.0, RULE) for mean in means):
         return "candidate", False
-    missed = max(loss.keeping for loss in expected_losses(units, PLAN))
-    return ("inconclusive" if missed > COST else "baseline kept"), False
+    worth = beliefs(units, PRIOR).best(range(len(units)))
+    return ("inconclusive" if worth > COST else "baseline kept"), False
 
 
 def print_planted(runs: int) -> None:

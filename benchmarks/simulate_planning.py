@@ -34,7 +34,7 @@ from runner.decide.sample_size import error_for, settling
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.score.expected_loss import believed
+from runner.score.expected_loss import beliefs
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
 from runner.score.winners_curse import corrected_gain
@@ -53,7 +53,7 @@ PLAN = plan_of(CHALLENGER)
 
 def confirmed(values: Floats, seed: int) -> NDArray[np.bool_]:
     """Which rows are, the first of them being the first challenger."""
-    p = np.array(gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed))
+    p = np.array([one.p for one in gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed)])
     return (p <= PLAN.significance.alpha) & (values.mean(axis=1) >= PLAN.rule.min_gain)
 
 
@@ -77,7 +77,7 @@ def print_power(runs: int) -> None:
                     first += confirmed(first_is(place, drawn), seed)[0]
                     other += confirmed(drawn, seed)[place] if place else 0
                 said, after = (
-                    100 * power(n, gain, sd, error_for(plan_of(named), cell), bar=PLAN.rule.min_gain)
+                    100 * power(n, gain, sd, error_for(plan_of(named), cell, n), bar=PLAN.rule.min_gain)
                     for named in (cell, CHALLENGER)
                 )
                 row = [cell, f"{sd:.2f}", ties, f"{gain:+.2f}", n, f"{said:.1f}", percent(first, runs)]
@@ -113,11 +113,11 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
             continue
         gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior))
+        said = settling(PLAN, sd, beliefs(units(evening), PLAN.prior).gains[place].gain)
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
-        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
+        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER, said.queries), bar=PLAN.rule.min_gain)
         found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
     named, chance, held, observed = np.array(found, float).reshape(-1, 4).T
     shares = [f"{100 * chance.mean():.1f}", percent(held.sum(), len(found)), f"{100 * observed.mean():.1f}"]

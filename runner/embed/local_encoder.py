@@ -175,17 +175,33 @@ class TransformerEncoder(InProcessEncoder):
             trust_remote_code=self.spec.trust_remote_code,
         )
         self._check_prompts(model.prompts)
+        self._check_pooling(model)
         return (model.half() if self.dtype == "float16" else model.float()).eval()
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
+        row = "plan.yaml" if self.spec.pooling else "runner/eval_set/catalog.py"
         for side in get_args(PromptSide):
             prompt = shipped.get(side)
             if prompt and prompt != self.spec.prompt(side):
                 raise BackendError(
-                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, runner/eval_set/catalog.py has "
-                    f"{self.spec.prompt(side)!r}. Correct the catalogue's row."
+                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, {row} has "
+                    f"{self.spec.prompt(side)!r}. Correct the encoder's row there."
                 )
+
+    def _check_pooling(self, model: "SentenceTransformer") -> None:
+        """Raise BackendError unless the model's own files pool as a plan says; the catalog's rows say nothing."""
+        if not self.spec.pooling:
+            return
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        modes = [module.pooling_mode for module in model if isinstance(module, Pooling)]
+        found = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
+        if found != [self.spec.pooling]:
+            raise BackendError(
+                f"{self.spec.name}: the plan says pooling {self.spec.pooling}, the model's own files "
+                f"{', '.join(found) or 'none'}. Correct encoders.{self.spec.name}.pooling in plan.yaml."
+            )
 
 
 class StaticEncoder(TransformerEncoder):

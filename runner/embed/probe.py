@@ -8,7 +8,7 @@ import numpy as np
 from runner.base.canonical import JSON, json_bytes, sha256, write_atomic
 from runner.base.errors import BackendError
 from runner.base.store import Store
-from runner.embed.encoder import BATCH_TOLERANCE, SAME, Encoder, Matrix, checked_encode
+from runner.embed.encoder import BATCH_TOLERANCE, SAME, Batch, Encoder, Matrix, checked_encode
 from runner.embed.vectors import save_array
 
 PROBE = 1
@@ -65,7 +65,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
         "stranger_max": round(float(stranger.max()), 4),
         "margin_min": round(margin, 4),
         "prompt_shift": round(_prompt_shift(encoder, first), 4),
-        **_truncation(encoder),
+        **(_refusal(encoder) if encoder.spec.service else _truncation(encoder)),
         "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
     }
     return figures
@@ -103,7 +103,7 @@ def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
     """Largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
     queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
     shifts = np.abs(queries - documents).max(axis=1)
-    same = encoder.spec.query_prompt == encoder.spec.document_prompt
+    same = not encoder.spec.tells_sides_apart
     if same and shifts.max() > max(SAME, encoder.tolerance):
         raise _failed(
             encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
@@ -130,6 +130,30 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
             encoder, "truncation", f"text within {limit or 'any number of'} tokens does not change the vector"
         )
     return {"truncates_at": limit, "ending_past": round(past, 6) if limit else None, "ending_within": round(inside, 4)}
+
+
+LONGEST_WITHIN = 4_000
+"""Tokens of the longest text that a service is sent to see that it reads to the end: each of them is paid."""
+
+
+def _refusal(encoder: Encoder) -> dict[str, JSON]:
+    """How far two endings move the vector of a text that a service takes; one of twice its limit it has to refuse.
+
+    Its own tokenizer is not here, so neither length is exact.
+    """
+    limit = encoder.spec.max_tokens
+    words = _FILLER + ". "
+    each = int(encoder.token_counts([words], "document")[0])
+    inside = _ending_shift(encoder, words * (min(limit // 2, LONGEST_WITHIN) // each))
+    if inside <= SAME:
+        raise _failed(encoder, "truncation", f"the end of a text of half of {limit} tokens does not change the vector")
+    batch = Batch("document", (words * (2 * limit // each + 1),), (1,))
+    for answer in encoder.embed([batch]):
+        if answer.rows is not None:
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was taken and cut, not refused")
+        if not answer.error.startswith("HTTP 4"):
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was to be refused: {answer.error}")
+    return {"refuses_above": limit, "ending_within": round(inside, 4)}
 
 
 def _repeats(encoder: Encoder, limit: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_a
 from runner.base.errors import IntegrityError
 from runner.base.progress import bars, say
 from runner.base.records import (
+    FTS5,
     WITHOUT_VECTORS,
     BM25Cell,
     CrossCell,
@@ -23,6 +24,7 @@ from runner.base.records import (
     OwnCell,
     Run,
     Vectors,
+    is_engine,
 )
 from runner.base.store import Store
 from runner.embed.backends import Backend
@@ -37,6 +39,7 @@ from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.ranking import Retrieval, quantised, retrieval
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
+from runner.retrieve.variants import CANDIDATES, variant_run
 from samplers.corpus.readiness import boilerplate_share
 
 FORMAT = 6
@@ -56,7 +59,39 @@ METHODS = {
     "cross": "the first 100 documents of BM25 over all chunks, as a cross-encoder scores the best chunk of each",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
     "rrf": "reciprocal rank fusion (k = 60) of BM25 over whole documents and the dense ranking of documents",
+    "int8": "exact cosine of int8 codes (vec_quantize_int8, 'unit') over all chunks; a document by its best chunk",
+    "bit": (
+        f"the {CANDIDATES} chunks nearest by Hamming distance of the vectors' signs, in the exact order of their "
+        "float32 cosines; a document by its best chunk among them"
+    ),
 }
+
+
+def method_of(cell: OwnCell) -> str:
+    """How a cell ranks, in words."""
+    if is_engine(cell):
+        from runner.retrieve.engine.cells import engine_method
+
+        return engine_method(cell)
+    if isinstance(cell, HybridCell):
+        return METHODS[cell.method]
+    if isinstance(cell, DenseCell) and cell.variant.isdigit():
+        first = f"exact cosine of the first {cell.variant} dimensions over all chunks"
+        return f"{first}; a document by its best chunk"
+    if isinstance(cell, DenseCell):
+        return METHODS[cell.variant or cell.by]
+    return METHODS["bm25" if isinstance(cell, BM25Cell) else "cross"]
+
+
+def sparse_description(cell: OwnCell) -> dict[str, str | float] | None:
+    """The settings of a cell's full-text search, None for a cell without one."""
+    if isinstance(cell, DenseCell):
+        return None
+    if cell.variant == FTS5:
+        from runner.retrieve.engine.cells import fts5_description
+
+        return fts5_description()
+    return bm25_description(cell.variant)
 
 
 class Wanted(NamedTuple):
@@ -193,8 +228,9 @@ class CellRuns:
             "chunkers": chunkers_sha256(),
             "queries": self.queries_sha256,
             "encoder": self._identity(cell),
-            "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
+            "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
+            **({"method": method_of(cell)} if is_engine(cell) else {}),
         }
 
     def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:
@@ -249,19 +285,32 @@ class CellRuns:
 
     def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
+        arm = None if embedded is None else self._arm(cell.chunker, *embedded)
+        if is_engine(cell):
+            return self._engine(cell, arm)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
-        assert embedded is not None
-        found, asked = embedded
-        query_ids = [query.query_id for query in self.queries]
-        arm = DenseArm(
-            query_ids, asked.rows, self.vectors.chunks(cell.chunker), found.rows, self.vectors.table(cell.chunker)
-        )
+        assert arm is not None
         if isinstance(cell, DenseCell):
+            if cell.variant:
+                return variant_run(name, cell.variant, arm, self.store)
             return dense_run(name, arm, cell.by)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
+
+    def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
+        query_ids = [query.query_id for query in self.queries]
+        return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
+
+    def _engine(self, cell: OwnCell, arm: DenseArm | None) -> Retrieval:
+        from runner.retrieve.engine.cells import engine_run
+
+        chunks, table = self.vectors.chunks(cell.chunker), self.vectors.table(cell.chunker)
+        queries = {query.query_id: query.text for query in self.queries}
+        documents = {document.doc_id: document.text for document in self.documents()}
+        texts = ((chunk.context, documents[chunk.doc_id][chunk.span.start : chunk.span.end]) for chunk in chunks)
+        return engine_run(str(cell), queries, chunks, table, None if isinstance(cell, DenseCell) else texts, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
@@ -294,18 +343,9 @@ class CellRuns:
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
-            bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
-            method=METHODS[_method(cell)],
+            bm25=sparse_description(cell),
+            method=method_of(cell),
         )
-
-
-def _method(cell: OwnCell) -> str:
-    """The row of METHODS that a cell ranks by."""
-    if isinstance(cell, BM25Cell):
-        return "bm25"
-    if isinstance(cell, CrossCell):
-        return "cross"
-    return cell.method if isinstance(cell, HybridCell) else cell.by
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
