@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
-from runner.embed.encoder import InProcessEncoder, catalogue_facts
-from runner.embed.weights import WEIGHTS, code_folder, encodings, tokenizer, verified_folder, with_code
+from runner.embed.encoder import InProcessEncoder, Matrix, catalogue_facts
+from runner.embed.weights import POOLER, WEIGHTS, encodings, n_parameters, tokenizer, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -122,6 +121,25 @@ class TransformerEncoder(InProcessEncoder):
             unit: NDArray[np.float32] = torch.nn.functional.normalize(rows, dim=1).cpu().numpy()
         return unit
 
+    def by_catalogue(self, texts: Sequence[str]) -> Matrix | None:
+        """Rows of texts as they stand, one forward batch each, pooled from their tokens' states; None without states.
+
+        The prompt is the caller's, and neither batches nor the model's own pooling have a part in it.
+        """
+        import torch
+
+        if not self.spec.pooling:
+            return None
+        rows = []
+        for text in texts:
+            ids = torch.from_numpy(self._ids(text).astype(np.int64))[None].to(self.device)
+            with torch.inference_mode():
+                features = self._model[0]({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+            states = features["token_embeddings"][0].double().cpu().numpy()
+            row = states[0] if self.spec.pooling == "cls" else states.mean(axis=0)
+            rows.append(row / np.linalg.norm(row))
+        return np.array(rows, dtype=np.float32)
+
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Padded on the right to the longest text, with its mask."""
         shape = (len(ids), max(map(len, ids)))
@@ -156,26 +174,34 @@ class TransformerEncoder(InProcessEncoder):
         return tokenizer(self._folder)
 
     @cached_property
-    def _model_folder(self) -> Path:
-        """The encoder's files, the pinned code among them where it needs some."""
-        if not self.spec.trust_remote_code:
-            return self._folder
-        self._scratch = TemporaryDirectory(prefix="per-source-eval-")  # goes when the encoder goes
-        return with_code(self._folder, code_folder(self.spec), Path(self._scratch.name))
-
-    @cached_property
     def _model(self) -> "SentenceTransformer":
         _quiet_libraries()
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(
-            str(self._model_folder),
-            device=self.device,
-            local_files_only=True,
-            trust_remote_code=self.spec.trust_remote_code,
+            str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
         )
         self._check_prompts(model.prompts)
+        self._check_modules(model)
         return (model.half() if self.dtype == "float16" else model.float()).eval()
+
+    def _check_modules(self, model: "SentenceTransformer") -> None:
+        """Raise BackendError unless the model is a transformer, all of whose weights are the file's, and its pooling.
+
+        What a file lacks transformers makes up at random, with no more than a warning. A pooler is no part of a row.
+        """
+        if self.spec.pooling:
+            modules = [type(module).__name__ for module in model]
+            if modules[:2] != ["Transformer", "Pooling"] or modules[2:] not in ([], ["Normalize"]):
+                raise self._differs(f"its steps are {', '.join(modules)}, expected Transformer, Pooling, Normalize")
+            if (pooling := model[1].pooling_mode) != self.spec.pooling:
+                raise self._differs(f"its pooling is {pooling!r}, runner/eval_set/catalog.py has {self.spec.pooling!r}")
+        held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
+        if held != (stored := n_parameters(self._folder)):
+            raise self._differs(f"it has {held} parameters, {WEIGHTS} holds {stored} of them")
+
+    def _differs(self, what: str) -> BackendError:
+        return BackendError(f"{self.spec.name}: the model in {self._folder} is not the catalogued one: {what}.")
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
