@@ -36,8 +36,9 @@ PARAPHRASES = (
     ),
 )
 FILLER = "The agency may issue rules under this subsection"
-ENDINGS = ("cod", "bank")
-"""Two words of one token each in the vocabularies at hand; what a text of exactly so many tokens ends with."""
+ENDINGS = ("bank", "water")
+"""Words of one token each: what a text of exactly so many tokens ends with."""
+
 _JOIN, _PAD = ". ", " the"
 _CHANGED = (1, 8, 64)
 """How many last tokens are changed: more only if a text's row moves by itself, as batches of a busy server move it."""
@@ -153,12 +154,12 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     held to changes that stand out.
     """
     limit = encoder.spec.max_tokens
-    for n_changed in _CHANGED:
+    for n_changed in (n for n in _CHANGED if 4 * n < (limit or 2000)):
         opening = _of_length(encoder, (limit or 2000) - n_changed)
         one, other = (opening + f" {word}" * n_changed for word in ENDINGS)
-        row = _row(encoder, one)
-        noise = _moved(row, _row(encoder, one))
-        within, past = (_moved(row, _row(encoder, text)) for text in (other, one + f" {ENDINGS[1]}" * 8 * n_changed))
+        further = one + f" {ENDINGS[1]}" * 8 * n_changed
+        row, *others = (checked_encode(encoder, [text], "document") for text in (one, other, further, one))
+        within, past, noise = (float(np.abs(row - moved).max()) for moved in others)
         if within > _CLEAR * noise or noise == 0:
             break
     if within <= _CLEAR * noise:
@@ -171,14 +172,6 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     if limit and past > _CLEAR * noise:
         raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
     return {"truncates_at": limit, "told_by_tokens": n_changed}
-
-
-def _row(encoder: Encoder, text: str) -> Matrix:
-    return checked_encode(encoder, [text], "document")
-
-
-def _moved(row: Matrix, other: Matrix) -> float:
-    return float(np.abs(row - other).max())
 
 
 def _of_length(encoder: Encoder, n_tokens: int) -> str:

@@ -97,3 +97,26 @@ def test_the_probe_is_remembered_and_has_figures(tmp_path):
     assert figures["paraphrase_min"] > figures["stranger_max"]
     assert figures["truncates_at"] == 32
     assert len(figures["digest"]) == 64
+
+
+class Restless(FakeEncoder):
+    """Its rows move by themselves, as those of a server that batches requests as they come."""
+
+    tolerance = 0.5
+
+    def __init__(self, **row):
+        super().__init__(max_tokens=64, **row)
+        self.random = np.random.default_rng(0)
+
+    def encode(self, texts, side):
+        rows = super().encode(texts, side) + self.random.normal(0, 0.01, (len(texts), 16)).astype(np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_rows_that_move_by_themselves_are_told_apart_by_more_tokens():
+    assert probe(Restless())["told_by_tokens"] == 8
+    early = Restless()
+    early._words = lambda text, side: FakeEncoder._words(early, text, side)[:48]
+    early.token_counts = FakeEncoder(max_tokens=64).token_counts
+    with pytest.raises(BackendError, match=r"\(truncation\): the last 8 of 64 tokens move"):
+        probe(early)
