@@ -136,33 +136,50 @@ class Vectors:
 
 _NAME = r"[a-z0-9][a-z0-9._-]*"
 _BM25_NAME = r"bm25(?:-okapi|-plain)?"
+_VARIANT = r"int8|bit|[1-9][0-9]{0,4}"
+
+ENGINE = "engine"
+"""The variant of a dense cell that sqlite-vec itself searches, bits first and floats after."""
+
+FTS5 = "fts5"
+"""The sparse arm that SQLite's FTS5 searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenseCell:
-    """One encoder over one chunker's chunks."""
+    """One encoder over one chunker's chunks.
+
+    `variant` says what is searched in place of the whole float32 vectors: their first N dimensions ("256"), "int8"
+    codes, "bit" for signs with rescoring, or a database of sqlite-vec (ENGINE); "" for the vectors themselves.
+    """
 
     encoder: str
     chunker: str
+    variant: str = ""
 
     def __str__(self) -> str:
-        return f"{self.encoder} x {self.chunker}"
+        if self.variant == ENGINE:
+            return f"{ENGINE}({self.encoder}) x {self.chunker}"
+        return f"{self.encoder}{'@' if self.variant else ''}{self.variant} x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
 class BM25Cell:
-    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS."""
+    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS, or FTS5."""
 
     variant: str
     chunker: str
 
     def __str__(self) -> str:
-        return f"{self.variant} x {self.chunker}"
+        return f"{f'{ENGINE}({FTS5})' if self.variant == FTS5 else self.variant} x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
 class HybridCell:
-    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank."""
+    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank.
+
+    Fused with FTS5, both arms are a database's searches of chunks.
+    """
 
     method: Literal["rerank", "rrf"]
     variant: str
@@ -170,8 +187,9 @@ class HybridCell:
     chunker: str
 
     def __str__(self) -> str:
-        arms = f"{self.variant}>{self.encoder}" if self.method == "rerank" else f"rrf({self.variant},{self.encoder})"
-        return f"{arms} x {self.chunker}"
+        if self.method == "rerank":
+            return f"{self.variant}>{self.encoder} x {self.chunker}"
+        return f"{ENGINE if self.variant == FTS5 else 'rrf'}({self.variant},{self.encoder}) x {self.chunker}"
 
 
 IMPORTED = "trec"
@@ -194,6 +212,11 @@ OwnCell = DenseCell | BM25Cell | HybridCell
 Cell = OwnCell | ImportedCell
 
 
+def is_engine(cell: OwnCell) -> bool:
+    """Whether a database of SQLite's ranks the cell's chunks, and not this tool."""
+    return str(cell).startswith(f"{ENGINE}(")
+
+
 def parse_cell(text: str) -> OwnCell:
     """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
     retriever, separator, chunker = text.strip().rpartition(" x ")
@@ -204,11 +227,16 @@ def parse_cell(text: str) -> OwnCell:
             return HybridCell("rerank", match[1], match[2], chunker)
         if match := re.fullmatch(rf"rrf\(({_BM25_NAME}),({_NAME})\)", retriever):
             return HybridCell("rrf", match[1], match[2], chunker)
-        if re.fullmatch(_NAME, retriever):
-            return DenseCell(retriever, chunker)
+        if retriever == f"{ENGINE}({FTS5})":
+            return BM25Cell(FTS5, chunker)
+        if match := re.fullmatch(rf"{ENGINE}\(({FTS5},)?({_NAME})\)", retriever):
+            return HybridCell("rrf", FTS5, match[2], chunker) if match[1] else DenseCell(match[2], chunker, ENGINE)
+        if match := re.fullmatch(rf"({_NAME})(?:@({_VARIANT}))?", retriever):
+            return DenseCell(match[1], chunker, match[2] or "")
     raise InputError(
-        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' "
-        "or 'rrf(bm25,ENCODER) x CHUNKER'."
+        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', "
+        "'rrf(bm25,ENCODER) x CHUNKER', with @256, @int8 or @bit after a lone ENCODER if its vectors are stored so, "
+        "or 'engine(fts5) x CHUNKER', 'engine(ENCODER) x CHUNKER', 'engine(fts5,ENCODER) x CHUNKER'."
     )
 
 

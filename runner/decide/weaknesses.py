@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
+from runner.base.records import DenseCell, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
+from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
@@ -39,8 +41,8 @@ def declared_weaknesses(
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
         *_pool(plan, cells),
-        "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
-        "index) was not measured here; --post-bulk does.",
+        *_cut_short(cells),
+        _exact_search(cells),
     ]
 
 
@@ -73,6 +75,7 @@ def external_weaknesses(
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
+        *_cut_short(cells),
         *_power(plan, facts.queries, cells),
         "Scores are of documents: a document ranks by its best chunk.",
     ]
@@ -228,3 +231,31 @@ def _truncation(cells: Sequence[CellResult]) -> list[str]:
         return []
     listed = "; ".join(f"{cell} {100 * share:.1f} %" for cell, share in sorted(cut.items()))
     return [f"Encoders did not read all of what they were given. Share of tokens past the encoder's maximum: {listed}."]
+
+
+def _cut_short(cells: Sequence[CellResult]) -> list[str]:
+    """Cells of fewer dimensions than their encoder makes, and was trained to be cut to."""
+    own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
+    cut = [cell for cell in own if isinstance(cell, DenseCell) and cell.variant.isdigit()]
+    found = [str(cell) for cell in cut if int(cell.variant) not in ENCODERS[cell.encoder].matryoshka]
+    if not found:
+        return []
+    return [
+        "Vectors were cut to a length that their encoder is not known to be trained for, so the first dimensions hold "
+        f"no more than others: {'; '.join(found)}."
+    ]
+
+
+def _exact_search(cells: Sequence[CellResult]) -> str:
+    own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
+    engine = [str(cell) for cell in own if is_engine(cell)]
+    if engine:
+        return (
+            f"SQLite searched for {'; '.join(engine)}, over the sample alone, and this tool for all others. The "
+            "production database, which holds more documents, was not measured here; --post-bulk does."
+        )
+    exact = "" if any(isinstance(cell, DenseCell) and cell.variant for cell in own) else "exact "
+    return (
+        f"Scores come from {exact}search in this tool; the production database (quantised vectors, its own full-text "
+        "index) was not measured here; --post-bulk does."
+    )

@@ -49,6 +49,8 @@ class EncoderSpec:
     weights_sha256: str = ""
     pooling: Literal["cls", "mean", ""] = ""
     config: Config = field(default_factory=dict, hash=False)
+    matryoshka: tuple[int, ...] = ()
+    """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
     size: Size | None = None
     """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
@@ -87,6 +89,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             query_prompt="query: ",
             pooling="cls",
             config=_config("xlm-roberta", layers=24, width=1024, heads=16, positions=8194, vocabulary=250002),
+            matryoshka=(256,),
             size=Size(0.66, 2.27),
         ),
         EncoderSpec(
@@ -107,6 +110,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             query_prompt="Represent this sentence for searching relevant passages: ",
             pooling="cls",
             config=_config("bert", layers=24, width=1024, heads=16, positions=512, vocabulary=30522),
+            matryoshka=(768, 512, 256, 128),
             size=Size(0.66, 0.67),
         ),
         EncoderSpec(
@@ -131,6 +135,7 @@ ENCODERS: dict[str, EncoderSpec] = {
                 "rotary_scaling_factor": None,
                 "activation_function": "swiglu",
             },
+            matryoshka=(512, 256, 128, 64),
             size=Size(0.25, 0.55),
         ),
         EncoderSpec(

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
-from runner.base.canonical import digest
+from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
-from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, parse_cell
+from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
 from runner.base.schema import problems
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
@@ -280,6 +280,12 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     problems += [
         f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
     ]
+    files = {slug(str(cell)): str(cell) for cell in cells}
+    problems += [
+        f"cells: '{cell}' and {files[slug(str(cell))]!r} would have one file; call one encoder otherwise"
+        for cell in cells
+        if files[slug(str(cell))] != str(cell)
+    ]
     problems += [
         f"first: {text!r} is no challenger; name cells of the plan beside the baseline, each once, or leave it out"
         for text in plan.first
@@ -291,15 +297,23 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
 def check_cell(cell: OwnCell) -> None:
     """Raise InputError, which names the part that does not exist, unless the cell can be run."""
     find_chunker(cell.chunker)
-    if not isinstance(cell, BM25Cell):
-        catalog.encoder(cell.encoder)
+    if isinstance(cell, BM25Cell):
+        return
+    dim = catalog.encoder(cell.encoder).dim
+    if isinstance(cell, DenseCell) and cell.variant.isdigit() and int(cell.variant) >= dim:
+        raise InputError(
+            f"{cell}: the vectors of {cell.encoder} have {dim} dimensions, so they cannot be cut to {cell.variant}. "
+            f"Write a smaller number, or '{cell.encoder} x {cell.chunker}' for all of them."
+        )
+    if dim % 8 and (is_engine(cell) or (isinstance(cell, DenseCell) and cell.variant == "bit")):
+        raise InputError(f"{cell}: sqlite-vec keeps bits of 8, 16, 24, ... dimensions, and {cell.encoder} has {dim}.")
 
 
 def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
-    dense = [cell for cell in cells if isinstance(cell, DenseCell)]
+    dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant]
     problems = []
     if len(dense) < MIN_DENSE_CELLS:
         problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")

@@ -13,7 +13,7 @@ from chunkers import registry
 from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
 from runner.base.errors import IntegrityError
 from runner.base.progress import say
-from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors
+from runner.base.records import FTS5, BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors, is_engine
 from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
@@ -26,6 +26,7 @@ from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.ranking import Retrieval
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
+from runner.retrieve.variants import CANDIDATES, variant_run
 from samplers.corpus.readiness import boilerplate_share
 
 FORMAT = 6
@@ -42,7 +43,37 @@ METHODS = {
     BM25Cell: "BM25 over all chunks; a document by its best chunk",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
     "rrf": "reciprocal rank fusion (k = 60) of BM25 over whole documents and the dense ranking of documents",
+    "int8": "exact cosine of int8 codes (vec_quantize_int8, 'unit') over all chunks; a document by its best chunk",
+    "bit": (
+        f"the {CANDIDATES} chunks nearest by Hamming distance of the vectors' signs, in the exact order of their "
+        "float32 cosines; a document by its best chunk among them"
+    ),
 }
+
+
+def method_of(cell: OwnCell) -> str:
+    """How a cell ranks, in words."""
+    if is_engine(cell):
+        from runner.retrieve.engine.cells import engine_method
+
+        return engine_method(cell)
+    if isinstance(cell, HybridCell):
+        return METHODS[cell.method]
+    if isinstance(cell, DenseCell) and cell.variant.isdigit():
+        first = f"exact cosine of the first {cell.variant} dimensions over all chunks"
+        return f"{first}; a document by its best chunk"
+    return METHODS[(isinstance(cell, DenseCell) and cell.variant) or type(cell)]
+
+
+def sparse_description(cell: OwnCell) -> dict[str, str | float] | None:
+    """The settings of a cell's full-text search, None for a cell without one."""
+    if isinstance(cell, DenseCell):
+        return None
+    if cell.variant == FTS5:
+        from runner.retrieve.engine.cells import fts5_description
+
+        return fts5_description()
+    return bm25_description(cell.variant)
 
 
 class Wanted(NamedTuple):
@@ -173,8 +204,9 @@ class CellRuns:
             "chunkers": chunkers_sha256(),
             "queries": self.queries_sha256,
             "encoder": None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder).identity(),
-            "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
+            "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
+            **({"method": method_of(cell)} if is_engine(cell) else {}),
         }
 
     def _build(self, wanted: Wanted, folder: Path) -> None:
@@ -195,19 +227,30 @@ class CellRuns:
 
     def _retrieve(self, cell: OwnCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
+        arm = None if embedded is None else self._arm(cell.chunker, *embedded)
+        if is_engine(cell):
+            return self._engine(cell, arm)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
-        assert embedded is not None
-        found, asked = embedded
-        query_ids = [query.query_id for query in self.queries]
-        arm = DenseArm(
-            query_ids, asked.rows, self.vectors.chunks(cell.chunker), found.rows, self.vectors.table(cell.chunker)
-        )
+        assert arm is not None
         if isinstance(cell, DenseCell):
-            return dense_run(name, arm)
+            return variant_run(name, cell.variant, arm, self.store) if cell.variant else dense_run(name, arm)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
+
+    def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
+        query_ids = [query.query_id for query in self.queries]
+        return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
+
+    def _engine(self, cell: OwnCell, arm: DenseArm | None) -> Retrieval:
+        from runner.retrieve.engine.cells import engine_run
+
+        chunks, table = self.vectors.chunks(cell.chunker), self.vectors.table(cell.chunker)
+        queries = {query.query_id: query.text for query in self.queries}
+        documents = {document.doc_id: document.text for document in self.documents()}
+        texts = ((chunk.context, documents[chunk.doc_id][chunk.span.start : chunk.span.end]) for chunk in chunks)
+        return engine_run(str(cell), queries, chunks, table, None if isinstance(cell, DenseCell) else texts, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
@@ -240,8 +283,8 @@ class CellRuns:
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
-            bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
-            method=METHODS[cell.method if isinstance(cell, HybridCell) else type(cell)],
+            bm25=sparse_description(cell),
+            method=method_of(cell),
         )
 
 

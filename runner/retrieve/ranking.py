@@ -19,7 +19,8 @@ SCORE_STEPS = 100_000
 class Retrieval(NamedTuple):
     """A retriever's result: ranked documents, the ranked chunks below them, and the index's size.
 
-    `index_bytes` are 4 per vector coordinate and 8 per posting of BM25.
+    `index_bytes` are 4 per vector coordinate (less where it is stored as less) and 8 per posting of BM25; an engine's
+    are the pages of its indexes.
     """
 
     run: Run

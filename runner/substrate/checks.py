@@ -7,7 +7,7 @@ import numpy as np
 
 from runner.base.given_files import printable
 from runner.base.records import Document
-from runner.substrate.database import Substrate
+from runner.retrieve.engine.database import Substrate
 from runner.substrate.full_text import fts_findings
 from runner.substrate.shapes import CoverageResult, FindingResult, note
 from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings

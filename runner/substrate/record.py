@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
+from runner.base.records import ENGINE, FTS5, BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
 from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
@@ -17,9 +17,9 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
+from runner.retrieve.engine.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
-from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
 INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
@@ -51,19 +51,26 @@ class Record:
         )
 
 
-def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, str]:
+def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = "") -> dict[str, str]:
     """The cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
-    Vectors: the dense cell of this encoder and chunker, else the best of this encoder; the fused arm: rank fusion
-    likewise; full text: BM25 over whole documents.
+    The engine's own cell of this encoder and chunker, if there is one. Else, for vectors: the dense cell of this
+    encoder and chunker, else the best of this encoder, with `cut` as its variant; the fused arm: rank fusion likewise;
+    full text: BM25 over whole documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
     own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
     own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(parsed[cell], DenseCell)]
+    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and p.variant == cut]
+    bits = [str(DenseCell(encoder, chunker, variant)) for variant in ((ENGINE, "bit") if not cut else ())]
     fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
-    keyword = [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))]
-    found = {EXACT: dense, BINARY: dense, KEYWORD: keyword, FUSED: fused}
+    keyword = [str(BM25Cell(FTS5, chunker)), str(BM25Cell("bm25", "whole_doc"))]
+    found = {
+        EXACT: dense,
+        BINARY: [*(cell for cell in bits if cell in parsed), *dense],
+        KEYWORD: [cell for cell in keyword if cell in parsed],
+        FUSED: sorted(fused, key=lambda cell: cell != str(HybridCell("rrf", FTS5, encoder, chunker))),
+    }
     return {arm: candidates[0] for arm, candidates in found.items() if candidates}
 
 
@@ -118,7 +125,10 @@ def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> In
 
 @dataclass(frozen=True)
 class Decided:
-    """A version with its record; `encoder` and `chunker` are the chosen cell's or, `of_baseline`, the baseline's."""
+    """A version with its record; `encoder` and `chunker` are the chosen cell's or, `of_baseline`, the baseline's.
+
+    `cut` is the number of dimensions that its vectors are cut to, "" for whole ones.
+    """
 
     version: Version
     decision: Decision
@@ -126,6 +136,7 @@ class Decided:
     encoder: Encoder
     chunker: str
     of_baseline: bool
+    cut: str = ""
 
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
@@ -149,7 +160,8 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    return Decided(version, decision, results, encoders(cell.encoder), cell.chunker, of_baseline)
+    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
+    return Decided(version, decision, results, encoders(cell.encoder), cell.chunker, of_baseline, cut)
 
 
 def record(known: Decided) -> Record:

@@ -25,7 +25,7 @@ from runner.base.canonical import (
     write_atomic,
 )
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, DenseCell, HybridCell
+from runner.base.records import ENGINE, FTS5, BM25Cell, DenseCell, HybridCell
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
@@ -167,7 +167,10 @@ def test_no_two_cells_share_a_file_name():
         for variant in ("bm25", "bm25-okapi"):
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
-        cells += [DenseCell(encoder, chunker) for encoder in ENCODERS]
+        cells += [
+            DenseCell(encoder, chunker, kind) for encoder in ENCODERS for kind in ("", "256", "int8", "bit", ENGINE)
+        ]
+        cells += [BM25Cell(FTS5, chunker), *(HybridCell("rrf", FTS5, encoder, chunker) for encoder in ENCODERS)]
     names = [slug(str(cell)) for cell in cells]
     assert len(set(names)) == len(names)
     assert NOISE_FLOOR_CELL not in names

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chunkers import splitting, tokens
+from chunkers import outline, splitting, tokens
 from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
 from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
 from chunkers.sections import SectionRules
@@ -296,6 +296,19 @@ def test_a_heading_of_many_words_is_not_encoded_again_for_each_section_in_it(
     monkeypatch.setattr(tokens, "_encode", lambda text: encoded.append(len(text)) or encode(text))
     assert len(chunker(name)(source)) >= 34
     assert sum(encoded) < 3 * len(text)
+
+
+@pytest.mark.parametrize("name", ["markdown_header_v2", "section_aware_fr_v2"])
+def test_a_heading_of_a_whole_document_is_read_once_and_not_again_for_each_chunk(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    bare = outline._bare
+    monkeypatch.setattr(outline, "_bare", lambda text: read.append(len(text)) or bare(text))
+    text = "A harbor master may set a fee for each ship that lies there. " * 4000
+    section = Section(Span(0, len(text)), 1, "section", text.strip())
+    assert len(chunker(name)(document(text, (section,)))) > 50
+    assert sum(read) < 4 * len(text)
 
 
 def test_text_is_cut_at_the_strongest_break_that_helps() -> None:

@@ -5,7 +5,7 @@ import yaml
 
 from runner.base.errors import InputError, PlanError
 from runner.base.records import parse_cell
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
 from runner.eval_set.plan import (
     check_cell,
     default_cells,
@@ -309,6 +309,36 @@ def test_a_cell_of_parts_that_exist_can_be_run():
         check_cell(parse_cell("bm25 x whole_document"))
     with pytest.raises(InputError, match="There is no encoder"):
         check_cell(parse_cell("bm25>gpt x whole_doc"))
+
+
+def test_vectors_can_be_cut_to_fewer_dimensions_than_they_have_and_kept_as_bits_by_eights(monkeypatch):
+    for kind in ("383", "int8", "bit"):
+        check_cell(parse_cell(f"minilm-l6-v2@{kind} x whole_doc"))
+    with pytest.raises(InputError, match="384 dimensions"):
+        check_cell(parse_cell("minilm-l6-v2@384 x whole_doc"))
+    monkeypatch.setitem(ENCODERS, "odd", EncoderSpec("odd", "a/odd", "0" * 40, dim=100, max_tokens=0))
+    check_cell(parse_cell("odd@int8 x whole_doc"))
+    for text in ("odd@bit", "engine(odd)", "engine(fts5,odd)"):
+        with pytest.raises(InputError, match="odd has 100"):
+            check_cell(parse_cell(f"{text} x whole_doc"))
+
+
+def test_variants_do_not_count_toward_criterion_1(path):
+    cells = default_cells(SOURCES["demo"], rehearsal=False)
+    change(path, cells=[*cells, f"{cells[0].partition(' ')[0]}@bit x fixed_token_512_50"])
+    load(path)
+    change(path, cells=[cells[0].replace(" x ", "@bit x "), *(cell for cell in cells if "1024" not in cell)])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+
+
+def test_two_cells_of_one_file_name_are_refused(path, monkeypatch):
+    monkeypatch.setitem(
+        ENCODERS, "minilm-l6-v2-bit", dataclasses.replace(ENCODERS["minilm-l6-v2"], name="minilm-l6-v2-bit")
+    )
+    cells = default_cells(SOURCES["demo"], rehearsal=False)
+    change(path, cells=[*cells, "minilm-l6-v2@bit x recursive_v1", "minilm-l6-v2-bit x recursive_v1"])
+    (problem,) = problems(path)
+    assert "'minilm-l6-v2@bit x recursive_v1' and 'minilm-l6-v2-bit x recursive_v1'" in problem
 
 
 def plan_of(tmp_path, name, **fields):

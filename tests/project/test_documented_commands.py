@@ -38,6 +38,7 @@ NEEDS = {
     r"--rehearse|--try|--against rehearsal": "rehears|packaged",
     r"--against v1": "version",
     r"^mcp": "stdin",
+    r"@int8 x": "packaged",
     r"^doctor": "checks|parity",
     r"^pooled|--pooled": "locked",
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.progress import say
-from runner.base.records import SCORE_UNIT, BM25Cell, HybridCell, Run, parse_cell
+from runner.base.records import SCORE_UNIT, BM25Cell, DenseCell, HybridCell, Run, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
@@ -22,6 +22,7 @@ from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.eval_set.version import Version, alone, load_cell_file
 from runner.retrieve.make_runs import CellRuns, Wanted
+from runner.retrieve.variants import INT8_STEP
 from runner.score.comparison import paired_differences
 from runner.score.score import score
 from runner.tools.replay.noise import NONE, Noise, largest, noise
@@ -130,6 +131,8 @@ def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> di
         else:
             # Each of the two vectors that are compared may be off.
             rounding = backend.encoder(cell.encoder).tolerance * math.sqrt(2)
+            if isinstance(cell, DenseCell) and cell.variant == "int8":
+                rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
             seed = known.results.plan.bootstrap.seed
             found[name] = noise(known.run(name), replayed[name], known.query_ids, known.qrels, rounding, seed)
             by_encoder.setdefault(cell.encoder, []).append(found[name])

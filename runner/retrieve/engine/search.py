@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 
 from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
+from runner.retrieve.engine.database import Substrate
+from runner.retrieve.engine.searches import MOST_NEAREST, Indexes, Ranking, indexes
 from runner.retrieve.retrieve import fused_ids
-from runner.substrate.database import Substrate
-from runner.substrate.searches import MOST_NEAREST, Indexes, Ranking, indexes
+from runner.retrieve.variants import OVERSAMPLE
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
 KEYWORD = "fts5 bm25"
 FUSED = "rrf(fts5 bm25, vec0 bq + rescore)"
 ARMS = (EXACT, BINARY, KEYWORD, FUSED)
-
-OVERSAMPLE = 4
-"""Binary candidates a document of the run: 4 x 100 chunks are rescored."""
 
 FIRST_NEAREST = 4 * RUN_DEPTH
 """Chunks that exact search begins with: sqlite-vec is slow in choosing many, and few documents have four among them."""

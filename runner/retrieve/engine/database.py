@@ -16,7 +16,7 @@ from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import display, printable
 from runner.eval_set import catalog
-from runner.substrate.tables import Layout, Metric, declared, version
+from runner.retrieve.engine.tables import Layout, Metric, declared, version
 
 BUSY_MS = 5000
 """How long a statement waits for a writer's lock."""
@@ -196,10 +196,15 @@ def _connect(path: Path, *, immutable: bool) -> apsw.Connection:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.execute(f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{CACHE_KIB}")
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
-        connection.enable_load_extension(False)
+        load_vec0(connection)
     return connection
+
+
+def load_vec0(connection: apsw.Connection) -> None:
+    """Give a connection sqlite-vec's tables and functions."""
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)
 
 
 def _rows(connection: apsw.Connection, path: Path, sql: str, bindings: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -234,5 +239,5 @@ def _not_assumed(path: Path, layout: Layout, problems: Sequence[str]) -> str:
     listed = "\n".join(f"  - {problem}" for problem in problems)
     return (
         f"{display(path)} is not a substrate of {layout.source} as this tool reads it:\n{listed}\n"
-        "Give the substrate's database and the source that it holds; runner/substrate/tables.py states the schema."
+        "Give the substrate's database and the source that it holds; runner/retrieve/engine/tables.py has the schema."
     )
