@@ -209,8 +209,6 @@ class ImportedCell:
 OwnCell = DenseCell | BM25Cell | HybridCell
 """A cell that this tool can run."""
 
-Cell = OwnCell | ImportedCell
-
 
 def is_engine(cell: OwnCell) -> bool:
     """Whether a database of SQLite's ranks the cell's chunks, and not this tool."""
@@ -292,23 +290,6 @@ class Run:
             if len(ranks[query_id]) != len(hits):
                 raise ValueError(f"{self.cell}: query {query_id} retrieves a document twice")
         object.__setattr__(self, "ranks", ranks)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """One judge's grade of one document for one query, 0 to 3, in one round."""
-
-    query_id: str
-    doc_id: str
-    grade: int
-    judge: str
-    round: int = 1
-    batch: str = ""
-    model: str = ""
-    reason: str = ""
-    prompt_sha256: str = ""
-    evidence_sha256: str = ""
-    spans: tuple[Span, ...] = field(default=())
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import NoReturn
 
 from runner.base.canonical import JSON, rounded
 from runner.base.errors import BackendError
+from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.verbs import VERBS, near
 from runner.eval_set.version import DRIVER
-from runner.tools.symbols import ASCII, Signs, signs_for
 
 
 class Captured(Exception):  # no error: it hands a parser to whoever describes it

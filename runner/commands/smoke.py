@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.progress import say
 from runner.commands.console import answer, command_parser
-from runner.commands.flags.backend import add_modal_flags, modal_backend, remote_options
+from runner.commands.flags import add_modal_flags, modal_backend, remote_options
 from runner.eval_set import catalog
 from runner.eval_set.version import CHECKOUT
 from runner.tools.doctor.parity import TEXTS, came_back, compared, embedded, parity_line

@@ -237,7 +237,8 @@ def _cut_short(cells: Sequence[CellResult]) -> list[str]:
     """Cells of fewer dimensions than their encoder makes, and was trained to be cut to."""
     own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
     cut = [cell for cell in own if isinstance(cell, DenseCell) and cell.variant.isdigit()]
-    found = [str(cell) for cell in cut if int(cell.variant) not in ENCODERS[cell.encoder].matryoshka]
+    trained = {name: row.matryoshka for name, row in ENCODERS.items()}
+    found = [str(cell) for cell in cut if int(cell.variant) not in trained.get(cell.encoder, ())]
     if not found:
         return []
     return [

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
-from runner.embed.local_encoder import encoder_for
+from runner.embed.local_encoder import TransformerEncoder, encoder_for
+from runner.eval_set.catalog import EncoderSpec
 
 BackendName = Literal["local", "modal", "http"]
 
@@ -33,6 +34,10 @@ class Backend(Protocol):
 
     def encoder(self, name: str) -> Encoder:
         """The encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
+        ...
+
+    def encoder_of(self, spec: EncoderSpec) -> Encoder:
+        """The encoder of any row, nothing loaded yet."""
         ...
 
     def check(self, encoders: Sequence[str]) -> None:
@@ -84,5 +89,9 @@ class LocalBackend(Unmetered):
     name: BackendName = "local"
     concurrent = False
 
-    def __init__(self, encoders: Callable[[str], Encoder] = encoder_for) -> None:
-        self.encoder = encoders
+    def __init__(
+        self,
+        encoders: Callable[[str], Encoder] = encoder_for,
+        of_rows: Callable[[EncoderSpec], Encoder] = TransformerEncoder,
+    ) -> None:
+        self.encoder, self.encoder_of = encoders, of_rows

@@ -128,15 +128,14 @@ class TransformerEncoder(InProcessEncoder):
         """
         import torch
 
-        if not self.spec.pooling:
+        if self.spec.pooling not in _POOLED or not _is_plain(self._model):
             return None
         rows = []
         for text in texts:
             ids = torch.from_numpy(self._ids(text).astype(np.int64))[None].to(self.device)
             with torch.inference_mode():
                 features = self._model[0]({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-            states = features["token_embeddings"][0].double().cpu().numpy()
-            row = states[0] if self.spec.pooling == "cls" else states.mean(axis=0)
+            row = _POOLED[self.spec.pooling](features["token_embeddings"][0].double().cpu().numpy())
             rows.append(row / np.linalg.norm(row))
         return np.array(rows, dtype=np.float32)
 
@@ -182,26 +181,20 @@ class TransformerEncoder(InProcessEncoder):
             str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
         )
         self._check_prompts(model.prompts)
-        self._check_modules(model)
+        self._check_pooling(model)
+        held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
+        if held > (stored := n_parameters(self._folder)):
+            # transformers makes up at random what a file lacks, with no more than a warning
+            raise BackendError(
+                f"{self.spec.name}: {self._folder / WEIGHTS} holds {stored} of the model's {held} parameters: it is "
+                "another model's file. Install it again."
+            )
         return (model.half() if self.dtype == "float16" else model.float()).eval()
 
-    def _check_modules(self, model: "SentenceTransformer") -> None:
-        """Raise BackendError unless the model is a transformer, all of whose weights are the file's, and its pooling.
-
-        What a file lacks transformers makes up at random, with no more than a warning. A pooler is no part of a row.
-        """
-        if self.spec.pooling:
-            modules = [type(module).__name__ for module in model]
-            if modules[:2] != ["Transformer", "Pooling"] or modules[2:] not in ([], ["Normalize"]):
-                raise self._differs(f"its steps are {', '.join(modules)}, expected Transformer, Pooling, Normalize")
-            if (pooling := model[1].pooling_mode) != self.spec.pooling:
-                raise self._differs(f"its pooling is {pooling!r}, runner/eval_set/catalog.py has {self.spec.pooling!r}")
-        held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
-        if held != (stored := n_parameters(self._folder)):
-            raise self._differs(f"it has {held} parameters, {WEIGHTS} holds {stored} of them")
-
-    def _differs(self, what: str) -> BackendError:
-        return BackendError(f"{self.spec.name}: the model in {self._folder} is not the catalogued one: {what}.")
+    @property
+    def _row(self) -> str:
+        """Where what is asked of the files stands: rows of plans ask nothing of config.json."""
+        return "runner/eval_set/catalog.py" if self.spec.config else "plan.yaml"
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
@@ -209,9 +202,41 @@ class TransformerEncoder(InProcessEncoder):
             prompt = shipped.get(side)
             if prompt and prompt != self.spec.prompt(side):
                 raise BackendError(
-                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, runner/eval_set/catalog.py has "
-                    f"{self.spec.prompt(side)!r}. Correct the catalogue's row."
+                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, {self._row} has "
+                    f"{self.spec.prompt(side)!r}. Correct the encoder's row there."
                 )
+
+    def _check_pooling(self, model: "SentenceTransformer") -> None:
+        """Raise BackendError unless the model's own files pool as its row says."""
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        modes = [module.pooling_mode for module in model if isinstance(module, Pooling)]
+        found = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
+        if self.spec.pooling and found != [self.spec.pooling]:
+            raise BackendError(
+                f"{self.spec.name}: {self._row} says pooling {self.spec.pooling}, the model's own files "
+                f"{', '.join(found) or 'none'}. Correct the encoder's row there."
+            )
+        if self.spec.config and not _is_plain(model):
+            raise BackendError(
+                f"{self.spec.name}: the model's steps are {', '.join(type(module).__name__ for module in model)}; the "
+                "catalogued one has a transformer, its pooling and no more. Install the files again."
+            )
+
+
+def _is_plain(model: "SentenceTransformer") -> bool:
+    """Whether rows are a transformer's states, pooled and perhaps normalised."""
+    steps = [type(module).__name__ for module in model]
+    return steps[:2] == ["Transformer", "Pooling"] and steps[2:] in ([], ["Normalize"])
+
+
+_POOLED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "cls": lambda states: states[0],
+    "mean": lambda states: states.mean(axis=0),
+    "max": lambda states: states.max(axis=0),
+    "lasttoken": lambda states: states[-1],
+}
+"""One vector of a text's states (tokens, width), by the name of its pooling."""
 
 
 class StaticEncoder(TransformerEncoder):

@@ -10,7 +10,7 @@ from runner.base.canonical import JSON, json_bytes, sha256, write_atomic
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
 from runner.base.store import Store
-from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, checked_encode
+from runner.embed.encoder import SAME, Batch, Encoder, InProcessEncoder, Matrix, checked_encode
 from runner.embed.vectors import save_array
 
 PROBE = 2
@@ -79,7 +79,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
         "stranger_max": round(float(stranger.max()), 4),
         "margin_min": round(margin, 4),
         "prompt_shift": round(prompt_shift, 4),
-        **_truncation(encoder),
+        **(_refusal(encoder) if encoder.spec.service else _truncation(encoder)),
         "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
     }
     return figures
@@ -134,7 +134,7 @@ def _refuse_other_pooling(encoder: Encoder, rows: Mapping[PromptSide, Matrix]) -
 def _prompt_shift(encoder: Encoder, documents: Matrix, queries: Matrix) -> float:
     """Largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
     shifts = np.abs(queries - documents).max(axis=1)
-    same = encoder.spec.query_prompt == encoder.spec.document_prompt
+    same = not encoder.spec.tells_sides_apart
     if same and shifts.max() > encoder.tolerance:
         raise _failed(
             encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
@@ -172,6 +172,32 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     if limit and past > _CLEAR * noise:
         raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
     return {"truncates_at": limit, "told_by_tokens": n_changed}
+
+
+LONGEST_WITHIN = 4_000
+"""Tokens of the longest text that a service is sent to see that it reads to the end: each of them is paid."""
+
+
+def _refusal(encoder: Encoder) -> dict[str, JSON]:
+    """How far two endings move the vector of a text that a service takes; one of twice its limit it has to refuse.
+
+    Its own tokenizer is not here, so neither length is exact.
+    """
+    limit = encoder.spec.max_tokens
+    words = FILLER + ". "
+    each = int(encoder.token_counts([words], "document")[0])
+    opening = words * (min(limit // 2, LONGEST_WITHIN) // each)
+    rows = checked_encode(encoder, [opening + word for word in ENDINGS], "document")
+    inside = float(np.abs(rows[0] - rows[1]).max())
+    if inside <= SAME:
+        raise _failed(encoder, "truncation", f"the end of a text of half of {limit} tokens does not change the vector")
+    batch = Batch("document", (words * (2 * limit // each + 1),), (1,))
+    for answer in encoder.embed([batch]):
+        if answer.rows is not None:
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was taken and cut, not refused")
+        if not answer.error.startswith("HTTP 4"):
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was to be refused: {answer.error}")
+    return {"refuses_above": limit, "ending_within": round(inside, 4)}
 
 
 def _of_length(encoder: Encoder, n_tokens: int) -> str:

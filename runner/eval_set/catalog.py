@@ -1,8 +1,9 @@
 """What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from runner.base.errors import InputError
@@ -30,6 +31,22 @@ class Size(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service embeds with a model that it names itself, and what it charges for a million tokens."""
+
+    api: Literal["openai", "cohere", "voyage"]
+    url: str
+    usd_per_million_tokens: float
+    key_env: str
+    """The name of the environment variable that holds the key; "" for a server without one."""
+
+    @property
+    def has_input_types(self) -> bool:
+        """Whether the API is told if a text is a query, so that no prompt need say it."""
+        return self.api != "openai"
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderSpec:
     """A pinned encoder. `max_tokens` counts special tokens and prompt; 0 means without limit.
 
@@ -47,7 +64,7 @@ class EncoderSpec:
     document_prompt: str = ""
     package: str = ""
     weights_sha256: str = ""
-    pooling: Literal["cls", "mean", ""] = ""
+    pooling: str = ""
     config: Config = field(default_factory=dict, hash=False)
     matryoshka: tuple[int, ...] = ()
     """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
@@ -55,10 +72,17 @@ class EncoderSpec:
     """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
+    service: Service | None = None
+    """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
 
     def prompt(self, side: PromptSide) -> str:
         """What stands before every text of a side, "" for nothing."""
         return self.query_prompt if side == "query" else self.document_prompt
+
+    @property
+    def tells_sides_apart(self) -> bool:
+        """Whether one text has another vector as a query than as a document."""
+        return self.query_prompt != self.document_prompt or (self.service is not None and self.service.has_input_types)
 
 
 def _config(model_type: str, layers: int, width: int, heads: int, positions: int, vocabulary: int) -> Config:
@@ -201,15 +225,22 @@ def source(name: str) -> SourceSpec:
     raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
 
 
-def encoder(name: str) -> EncoderSpec:
-    """The encoder's row; an InputError names the nearest one, or why the encoder is excluded."""
+NO_OWN: Mapping[str, EncoderSpec] = MappingProxyType({})
+"""Of a plan without encoders of its own."""
+
+
+def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
+    """The encoder's row, from a plan's `own` or the catalog; an InputError names the nearest, or why it is excluded."""
+    if name in own:
+        return own[name]
     if name not in ENCODERS:
-        raise InputError(f"There is no encoder {name!r}{_suggestion(name, ENCODERS)} Encoders: {', '.join(ENCODERS)}.")
+        known = {**ENCODERS, **own}
+        raise InputError(f"There is no encoder {name!r}{_suggestion(name, known)} Encoders: {', '.join(known)}.")
     if ENCODERS[name].excluded:
         raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
     return ENCODERS[name]
 
 
-def _suggestion(name: str, known: dict[str, SourceSpec] | dict[str, EncoderSpec]) -> str:
+def _suggestion(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else "."

@@ -5,7 +5,7 @@ Criterion numbers are those of the per-source evaluation spec.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -17,10 +17,10 @@ from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
 from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
-from runner.base.schema import problems
 from runner.eval_set import catalog
-from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
+from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
 from runner.eval_set.shapes.labels import Judges
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
 
@@ -64,7 +64,7 @@ judges:
 
 LOSS = """\
 switching_cost: 0.02
-prior: {mean: -0.03, sd: 0.049}
+prior: {mean: -0.01, sd: 0.06}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
 
@@ -166,7 +166,11 @@ def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = read_plan(path)
-    broken = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
+    broken = [
+        *_identity_problems(plan, source, version),
+        *encoder_problems(plan, path),
+        *_cell_problems(plan, source, rehearsal=rehearsal),
+    ]
     if broken:
         raise PlanError(str(path), broken)
     return plan
@@ -177,7 +181,7 @@ def read_plan(path: Path) -> Plan:
     try:
         return Plan.model_validate(read_yaml(held(path)))
     except ValidationError as error:
-        raise PlanError(str(path), problems(error)) from error
+        raise PlanError(str(path), shape_problems(error, path)) from error
 
 
 def plan_digest(plan: Plan) -> PlanDigest:
@@ -270,7 +274,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     for text in plan.cells:
         try:
             cell = parse_cell(text)
-            check_cell(cell)
+            check_cell(cell, plan.own)
         except InputError as error:
             problems.append(f"cells: {error}")
         else:
@@ -294,12 +298,12 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 
 
-def check_cell(cell: OwnCell) -> None:
-    """Raise InputError, which names the part that does not exist, unless the cell can be run."""
+def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
+    """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's."""
     find_chunker(cell.chunker)
     if isinstance(cell, BM25Cell):
         return
-    dim = catalog.encoder(cell.encoder).dim
+    dim = catalog.encoder(cell.encoder, own).dim
     if isinstance(cell, DenseCell) and cell.variant.isdigit() and int(cell.variant) >= dim:
         raise InputError(
             f"{cell}: the vectors of {cell.encoder} have {dim} dimensions, so they cannot be cut to {cell.variant}. "

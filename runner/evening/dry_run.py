@@ -19,11 +19,12 @@ from runner.decide.decide import decision_sentence
 from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
-from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens
+from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens, service_lines, service_usd
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
 from runner.eval_set.looks import kept_looks
@@ -58,11 +59,13 @@ def describe(
     server: str = "",
     judge: "JudgeOptions | None" = None,
     budget: float = MAX_USD,
+    max_usd: float = MAX_USD,
 ) -> tuple[list[str], bool]:
     """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
     With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
-    knows. With `judge`, what judging through an API would cost; what `budget` dollars of it buy is said until there is
+    knows. What services of the plan's own would charge is held against `max_usd`.
+    With `judge`, what judging through an API would cost; what `budget` dollars of it buy is said until there is
     a decision. Raises BudgetError for a damaged ledger, and
     IntegrityError if a frozen file changed and no earlier decision is in force.
     """
@@ -71,7 +74,7 @@ def describe(
     try:
         if version.preregistration_path.exists() and not is_settled:
             verified_preregistration(version)
-        lines, missing = _described(version, corpus_path, remote, stored, server, judge, budget)
+        lines, missing = _described(version, corpus_path, remote, stored, server, judge, budget, max_usd)
     except (InputError, IntegrityError) as error:
         if in_force is None or is_settled:
             raise
@@ -91,6 +94,7 @@ def _described(
     server: str,
     judge: "JudgeOptions | None",
     budget: float,
+    max_usd: float,
 ) -> tuple[list[str], str]:
     """What is known of the version by itself, and what keeps it from a decision, "" if it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
@@ -102,7 +106,7 @@ def _described(
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
         plan = planned = version.plan()
-        lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server)]
+        lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server, max_usd)]
         lines += _judging_lines(version, plan, judge)
     else:
         plan = None
@@ -110,7 +114,7 @@ def _described(
         text = new_plan_text(version, rehearsal=version.rehearsal)
         planned = Plan.model_validate(yaml.safe_load(text))
         lines += [f"  {line}" for line in text.splitlines()]
-        lines += _cost_lines(version, None, remote, stored, server)
+        lines += _cost_lines(version, None, remote, stored, server, max_usd)
     lines += _inventory(version, planned)
     if not (version.record / "decision.json").exists():
         lines += _budget_lines(version, planned, budget, judge)
@@ -138,13 +142,14 @@ def _adopted(version: Version) -> Decision | None:
 
 def _plan_lines(plan: Plan) -> list[str]:
     encoders = sorted({cell.encoder for text in plan.cells if not isinstance(cell := parse_cell(text), BM25Cell)})
-    hub = [name for name in encoders if not ENCODERS[name].package]
+    hub = [name for name in encoders if name not in plan.own and not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
         *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
+        *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),
     ]
 
 
@@ -178,26 +183,29 @@ def _budget_lines(version: Version, plan: Plan, usd: float, judge: "JudgeOptions
 
 
 def _cost_lines(
-    version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str
+    version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str, max_usd: float
 ) -> list[str]:
-    """What embedding what is left would cost, against the ceiling."""
-    if remote is None:
-        return [f"cost: not known (encoders of {server})"] if server else [COST, *_time_lines(version, plan, stored)]
-    if plan is None or not version.corpus_path.exists():
-        return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
+    """What embedding what is left would cost, against the ceiling, and how long it takes on this machine."""
+    is_sampled = plan is not None and version.corpus_path.exists()
+    if plan is None or not is_sampled:
+        if remote is not None:
+            return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
+        priced = [name for name, spec in plan.own.items() if spec.service] if plan else []
+        if priced:
+            return [
+                f"cost: not known before documents are sampled; --max-usd {max_usd:.2f} holds for {', '.join(priced)}"
+            ]
+        return [f"cost: not known (encoders of {server})" if server else COST]
     baseline = "" if version.source.policy == "external" else plan.baseline
-    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
+    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan), plan.own)
     spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
-    return estimate(planned, remote, all_sessions(version.work)).lines(spent)
-
-
-def _time_lines(version: Version, plan: Plan | None, stored: StoredTokens) -> list[str]:
-    """How long embedding what is left would take on this machine; nothing before documents are sampled."""
-    if plan is None or not version.corpus_path.exists():
-        return []
-    baseline = "" if version.source.policy == "external" else plan.baseline
-    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan))
-    return [local_line(planned, measured_rate(version, plan.cells))]
+    services = service_lines(planned, plan.own, spent, max_usd)
+    elsewhere = {name: count for name, count in planned.items() if name not in service_usd(planned, plan.own)}
+    if remote is not None:
+        return [*services, *estimate(elsewhere, remote, all_sessions(version.work)).lines(spent)]
+    if server:
+        return [*services, f"cost: not known (encoders of {server})"]
+    return [*(services or [COST]), local_line(elsewhere, measured_rate(version, plan.cells))]
 
 
 def _texts(version: Version, stored: StoredTokens) -> Corpus:

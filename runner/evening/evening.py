@@ -9,13 +9,12 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import check_preregistration, preregister
 from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample, write_pack
-from runner.evening.judging import check_keys
 from runner.evening.next_version import begin_version
 from runner.evening.recorded import recorded_answer
 from runner.evening.remake import kept_before, results_of
 from runner.evening.session import Session
 from runner.evening.stops import doubts, steps
-from runner.evening.verdict import verdict
+from runner.evening.verdict import check_keys, verdict
 from runner.judge.carried_labels import carry_labels
 
 

@@ -54,6 +54,7 @@ _TEST: dict[str, Type] = {
     "p_t": "Float64",
     "p_adjusted": "Float64",
     "p_gain": "Float64",
+    "p_step": "Float64",
     "e_value": "Float64",
     "p_holm": "Float64",
     "interval_low": "Float64",
@@ -204,7 +205,7 @@ def _tested(row: CellResult) -> Row:
     for name, found in (("interval", test.interval), ("simultaneous", test.simultaneous), ("left_out", test.left_out)):
         if found is not None:
             ends |= {f"{name}_low": found[0], f"{name}_high": found[1]}
-    same = {"p", "p_adjusted", "p_gain", "e_value", "sd", "influential"}
+    same = {"p", "p_adjusted", "p_gain", "p_step", "e_value", "sd", "influential"}
     return test.model_dump(include=same) | ends | {"p_exact": test.exact}
 
 

@@ -9,9 +9,10 @@ from runner.base.records import ENGINE, FTS5, BM25Cell, DenseCell, Document, Hyb
 from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
+from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
@@ -161,7 +162,14 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             "check. Full text alone needs no bulk embedding."
         )
     cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
-    return Decided(version, decision, results, encoders(cell.encoder), cell.chunker, of_baseline, cut)
+    own = results.plan.own.get(cell.encoder)
+    if own is not None and own.service is not None:
+        raise InputError(
+            f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "
+            "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
+        )
+    encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
+    return Decided(version, decision, results, encoder, cell.chunker, of_baseline, cut)
 
 
 def record(known: Decided) -> Record:
@@ -173,7 +181,7 @@ def record(known: Decided) -> Record:
         plan=results.plan,
         cells=[row.cell for row in results.cells],
         queries=queries[:n_scored],
-        qrels=qrels(judgments(version_labels(version)[: results.labels.lines])),
+        qrels=qrels(version_labels(version)[: results.labels.lines]),
         run=lambda cell: read_run(version.run_path(cell), cell, ids, n_scored),
     )
 

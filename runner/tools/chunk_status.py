@@ -12,9 +12,10 @@ from runner.base.errors import InputNeeded
 from runner.base.records import BM25Cell, Document, parse_cell
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
-from runner.embed.local_encoder import encoder_for
+from runner.embed.local_encoder import encoder_class
 from runner.embed.weights import is_here
-from runner.eval_set.catalog import ENCODERS
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
 from runner.eval_set.plan import default_cells
 from runner.eval_set.shapes.cell import ChunkHealth
@@ -57,14 +58,16 @@ def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[
     """The plan's chunkers over a sample of `corpus_path`, else over the version's documents; InputNeeded if none."""
     is_planned = version.plan_path(rehearsal=version.rehearsal).exists()
     planned = version.plan().cells if is_planned else default_cells(version.source, rehearsal=version.rehearsal)
+    own = version.plan().own if is_planned else {}
     cells = [parse_cell(cell) for cell in planned]
     documents, readiness = _documents(version, corpus_path)
     encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, BM25Cell)})
-    here = [name for name in encoders if is_here(ENCODERS[name])]
+    specs = {name: catalog.encoder(name, own) for name in encoders}
+    here = [spec for spec in specs.values() if spec.service is None and is_here(spec)]
     common = boilerplate_share(documents)
     names = list(dict.fromkeys(chunkers or [cell.chunker for cell in cells]))
     rows = [_row(name, documents, here, common) for name in names]
-    absent = tuple(name for name in encoders if name not in here)
+    absent = tuple(name for name, spec in specs.items() if spec not in here)
     return ChunkStatus(version.name, len(documents), readiness, tuple(rows), absent)
 
 
@@ -83,7 +86,7 @@ def _documents(version: Version, corpus_path: Path | None) -> tuple[tuple[Docume
     return documents or listed_documents(version, version.checkout / embedded if embedded else None), ()
 
 
-def _row(name: str, documents: Sequence[Document], encoders: Sequence[str], common: float) -> ChunkerRow:
+def _row(name: str, documents: Sequence[Document], encoders: Sequence[EncoderSpec], common: float) -> ChunkerRow:
     chunks = chunk_corpus(documents, name)
     by_id = {document.doc_id: document for document in documents}
     texts = list(dict.fromkeys(chunk.reading(by_id[chunk.doc_id]) for chunk in chunks))
@@ -91,12 +94,12 @@ def _row(name: str, documents: Sequence[Document], encoders: Sequence[str], comm
     return ChunkerRow(name, chunk_health(chunks, documents, limit_of(name), common), counted)
 
 
-def _tokens(name: str, texts: Sequence[str]) -> EncoderTokens:
-    counts = encoder_for(name).token_counts(texts, "document")
+def _tokens(spec: EncoderSpec, texts: Sequence[str]) -> EncoderTokens:
+    counts = encoder_class(spec.name)(spec).token_counts(texts, "document")
     p50, p95 = np.percentile(counts, [50, 95], method="inverted_cdf").astype(int).tolist()
-    limit = ENCODERS[name].max_tokens
+    limit = spec.max_tokens
     lost = int(np.maximum(counts - limit, 0).sum()) / int(counts.sum()) if limit else 0.0
-    return EncoderTokens(name, p50, p95, int(counts.max()), lost)
+    return EncoderTokens(spec.name, p50, p95, int(counts.max()), lost)
 
 
 def lines_of(found: ChunkStatus) -> list[str]:

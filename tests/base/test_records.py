@@ -9,13 +9,13 @@ from runner.base.records import (
     FTS5,
     SCORE_UNIT,
     BM25Cell,
-    Cell,
     Chunk,
     DenseCell,
     Document,
     Hit,
     HybridCell,
     Interval,
+    OwnCell,
     Run,
     Scores,
     Section,
@@ -44,7 +44,7 @@ def section(start: int, end: int, label: str = "x") -> Section:
 
 
 @given(cells)
-def test_a_cell_is_what_its_string_parses_to(cell: Cell):
+def test_a_cell_is_what_its_string_parses_to(cell: OwnCell):
     assert parse_cell(str(cell)) == cell
 
 

@@ -193,12 +193,6 @@ def test_output_by_name_never_changes(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", CHUNKERS)
-def test_fixtures_satisfy_the_invariants(name: str) -> None:
-    for source in fixtures():
-        check(source, name, chunker(name)(source))
-
-
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
 @given(words=st.lists(st.sampled_from(["mend ", "the ", "Keeper's ", "123456 ", "\n"]), min_size=1, max_size=30))
 def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, words: list[str]) -> None:

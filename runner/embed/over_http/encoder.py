@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Client, Patience, Unusable
+from runner.base.http_client import Client, Patience, Response, Unusable
 from runner.base.records import PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
@@ -105,7 +105,8 @@ class HttpEncoder:
 
     def check(self) -> None:
         """Raise BackendError for what every request would meet, a refused key first of all."""
-        self._client.check_key(self._where.endpoint, request_body(self._where.api, self.spec.hub_id, ["word"]))
+        body = request_body(self._where.api, self.spec.hub_id, ["word"], "document")
+        self._client.check_key(self._where.endpoint, body)
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method, address and grouping; nothing is sent."""
@@ -140,15 +141,26 @@ class HttpEncoder:
         return Answer(batch.batch_id, rows, facts=facts)
 
     def _parts(self, batch: Batch, info: ServerInfo, stopped: threading.Event) -> Iterator[_Read]:
-        clipped = self._clip.cut(self._prompted(batch.texts, batch.side))
+        clipped = self._cut(self._prompted(batch.texts, batch.side))
         for start in range(0, len(clipped), info.texts_per_request):
-            yield self._request(clipped[start : start + info.texts_per_request], info, stopped)
+            yield self._request(clipped[start : start + info.texts_per_request], batch.side, info, stopped)
 
-    def _request(self, clipped: Sequence[Clipped], info: ServerInfo, stopped: threading.Event) -> _Read:
+    def _cut(self, prompted: Sequence[str]) -> list[Clipped]:
+        """The texts as they are sent."""
+        return self._clip.cut(prompted)
+
+    def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
+        """The answer to one request; raises as `Client.post` does."""
+        return self._client.post(self._where.endpoint, body, longest, stopped)
+
+    def _request(
+        self, clipped: Sequence[Clipped], side: PromptSide, info: ServerInfo, stopped: threading.Event
+    ) -> _Read:
         where, n_texts = self._where, len(clipped)
-        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped])
-        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO
-        answer = embeddings(where.api, self._client.post(where.endpoint, body, longest, stopped), n_texts)
+        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped], side)
+        repeated = len(body) if where.api == "cohere" else 0  # its answer holds the texts again
+        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO + repeated
+        answer = embeddings(where.api, self._send(body, longest, stopped), n_texts)
         if answer.rows.shape[1] != self.spec.dim:
             raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
         self._check_tokens(sum(n_tokens for _, n_tokens in clipped), answer.n_tokens, info)

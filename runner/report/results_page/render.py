@@ -9,6 +9,7 @@ import yaml
 from runner.base.canonical import json_bytes, rounded, sha256
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
+from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
@@ -58,7 +59,7 @@ def page(
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
-        filters=(ranked, confirmation, fragment),
+        filters=(ranked, confirmation, described_encoder, fragment),
         results=shown,
         plots={
             "first": first_screen(shown, decided),

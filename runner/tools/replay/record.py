@@ -12,7 +12,7 @@ from runner.embed.encoder import catalogue_facts
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
@@ -61,7 +61,7 @@ def recorded(version: Version) -> Recorded:
     for row in results.cells:
         _check_run(version, row)
     ids = [query.query_id for query in load_queries(version.queries_path)]
-    graded = judgments(version_labels(version)[: results.labels.lines])
+    graded = version_labels(version)[: results.labels.lines]
     return Recorded(version, results, ids[: len(results.queries)], ids, qrels(graded))
 
 

@@ -1,15 +1,24 @@
-"""The flags that say where encoders run, the same for every command that embeds."""
+"""Flags that several commands share, and the records that they become: where encoders run, how models are asked."""
 
 import argparse
+from typing import TYPE_CHECKING
+
+from runner.embed.cost.prices import MAX_USD, positive
+
+if TYPE_CHECKING:
+    from runner.judge.models.run_judges import JudgeOptions
+
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.commands.console import whole_number
-from runner.embed.cost.prices import CONTAINERS, GPU, MAX_USD, RemoteOptions
+from runner.embed.cost.prices import CONTAINERS, GPU, RemoteOptions
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.modal.backend import ModalBackend
+    from runner.eval_set.version import Version
 
 WHERE = "where encoders run"
 """On this machine, unless a flag of this group says otherwise."""
@@ -47,15 +56,17 @@ def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd:
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Check the backend's flags; a usage error for those that do not go together."""
+    """Check the backend's flags; a usage error for those that do not go together.
+
+    --max-usd stands by itself: a plan may name an encoder that is paid.
+    """
     if options.encoder_url is not None and not options.encoder_url.strip():
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    of_modal = [name for name in OF_MODAL if name != "max_usd" or getattr(options, "judge", None) is None]
+    of_modal = [name for name in OF_MODAL if name != "max_usd"]
     if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
-        owners = "--modal and --judge" if given[0] == "max_usd" and hasattr(options, "judge") else "--modal"
-        parser.error(f"--{given[0].replace('_', '-')} belongs to {owners}")
+        parser.error(f"--{given[0].replace('_', '-')} belongs to --modal")
     if options.encoder_api and not options.encoder_url:
         parser.error("--encoder-api belongs to --encoder-url")
     if options.encoder_key_in_clear and not options.encoder_url:
@@ -80,6 +91,14 @@ def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
         return HttpBackend(options.encoder_url, options.encoder_api or "openai", in_clear=in_clear)
     remote = remote_options(options)
     return LocalBackend() if remote is None else modal_backend(remote, folder)
+
+
+def with_own_encoders(backend: "Backend", version: "Version", options: argparse.Namespace, work: Path) -> "Backend":
+    """The backend with the encoders of the version's plan, whose services are charged to the ledger of `work`."""
+    from runner.embed.plan_backend import PlanBackend
+
+    max_usd = MAX_USD if options.max_usd is None else options.max_usd
+    return PlanBackend(backend, lambda: version.plan().own, work, max_usd)
 
 
 def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
@@ -107,3 +126,48 @@ def choose_backend(parser: argparse.ArgumentParser, options: argparse.Namespace,
     if name == "http" and not options.encoder_url:
         parser.error(f"{flag} http needs --encoder-url URL")
     options.modal = name == "modal"
+
+
+MODELS = "language models"
+
+
+def add_judge_flags(parser: argparse.ArgumentParser, what: str = "") -> None:
+    """How language models are asked; with --judge, if `what` says what the models do."""
+    group = parser.add_argument_group(MODELS)
+    if what:
+        parser.add_argument(
+            "--judge",
+            nargs="?",
+            const="messages",
+            choices=("messages", "batches"),
+            metavar="HOW",
+            help=f"{what}: 'messages' at once (default), 'batches' by Message Batches, half the price, up to a day",
+        )
+    group.add_argument("--judge-url", metavar="URL", help="an OpenAI-compatible server, or a proxy for Anthropic's API")
+    group.add_argument("--judge-key-in-clear", action="store_true", help="send the key to a public http:// address too")
+    group.add_argument("--judge-price", metavar="IN,OUT", help="dollars a million tokens, in place of the dated table")
+
+
+def check_judge_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Check the judge's flags; a usage error for those that do not go together."""
+    if options.judge is None and (options.judge_url is not None or options.judge_price is not None):
+        parser.error("--judge-url and --judge-price belong to --judge")
+    if options.judge_key_in_clear and options.judge_url is None:
+        parser.error("--judge-key-in-clear belongs to --judge-url")
+    if options.judge_url is not None and not options.judge_url.strip():
+        parser.error("--judge-url is empty; give an address, or leave the flag out")
+
+
+def judge_options(options: argparse.Namespace) -> "JudgeOptions | None":
+    """How models are asked; None without --judge. An InputError for a price or an address that is none."""
+    if options.judge is None:
+        return None
+    from runner.judge.models.client import judge_address
+    from runner.judge.models.prices import given_price
+    from runner.judge.models.run_judges import JudgeOptions
+
+    if options.judge_url is not None:
+        judge_address(options.judge_url)  # also if nothing is sent, as by --dry-run
+    price = None if options.judge_price is None else given_price(options.judge_price)
+    max_usd = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
+    return JudgeOptions(options.judge, options.judge_url, max_usd, price, options.judge_key_in_clear)

@@ -1,0 +1,99 @@
+"""A backend that knows a plan's own encoders beside the catalog's."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from runner.embed.backends import Backend, BackendName, Work
+from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
+from runner.embed.cost.prices import positive, shown
+from runner.embed.encoder import Encoder
+from runner.eval_set.catalog import EncoderSpec
+
+if TYPE_CHECKING:
+    from runner.embed.over_http.service import ServiceEncoder
+
+
+class PlanBackend:
+    """Another backend, whose context it is, and the services that a plan names.
+
+    A plan's own models of the hub run where that backend's encoders do. A service is asked by itself, each request
+    within `max_usd`, and its ledger lies with the others of `work`. `own` is asked once, when an encoder is first
+    needed: an evening writes its plan after it has begun.
+    """
+
+    def __init__(
+        self, backend: Backend, own: Callable[[], Mapping[str, EncoderSpec]], work: Path, max_usd: float
+    ) -> None:
+        self.name: BackendName = backend.name
+        self.concurrent = backend.concurrent
+        self._backend, self._ask = backend, own
+        self._ledger, self._max_usd = work / SPEND, positive("--max-usd", max_usd)
+        self._services: dict[str, ServiceEncoder] = {}
+        self._open = ExitStack()
+
+    @cached_property
+    def _own(self) -> Mapping[str, EncoderSpec]:
+        return self._ask()
+
+    def encoder(self, name: str) -> Encoder:
+        """The plan's own encoder of that name, else the backend's of the catalog; nothing is loaded or sent yet."""
+        spec = self._own.get(name)
+        return self._backend.encoder(name) if spec is None else self.encoder_of(spec)
+
+    def encoder_of(self, spec: EncoderSpec) -> Encoder:
+        """The encoder of any row; one for each service, since its requests share connections and a ceiling."""
+        if spec.service is None:
+            return self._backend.encoder_of(spec)
+        if spec.name not in self._services:
+            from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
+
+            price = PerToken(spec.service.usd_per_million_tokens)
+            made = ServiceEncoder(spec, ServiceMeter(self._ledger, self._max_usd, spec.name, price))
+            self._services[spec.name] = made
+            self._open.callback(made.close)
+        return self._services[spec.name]
+
+    def check(self, encoders: Sequence[str]) -> None:
+        """Ask the backend and each service whether they take the key; a BackendError if one does not."""
+        services = [name for name in encoders if self._is_service(name)]
+        self._backend.check([name for name in encoders if name not in services])
+        for name in services:
+            self.encoder(name)
+            self._services[name].check()
+
+    def prepare(self, work: Sequence[Work]) -> None:
+        """Raise BudgetError, before a text is sent, if what services would charge is beyond the ceiling."""
+        from runner.embed.cost.estimate import TokenCount, service_usd
+
+        counted = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
+        usd = sum(service_usd(counted, self._own).values())
+        spent = sum(row.usd for row in Ledger(self._ledger).rows()) if usd else 0.0
+        if usd and usd + spent > self._max_usd:
+            raise BudgetError(
+                f"The services that the plan names would charge {shown(usd)} for what is left to embed, and "
+                f"{shown(spent)} is spent; --max-usd is {self._max_usd:.2f}. Nothing was sent. Allow more with "
+                f"--max-usd {usd + spent + 0.01:.2f}, or take a cell out."
+            )
+        self._backend.prepare([part for part in work if not self._is_service(part.encoder)])
+
+    def billed(self, run_id: str, began: datetime) -> float | None:
+        """What the backend's provider billed; a service is not asked."""
+        return self._backend.billed(run_id, began)
+
+    def dollars(self, encoder: str) -> float | None:
+        """What the encoder cost so far, None if nothing is metered."""
+        return self._services[encoder].meter.usd() if encoder in self._services else self._backend.dollars(encoder)
+
+    def _is_service(self, name: str) -> bool:
+        return name in self._own and self._own[name].service is not None
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(self._backend)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
