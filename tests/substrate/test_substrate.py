@@ -18,8 +18,7 @@ from runner.retrieve.engine import database
 from runner.retrieve.engine.database import document_ids, open_substrate
 from runner.retrieve.engine.search import Search, index_recall, search_runs
 from runner.retrieve.engine.tables import Layout, schema
-from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.full_text import tokenizer_finding
+from runner.substrate.checks import Checks, Expected, check_substrate, tokenizer_finding
 from runner.substrate.shapes import FindingResult
 from runner.substrate.texts import Cut, Stored, Texts, coverage, others
 from tests.support import substrate_builder

@@ -53,7 +53,6 @@ image = (
             "HF_HOME": WEIGHTS_MOUNT,
             "HF_HUB_OFFLINE": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_MODULES_CACHE": "/tmp/hf-modules",  # noqa: S108  # in a container of our own; the mount is read-only
             "TOKENIZERS_PARALLELISM": "false",
         }
     )

@@ -14,8 +14,7 @@ from runner.base.records import PromptSide
 from runner.embed.cost.request_meter import RequestMeter
 from runner.embed.encoder import catalogue_facts
 from runner.embed.over_http.dialects import address_at, tokens_billed
-from runner.embed.over_http.encoder import CLIENT, HttpEncoder
-from runner.embed.over_http.server_info import TEXTS_PER_REQUEST, ServerInfo
+from runner.embed.over_http.encoder import CLIENT, TEXTS_PER_REQUEST, HttpEncoder, ServerInfo
 from runner.embed.over_http.text_clip import Clip, Clipped
 from runner.eval_set.catalog import EncoderSpec
 
