@@ -34,7 +34,7 @@ from runner.decide.sample_size import error_for, settling
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.score.expected_loss import MEAN_SHARE, beliefs
+from runner.score.expected_loss import MEAN_SHARE, believed
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
 from runner.score.winners_curse import corrected_gain
@@ -124,7 +124,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
             continue
         gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, beliefs(units(evening), PLAN.prior).gains[place].gain)
+        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior))
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]

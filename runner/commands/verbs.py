@@ -88,6 +88,13 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "preflight": Verb(
             "sources:preflight", "are documents, chunks, encoders and keys fit for an evening?", "preflight demo"
         ),
+        "corpus": Verb("", "carry a version's documents to another machine", ""),
+        "corpus pack": Verb(
+            "version:corpus_pack", "a version's documents as one file", "corpus pack demo --output demo-v1.tar.zst"
+        ),
+        "corpus unpack": Verb(
+            "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
+        ),
         "smoke": Verb("smoke:smoke", "does embedding on Modal work with this account?", "smoke --modal --yes"),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(

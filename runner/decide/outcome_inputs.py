@@ -8,7 +8,7 @@ from runner.decide.tiers import could_be_chosen
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
-from runner.score.expected_loss import Beliefs, Gain
+from runner.score.expected_loss import Beliefs
 from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 
@@ -43,12 +43,6 @@ class OutcomeInputs:
     def own_false_alarm(self, cell: str) -> float:
         """How often criterion 5 would flag this cell if it equalled the baseline."""
         return self.false_alarms.each[list(self.challengers).index(cell)]
-
-    def believed(self, cell: str) -> Gain:
-        """What is believed of the cell's true gain; ValueError if nothing is, as with a single query."""
-        if self.beliefs is None:
-            raise ValueError(f"nothing is believed of the gain of {cell}")
-        return self.beliefs.gains[list(self.challengers).index(cell)].gain
 
     @property
     def worth_of_knowing(self) -> float:

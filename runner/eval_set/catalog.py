@@ -198,6 +198,33 @@ ENCODERS: dict[str, EncoderSpec] = {
     )
 }
 
+RERANKERS: dict[str, EncoderSpec] = {
+    spec.name: spec
+    for spec in (
+        EncoderSpec(
+            "ms-marco-minilm-l6",
+            "cross-encoder/ms-marco-MiniLM-L6-v2",
+            "c5ee24cb16019beea0893ab7796b1df96625c6b8",
+            dim=1,
+            max_tokens=512,
+            size=Size(0.026, 0.09),
+        ),
+        EncoderSpec(
+            "bge-reranker-v2-m3",
+            "BAAI/bge-reranker-v2-m3",
+            "953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
+            dim=1,
+            max_tokens=8192,
+            size=Size(0.66, 2.27),
+        ),
+    )
+}
+"""Cross-encoders: one number for a query and a text read together, both without a prompt.
+
+The revisions are those that public repositories pin, or that sentence-transformers wrote into the cards of models
+trained from them; neither was ever fetched here.
+"""
+
 REFUSED: dict[str, str] = {
     "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",
     "bill_status": "it is metadata of bills; put its files beside the bills and read both as the source bills",
@@ -239,6 +266,14 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
     if ENCODERS[name].excluded:
         raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
     return ENCODERS[name]
+
+
+def reranker(name: str) -> EncoderSpec:
+    """The cross-encoder's row; an InputError names the nearest one."""
+    if name not in RERANKERS:
+        near = _suggestion(name, RERANKERS)
+        raise InputError(f"There is no re-ranker {name!r}{near} Re-rankers: {', '.join(RERANKERS)}.")
+    return RERANKERS[name]
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

@@ -11,12 +11,12 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from chunkers.registry import BARE
 from chunkers.registry import chunker as find_chunker
+from chunkers.registry import uncut
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
-from runner.base.records import BM25Cell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
+from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
@@ -87,7 +87,8 @@ EXTERNAL_CELLS = (
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
 
-    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker.
+    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker,
+    or with windows of 512 tokens if the structural one is the baseline's.
     """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
@@ -106,6 +107,7 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
             f"mpnet-base-v2 x {fixed}",
         ]
+        dense.sort(key=source.baseline.__ne__)
         best = "arctic-l-v2.0"
     return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
 
@@ -301,6 +303,9 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
 def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
     """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's."""
     find_chunker(cell.chunker)
+    if isinstance(cell, CrossCell):
+        catalog.reranker(cell.model)
+        return
     if isinstance(cell, BM25Cell):
         return
     dim = catalog.encoder(cell.encoder, own).dim
@@ -317,7 +322,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
-    dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant]
+    # How vectors are stored or documents ranked makes no cell more.
+    dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant and cell.by == "max"]
     problems = []
     if len(dense) < MIN_DENSE_CELLS:
         problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")
@@ -330,7 +336,7 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
             f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
             "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
         )
-    if not any(cell.chunker.removesuffix(BARE) == source.structural_chunker for cell in dense):
+    if not any(uncut(cell.chunker) == source.structural_chunker for cell in dense):
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")

@@ -14,12 +14,21 @@ import yaml
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
-from runner.embed.cost.estimate import Corpus, estimate, local_line, planned_tokens, service_lines, service_usd
+from runner.embed.cost.estimate import (
+    Corpus,
+    estimate,
+    local_line,
+    planned_tokens,
+    rerank_lines,
+    reranked_tokens,
+    service_lines,
+    service_usd,
+)
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
@@ -141,7 +150,8 @@ def _adopted(version: Version) -> Decision | None:
 
 
 def _plan_lines(plan: Plan) -> list[str]:
-    encoders = sorted({cell.encoder for text in plan.cells if not isinstance(cell := parse_cell(text), BM25Cell)})
+    cells = [parse_cell(text) for text in plan.cells]
+    encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
     hub = [name for name in encoders if name not in plan.own and not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
@@ -201,18 +211,23 @@ def _cost_lines(
     spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
     services = service_lines(planned, plan.own, spent, max_usd)
     elsewhere = {name: count for name, count in planned.items() if name not in service_usd(planned, plan.own)}
+    pace = measured_rate(version, plan.cells)
+    here = rerank_lines(reranked_tokens(plan.cells, _texts(version, stored), _current(version, plan)), pace)
     if remote is not None:
-        return [*services, *estimate(elsewhere, remote, all_sessions(version.work)).lines(spent)]
+        return [*services, *estimate(elsewhere, remote, all_sessions(version.work)).lines(spent), *here]
     if server:
-        return [*services, f"cost: not known (encoders of {server})"]
-    return [*(services or [COST]), local_line(elsewhere, measured_rate(version, plan.cells))]
+        return [*services, f"cost: not known (encoders of {server})", *here]
+    return [*(services or [COST]), local_line(elsewhere, pace), *here]
 
 
 def _texts(version: Version, stored: StoredTokens) -> Corpus:
     _, rows = load_corpus(version.corpus_path)
     queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
     return Corpus(
-        [row.n_chars for row in rows], sum(len(query.text) for query in queries), cache(partial(stored, version))
+        [row.n_chars for row in rows],
+        sum(len(query.text) for query in queries),
+        cache(partial(stored, version)),
+        len(queries),
     )
 
 

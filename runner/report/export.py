@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.base.records import BM25Cell, CrossCell, HybridCell, parse_cell
 from runner.base.store import disk_errors
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.labels import scored, version_labels
@@ -193,7 +193,9 @@ def _parts(name: str) -> Row:
         return {"retrieval": "imported"}
     if isinstance(cell, BM25Cell):
         return {"retrieval": "bm25", "chunker": cell.chunker}
-    retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
+    if isinstance(cell, CrossCell):
+        return {"retrieval": "cross-encoder", "encoder": cell.model, "chunker": cell.chunker}
+    retrieval = cell.method if isinstance(cell, HybridCell) else "dense" if cell.by == "max" else f"dense+{cell.by}"
     return {"retrieval": retrieval, "encoder": cell.encoder, "chunker": cell.chunker}
 
 

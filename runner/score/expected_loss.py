@@ -125,9 +125,20 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
     if n_queries < 2:
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     values = differences / SCORE_UNIT
-    own = np.eye(n_cells)
-    errors = np.cov(values).reshape(n_cells, n_cells) / n_queries * (CORRELATION + (1 - CORRELATION) * own)
-    surprise = values.mean(axis=1) - prior.mean
+    held = CORRELATION + (1 - CORRELATION) * np.eye(n_cells)
+    errors = np.cov(values).reshape(n_cells, n_cells) / n_queries * held
+    return _posterior(values.mean(axis=1), errors, prior)
+
+
+def believed(gain: float, error: float, prior: Prior) -> Gain:
+    """What is believed of one true gain by itself, of which `gain` was observed with this standard error."""
+    return _posterior(np.array([gain]), np.array([[error**2]]), prior).gains[0].gain
+
+
+def _posterior(measured: Floats, errors: Floats, prior: Prior) -> Beliefs:
+    """Bayes' rule for gains that were measured with errors of this covariance."""
+    n_cells = len(measured)
+    own, surprise = np.eye(n_cells), measured - prior.mean
     scale = prior.sd * math.sqrt(1 - MEAN_SHARE)
     taus = scale * _TOP * (np.arange(_GRID) + 0.5) / _GRID
     before = taus[:, None, None] ** 2 * own + MEAN_SHARE * prior.sd**2

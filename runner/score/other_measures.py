@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import IMPORTED, BM25Cell, HybridCell, Ints, Qrels, Run, parse_cell
+from runner.base.records import IMPORTED, BM25Cell, CrossCell, HybridCell, Ints, Qrels, Run, parse_cell
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.pool import CellPool, LeftOut, Sensitivity, SensitivityMeasure
 from runner.retrieve.pool import pool
@@ -139,6 +139,8 @@ def arms(cell: str) -> frozenset[str]:
     parsed = parse_cell(cell)
     if isinstance(parsed, BM25Cell):
         return frozenset([_BM25])
+    if isinstance(parsed, CrossCell):
+        return frozenset([parsed.model, _BM25])
     return frozenset([parsed.encoder, _BM25] if isinstance(parsed, HybridCell) else [parsed.encoder])
 
 

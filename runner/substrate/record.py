@@ -5,7 +5,19 @@ from dataclasses import dataclass
 
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
-from runner.base.records import ENGINE, FTS5, BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
+from runner.base.records import (
+    ENGINE,
+    FTS5,
+    WITHOUT_VECTORS,
+    BM25Cell,
+    DenseCell,
+    Document,
+    HybridCell,
+    Qrels,
+    Query,
+    Run,
+    parse_cell,
+)
 from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
@@ -60,9 +72,9 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = ""
     full text: BM25 over whole documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
-    own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
+    own = [cell for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder]
     own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and p.variant == cut]
+    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and (p.variant, p.by) == (cut, "max")]
     bits = [str(DenseCell(encoder, chunker, variant)) for variant in ((ENGINE, "bit") if not cut else ())]
     fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
     keyword = [str(BM25Cell(FTS5, chunker)), str(BM25Cell("bm25", "whole_doc"))]
@@ -156,7 +168,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
     results = load_results(version)
     of_baseline = not decision.chosen.encoder
     cell = parse_cell(decision.baseline if of_baseline else decision.chosen.cell)
-    if isinstance(cell, BM25Cell):
+    if isinstance(cell, WITHOUT_VECTORS):
         raise InputError(
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."

@@ -9,7 +9,7 @@ import numpy as np
 from chunkers.registry import limit_of
 from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
-from runner.base.records import BM25Cell, Document, parse_cell
+from runner.base.records import WITHOUT_VECTORS, Document, parse_cell
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
 from runner.embed.local_encoder import encoder_class
@@ -61,7 +61,7 @@ def chunk_status(version: Version, corpus_path: Path | None, chunkers: Sequence[
     own = version.plan().own if is_planned else {}
     cells = [parse_cell(cell) for cell in planned]
     documents, readiness = _documents(version, corpus_path)
-    encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, BM25Cell)})
+    encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
     specs = {name: catalog.encoder(name, own) for name in encoders}
     here = [spec for spec in specs.values() if spec.service is None and is_here(spec)]
     common = boilerplate_share(documents)

@@ -10,6 +10,7 @@ from runner.base.records import (
     SCORE_UNIT,
     BM25Cell,
     Chunk,
+    CrossCell,
     DenseCell,
     Document,
     Hit,
@@ -28,7 +29,9 @@ encoders = names.filter(lambda name: name not in ("bm25", "bm25-okapi"))
 variants = st.sampled_from(["bm25", "bm25-okapi"])
 cells = st.one_of(
     st.builds(DenseCell, encoders, names, st.sampled_from(["", "256", "int8", "bit", "engine"])),
+    st.builds(DenseCell, encoders, names, by=st.sampled_from(["first", "top3"])),
     st.builds(BM25Cell, st.just(FTS5) | variants, names),
+    st.builds(CrossCell, variants, names, names),
     st.builds(HybridCell, st.just("rrf"), st.just(FTS5), names, names),
     st.builds(HybridCell, st.sampled_from(["rerank", "rrf"]), variants, names, names),
 )
@@ -68,6 +71,9 @@ def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
         *("bm25>minilm-l6-v2@bit x whole_doc", "engine() x whole_doc", "engine(fts5,) x whole_doc"),
         *("engine(minilm-l6-v2,fts5) x whole_doc", "engine(minilm-l6-v2@bit) x whole_doc"),
         *("rrf(bm25,minilm-l6-v2 x whole_doc", "../secrets x whole_doc", "minilm-l6-v2 x ../whole_doc"),
+        *("rerank(bge,bm25) x whole_doc", "rerank(bm25, bge) x whole_doc", "rerank(bm25,bge) x whole_doc+first"),
+        *("bm25 x whole_doc+first", "bm25>minilm-l6-v2 x whole_doc+top3", "minilm-l6-v2 x whole_doc+max"),
+        *("minilm-l6-v2 x whole_doc+top3+first", "minilm-l6-v2 x +first", "minilm-l6-v2+first x whole_doc"),
     ],
 )
 def test_what_is_no_cell_is_refused(text: str):

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.commands import main as cli
@@ -235,6 +236,20 @@ def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere
     assert all(f"**{name}**" in said for name in catalog.REFUSED)
 
 
+@pytest.mark.parametrize("name", BY_POLICY)
+def test_every_source_on_the_baseline_by_policy_has_its_locked_decision_in_the_checkout(capsys, name):
+    found = standing(newest_version(name))
+    assert (found.state, found.live) == ("baseline by policy", SOURCES[name].baseline)
+    assert run(capsys, "verify", name)[0] == 0
+
+
+def test_the_spec_s_prior_for_cbo_is_its_baseline_and_the_first_cell_of_its_plan(versions):
+    assert SOURCES["cbo_cost_estimates"].baseline == "arctic-l-v2.0 x recursive_v1"
+    plan = yaml.safe_load(new_plan_text(versions("cbo_cost_estimates"), rehearsal=False))
+    assert plan["baseline"] == plan["cells"][0] == "arctic-l-v2.0 x recursive_v1"
+    assert plan["first"] == ["arctic-l-v2.0 x fixed_token_512_50"]
+
+
 def test_the_committed_page_is_what_catalog_and_eval_sets_make():
     committed = (CHECKOUT / "docs" / "data-status.md").read_text(encoding="utf-8")
     assert committed == data_status_page(roster.roster()), "run: bin/per-source-eval.py sources --write"
@@ -260,7 +275,7 @@ def test_status_next_names_the_source_and_its_command(capsys):
     code, out, _ = run(capsys, "next")
     assert code == 0
     assert out.startswith("next: federal_register\nbin/per-source-eval.py run federal_register")
-    assert "adopt" in out
+    assert "adopt" not in out, "every source on the baseline by policy has its decision in the checkout"
 
 
 def test_status_stale_is_silent_of_what_has_not_moved(capsys):

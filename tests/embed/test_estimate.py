@@ -4,7 +4,15 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.embed.chunk_corpus import chunk_corpus
-from runner.embed.cost.estimate import Corpus, Estimate, TokenCount, check_affordable, estimate, planned_tokens
+from runner.embed.cost.estimate import (
+    Corpus,
+    Estimate,
+    TokenCount,
+    check_affordable,
+    estimate,
+    planned_tokens,
+    reranked_tokens,
+)
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import (
     CEILING,
@@ -116,11 +124,24 @@ def test_stored_counts_are_asked_for_up_to_the_encoders_limit():
         (f"{FIXED}-bare", round(11_000 * 512 / 462)),
         ("fixed_token_1024_100", round(11_000 * 1024 / 924)),
         ("usc_uslm_section_v1", 12_100),
+        ("usc_uslm_section_512_v1", 12_100),
+        ("usc_uslm_section_256_v1-bare", 14_300),
         ("whole_doc", 8_192 + 1_000),
     ],
 )
 def test_characters_stand_for_tokens_with_what_a_chunker_repeats(chunker, expected):
     assert tokens([f"arctic-l-v2.0 x {chunker}"]) == {"arctic-l-v2.0": expected}
+
+
+@pytest.mark.parametrize(("chunker", "chunk"), [("recursive_v1", 512), ("whole_doc", 512), ("recursive_256_v1", 256)])
+def test_a_reranker_reads_a_hundred_chunks_a_query_or_every_document_and_nothing_that_is_current(chunker, chunk):
+    cell, twin = (f"rerank({variant},ms-marco-minilm-l6) x {chunker}" for variant in ("bm25", "bm25-okapi"))
+    for n_documents, depth in ((7, 7), (300, 100)):
+        known = Corpus([4_000] * n_documents, 1_000, lambda *_: None, n_queries=25)
+        one = depth * (25 * chunk + 250)
+        assert reranked_tokens([BASELINE, cell, twin], known, [twin])["ms-marco-minilm-l6"].tokens == one
+        assert reranked_tokens([cell, twin], known, [])["ms-marco-minilm-l6"].tokens == 2 * one
+        assert reranked_tokens([BASELINE, cell], known, [cell]) == planned_tokens([cell], "", known, []) == {}
 
 
 def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():

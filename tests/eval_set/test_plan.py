@@ -139,10 +139,30 @@ def test_a_missing_field_is_named(path):
     assert problems(path)[0].startswith("bootstrap: field required")
 
 
-def test_the_structural_chunker_counts_without_its_context_too(path):
-    cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
+@pytest.mark.parametrize("name", ["section_aware_bills_v1-bare", "section_aware_bills_256_v1"])
+def test_the_structural_chunker_counts_without_its_context_too_and_cut_further(path, name):
+    cells = [text.replace("section_aware_bills_v1", name) for text in load(path).cells]
     change(path, cells=cells, first=[])
     assert load(path).cells == cells
+
+
+def test_a_reranker_is_one_of_the_catalogue_and_no_dense_cell(path):
+    cells = load(path).cells
+    change(path, cells=[*cells, "rerank(bm25,bge-reranker-v2-m3) x section_aware_bills_256_v1"])
+    load(path)
+    change(path, cells=[*cells, "rerank(bm25,bge-reranker) x whole_doc"])
+    assert ["'bge-reranker-v2-m3'" in problem for problem in problems(path)] == [True]
+    dense = [text for text in cells if not text.endswith("fixed_token_1024_100")]
+    change(path, cells=[*dense, "rerank(bm25,ms-marco-minilm-l6) x recursive_v1"])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+
+
+def test_documents_ranked_otherwise_make_no_cell_more(path):
+    cells = [text for text in load(path).cells if not text.endswith("fixed_token_1024_100")]
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc+first", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+    change(path, cells=[*cells, "minilm-l6-v2 x recursive_v1", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    load(path)
 
 
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):

@@ -108,7 +108,7 @@ def test_queries_come_in_the_order_of_the_file(version):
         ({"text": ""}, "queries.1.text: "),
         ({"text": True}, "queries.1.text: "),
         ({"kind": ""}, "queries.1.kind: "),
-        ({"origin": "guessed"}, "queries.1.origin: "),
+        ({"origin": "a guess"}, "queries.1.origin: "),
         ({"grade": 3}, "queries.1.grade: extra inputs are not permitted"),
     ],
 )

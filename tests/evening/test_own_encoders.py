@@ -17,7 +17,7 @@ from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.tools.chunk_status import chunk_status
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
@@ -25,6 +25,8 @@ from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, bl
 from tests.support.small_set import answers, fake_encoders, make_version
 
 CELL = "own x section_aware_bills_v1"
+CUT = "own@24 x section_aware_bills_v1"
+"""The same vectors, cut: nothing more is asked of the service."""
 CHOICE = Choice("recommended", "", "a test")
 
 
@@ -42,7 +44,7 @@ def planned_in(folder, server, waiting_evening):
     version.preregistration_path.unlink()
     shutil.rmtree(version.judging)
     path = version.plan_path(rehearsal=False)
-    text = path.read_text().replace('  - "bm25 x whole_doc"\n', f'  - "{CELL}"\n  - "bm25 x whole_doc"\n')
+    text = path.read_text().replace('  - "bm25 x whole_doc"\n', f'  - "{CELL}"\n  - "{CUT}"\n  - "bm25 x whole_doc"\n')
     path.write_text(text + block(server))
     return version
 
@@ -61,7 +63,7 @@ def _decided(waiting_evening, tmp_path_factory):
         with pytest.raises(InputNeeded):
             evening(version)
         for path in answers(version):
-            import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+            Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
         evening(version)
         yield version, server, lines
 
@@ -81,7 +83,8 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     assert any(line.startswith("  own: ") and "$10 a million" in line for line in before)
     assert not any("local encoders" in line for line in before)
     results, decision = load_results(version), load_decision(version)
-    assert CELL in [row.cell for row in results.cells]
+    assert {CELL, CUT} <= {row.cell for row in results.cells}
+    assert any(CUT in weakness for weakness in results.weaknesses)
     assert list(results.plan.own) == ["own"]
     facts = load_cell_file(version.cell_path(CELL))
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)

@@ -61,7 +61,7 @@ def get(client, path="/a.xml", kind="xml", limit=10_000):
 
 def test_a_file_comes_with_its_validators(site, client):
     site.at("/a.xml", as_xml(XML, headers=(("ETag", '"7"'), ("Last-Modified", "Mon, 02 Nov 2026 10:00:00 GMT"))))
-    assert get(client) == (XML, '"7"', "Mon, 02 Nov 2026 10:00:00 GMT")
+    assert get(client) == (XML, '"7"', "Mon, 02 Nov 2026 10:00:00 GMT", "")
 
 
 def test_requests_name_the_tool_and_its_version_and_say_what_they_accept(site, client):

@@ -18,6 +18,7 @@ from runner.score.expected_loss import (
     Gain,
     Mixture,
     beliefs,
+    believed,
     expected_loss,
     expected_losses,
 )
@@ -138,6 +139,12 @@ def test_a_row_without_scatter_is_believed_as_it_is_and_one_query_says_nothing()
 def test_beliefs_of_a_known_gaussian_are_it():
     one = Beliefs(np.ones(1), np.array([[0.03]]), np.array([[[0.0016]]]))
     assert one.gains[0].gain == pytest.approx(Gain(0.03, 0.04))
+
+
+def test_one_cell_by_itself_is_believed_as_its_mean_and_error_say():
+    row = drawn(7, 1)
+    error = row[0].std(ddof=1) / SCORE_UNIT / 5
+    assert believed(row.mean() / SCORE_UNIT, error, PRIOR) == pytest.approx(beliefs(row, PRIOR).gains[0].gain)
 
 
 @pytest.mark.parametrize(

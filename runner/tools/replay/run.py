@@ -17,9 +17,21 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.progress import say
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, BM25Cell, DenseCell, HybridCell, Qrels, Run, parse_cell
+from runner.base.records import (
+    RUN_DEPTH,
+    SCORE_UNIT,
+    WITHOUT_VECTORS,
+    BM25Cell,
+    CrossCell,
+    DenseCell,
+    HybridCell,
+    Qrels,
+    Run,
+    parse_cell,
+)
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
+from runner.embed.reranker import TOLERANCE
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
@@ -183,7 +195,7 @@ def replay(version: Version, backend: Backend) -> Replay:
 def _key(known: Recorded, backend: Backend) -> str:
     """The folder's name: what is replayed, by what; an interrupted replay of the same finds its vectors there."""
     parsed = [parse_cell(row.cell) for row in known.results.cells]
-    names = sorted({cell.encoder for cell in parsed if not isinstance(cell, BM25Cell)})
+    names = sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
     results = file_sha256(known.version.results_path)
     return digest([results, chunkers_sha256(), [backend.encoder(name).identity() for name in names]])[:12]
 
@@ -211,13 +223,16 @@ def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> di
         elif isinstance(cell, HybridCell) and cell.method == "rrf":
             fused[name] = cell.encoder
         else:
-            # Each of the two vectors that are compared may be off.
-            rounding = backend.encoder(cell.encoder).tolerance * math.sqrt(2)
+            if isinstance(cell, CrossCell):
+                rounding = TOLERANCE
+            else:  # each of the two vectors that are compared may be off
+                rounding = backend.encoder(cell.encoder).tolerance * math.sqrt(2)
             if isinstance(cell, DenseCell) and cell.variant == "int8":
                 rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
             seed = known.results.plan.bootstrap.seed
             found[name] = noise(known.run(name), replayed[name], known.query_ids, known.qrels, rounding, seed)
-            by_encoder.setdefault(cell.encoder, []).append(found[name])
+            if not isinstance(cell, CrossCell):
+                by_encoder.setdefault(cell.encoder, []).append(found[name])
     return found | {name: largest(by_encoder.get(encoder, ())) for name, encoder in fused.items()}
 
 
