@@ -98,7 +98,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert any("labels double demo" in note for note in stopped.value.notes), "nobody read a pair twice"
     assert not (bills.record / "decision.json").exists()
     answer = evening(bills, choice=CHOICE).run()
-    assert f"chosen is {load_results(bills).outcome.recommended} (confirmed)" in answer
+    assert f"chosen is {load_results(bills).outcome.recommended} (candidate)" in answer
     assert str(bills.record / "results.html") in answer
     assert verify_lock(bills.record)
     assert evening(bills).run() == answer

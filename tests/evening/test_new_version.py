@@ -543,7 +543,7 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
 
 def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
     found = results_of(v2).previous
-    assert (found.version, found.decision.tier) == (1, "confirmed")
+    assert (found.version, found.decision.tier) == (1, "candidate")
     assert found.decision.results_sha256 == file_sha256(v1.folder / "results.json")
     assert found.queries.model_dump() == {"common": 24, "changed": ["q03"], "new": [], "gone": []}
     assert found.documents.model_dump() == {"common": 16, "changed": 0, "new": 0, "gone": 0}
@@ -618,7 +618,7 @@ def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
 def test_results_that_are_not_what_v1_was_locked_with_are_compared_with_nothing(v1, v2):
     whole = results_of(v2)
     first = earlier(v2)
-    edit(first.folder / "results.json", '"tier": "confirmed"', '"tier": "candidate"')
+    edit(first.folder / "results.json", '"tier": "candidate"', '"tier": "confirmed"')
     with pytest.raises(IntegrityError, match=r"results\.json: changed"):
         previous_version(v2, whole)
 
