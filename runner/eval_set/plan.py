@@ -169,7 +169,7 @@ def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) 
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = read_plan(path)
     broken = [
-        *_identity_problems(plan, source, version),
+        *_identity_problems(plan, source, version, rehearsal=rehearsal),
         *encoder_problems(plan, path),
         *_cell_problems(plan, source, rehearsal=rehearsal),
     ]
@@ -197,7 +197,7 @@ def query_count_problem(count: int) -> str:
     return "" if count >= MIN_QUERIES else f"criterion 1: {count} queries; at least {MIN_QUERIES} are needed"
 
 
-def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str]:
+def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
     problems = []
     if plan.source != source.name:
         problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
@@ -208,7 +208,7 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int) -> list[str
         *_option_problems(plan, source),
         *_reuse_problems(plan.reuse, source),
         *_judge_problems(plan.judges),
-        *_look_problems(plan.looks, source),
+        *_look_problems(plan.looks, source, rehearsal=rehearsal),
     ]
 
 
@@ -221,13 +221,13 @@ def _judge_problems(judges: Judges | None) -> list[str]:
     return ["judges: the second judge must be another model than the first"]
 
 
-def _look_problems(looks: Sequence[int], source: SourceSpec) -> list[str]:
+def _look_problems(looks: Sequence[int], source: SourceSpec, *, rehearsal: bool) -> list[str]:
     if not looks:
         return []
     if source.policy == "external":
         return ["looks: a collection is compared and never decided, so it is looked at once; leave them out"]
     problems = []
-    if len(looks) == 1 or list(looks) != sorted(set(looks)):
+    if (len(looks) == 1 and not rehearsal) or list(looks) != sorted(set(looks)):
         wanted = sorted({MIN_QUERIES, *looks}) if max(looks) > MIN_QUERIES else [25, 50, 100]
         problems.append(
             f"looks: {looks} are not two or more numbers of queries in ascending order; write {wanted}, or leave "
@@ -238,9 +238,12 @@ def _look_problems(looks: Sequence[int], source: SourceSpec) -> list[str]:
     return problems
 
 
-def look_count_problem(looks: Sequence[int], count: int) -> str:
-    """What is wrong with looks whose last one is not after all queries, "" if nothing is, or no looks are planned."""
-    if not looks or looks[-1] == count:
+def look_count_problem(looks: Sequence[int], count: int, *, rehearsal: bool) -> str:
+    """What is wrong with looks whose last one is not after all queries, "" if nothing is, or no looks are planned.
+
+    Those of a rehearsal may end before: the other queries are for the production plan.
+    """
+    if not looks or looks[-1] == count or (rehearsal and looks[-1] < count):
         return ""
     wanted = [*(look for look in looks if look < count), count]
     return f"looks end at {looks[-1]} queries, and there are {count}: write looks: {wanted}, or bring the queries"

@@ -18,7 +18,7 @@ def preregistration(version: Version) -> Preregistration:
     check_sample(version)
     rehearsed = version.plan(rehearsal=True) if version.plan_path(rehearsal=True).exists() else None
     for which in filter(None, (plan, rehearsed)):
-        if problem := look_count_problem(which.looks, len(queries)):
+        if problem := look_count_problem(which.looks, len(queries), rehearsal=which is rehearsed):
             raise InputError(f"{version.plan_path(rehearsal=which is rehearsed)}: {problem}.")
     return Preregistration(
         schema_version=1,

@@ -1,6 +1,7 @@
 """An evening with planned looks: what each stops with, what is kept of it, and what nobody can do to it."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -40,6 +41,8 @@ def prepared(folder, looks=LOOKS, n_queries=33):
     for rehearsal in (False, True):
         with version.plan_path(rehearsal=rehearsal).open("a") as stream:
             stream.write(f"looks: {looks}\n")
+        path = version.plan_path(rehearsal=rehearsal)
+        path.write_text(re.sub(r"(?m)^first: .*", 'first: ["bm25 x whole_doc"]', path.read_text()))
     return version
 
 
@@ -253,6 +256,21 @@ def test_a_rehearsal_holds_looks_of_its_own(second):
     assert load_results(rehearsal).look.number >= 1
     assert (rehearsal.record / "looks" / "1.json").exists()
     assert load_results(second).look.number == 1
+
+
+def test_a_rehearsal_may_end_at_the_first_queries_and_leave_the_others_to_the_production_plan(tmp_path):
+    version = prepared(tmp_path)
+    path = version.plan_path(rehearsal=True)
+    path.write_text(path.read_text().replace(str(LOOKS), "[25]"))
+    rehearsal = replace(version, record=version.folder / "rehearsal", rehearsal=True)
+    with pytest.raises(InputNeeded):
+        evening(rehearsal).run()
+    assert exported(version) == {row["id"] for row in query_rows()}
+    judged(version)
+    evening(rehearsal).run()
+    results = load_results(rehearsal)
+    assert (results.look.number, results.look.of, len(results.queries)) == (1, 1, 25)
+    assert "made anew byte for byte" in " ".join(verify_record(rehearsal, deep=True))
 
 
 @pytest.mark.slow

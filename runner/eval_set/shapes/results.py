@@ -114,7 +114,7 @@ class LookResult(FrozenModel):
     """
 
     number: Annotated[int, Field(ge=1)]
-    of: Annotated[int, Field(ge=2)]
+    of: Annotated[int, Field(ge=1)]
     queries: Count
     planned: Count
     alpha: Share
