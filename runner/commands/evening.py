@@ -143,6 +143,7 @@ def plan(arguments: Sequence[str]) -> int:
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
+    from runner.evening.costs import Asked
     from runner.evening.dry_run import describe
 
     verify_version(version)
@@ -151,10 +152,10 @@ def plan(arguments: Sequence[str]) -> int:
         from runner.embed.over_http.dialects import address
 
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
-    remote, models = remote_options(options), judge_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    budget = ceiling if options.budget is None else positive("--budget", options.budget)
-    lines, recorded = describe(version, options.corpus_path, remote, stored_chunk_tokens, server, models, budget)
+    budget = None if options.budget is None else positive("--budget", options.budget)
+    asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
+    lines, recorded = describe(version, options.corpus_path, asked, budget)
     if options.json:
         answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
     else:

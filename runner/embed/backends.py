@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import encoder_for
+
+if TYPE_CHECKING:
+    from runner.embed.cost.estimate import Total
 
 BackendName = Literal["local", "modal", "http"]
 
@@ -39,8 +42,11 @@ class Backend(Protocol):
         """Raise BackendError if the account or the key is refused; called before the first long step."""
         ...
 
-    def prepare(self, work: Sequence[Work]) -> None:
-        """Called before the first text is sent; a BackendError if the work may not begin."""
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
+        """Called before the first text is sent; a BackendError if the work may not begin.
+
+        `judging` is what will be judged afterwards, under the same ceiling.
+        """
         ...
 
     def billed(self, run_id: str, began: datetime) -> float | None:
@@ -62,7 +68,7 @@ class Unmetered:
     def check(self, encoders: Sequence[str]) -> None:
         """Nobody to ask."""
 
-    def prepare(self, work: Sequence[Work]) -> None:
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Ask for nothing."""
 
     def billed(self, run_id: str, began: datetime) -> None:

@@ -18,6 +18,7 @@ from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.chunk_health import chunk_health, lengths
+from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
@@ -108,10 +109,10 @@ class CellRuns:
         for each in self._unmade(wanted):
             self.vectors.chunks(each.cell.chunker)
 
-    def embed(self, wanted: Iterable[Wanted]) -> None:
-        """Embed what the runs still need, encoders side by side if the backend can."""
+    def embed(self, wanted: Iterable[Wanted], judging: Total | None = None) -> None:
+        """Embed what the runs still need, encoders side by side if the backend can; `judging` is paid afterwards."""
         found = [each.embedding for each in self._unmade(wanted)]
-        self.vectors.embed([embedding for embedding in found if embedding is not None])
+        self.vectors.embed([embedding for embedding in found if embedding is not None], judging)
 
     def retrieve(self, wanted: Iterable[Wanted]) -> None:
         """Rank every query's documents, and put each run and its cells/ file into the record."""

@@ -15,6 +15,7 @@ from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
 from runner.embed.batches import Order
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, chunks_to_rows, rows_to_chunks
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import size
 from runner.embed.embed_chunks import embed, is_begun, outstanding
 from runner.embed.vectors import described
@@ -55,8 +56,11 @@ class CellVectors:
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
 
-    def embed(self, embeddings: Sequence[Embedding]) -> None:
-        """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin."""
+    def embed(self, embeddings: Sequence[Embedding], judging: Total | None = None) -> None:
+        """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin.
+
+        `judging` is what the same ceiling has to hold afterwards.
+        """
         if not self.backend.concurrent:
             self._one_by_one(list(dict.fromkeys(embeddings)))
             return
@@ -64,7 +68,7 @@ class CellVectors:
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)
         work = [self._work(encoder, wanted) for encoder, wanted in by_encoder.items()]
-        self.backend.prepare(work)
+        self.backend.prepare(work, judging)
         with bars() as bar:
             jobs = [
                 partial(self._embed_all, wanted, _Sum(self._reported(bar, asked.encoder), asked))

@@ -21,6 +21,7 @@ from runner.commands.smoke import smoke
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
 from runner.embed.cost.spend_receipt import spend_receipt
@@ -359,11 +360,14 @@ def test_an_estimate_over_the_ceiling_starts_nothing(bench):
 def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(bench, capsys):
     made = bench()
     made.backend.prepare([Work("words", 10, 100), Work("done", 0, 0)])
-    first, total = capsys.readouterr().err.splitlines()
+    first, cost, total = capsys.readouterr().err.splitlines()
     assert first.startswith("  words: 100 tokens (counted) at ")
+    assert cost.startswith("cost: ")
     assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
-    made.backend.prepare([Work("words", 0, 0)])
-    assert capsys.readouterr().err == "", "nothing is left to do"
+    made.backend.prepare([Work("words", 0, 0)], Total(5.0, judging=9.0))
+    assert capsys.readouterr().err == "", "nothing is left to embed"
+    with pytest.raises(BudgetError, match=r"\+ \$4\.90 judging"):
+        made.backend.prepare([Work("words", 10, 100)], Total(5.0, judging=4.9))
     assert not made.server.calls
 
 
@@ -375,7 +379,7 @@ def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tm
         driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
         said = capsys.readouterr().err
         assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
-        assert "$0.00 for downloading weights; $0.00 spent before" in said
+        assert "$0.00 for downloading weights\n" in said
 
 
 def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):

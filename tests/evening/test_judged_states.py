@@ -15,7 +15,7 @@ from runner.eval_set.version import numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.judge.answers import import_answers
-from runner.judge.models.estimate import judging_lines
+from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
@@ -177,11 +177,16 @@ def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opene
 def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):
     version, server = opened
     judged(version)
-    lines = judging_lines(version, version.plan(), JudgeOptions(url=server.url))
-    assert f"{FIRST}, 0 pairs" in lines[0]
-    assert f"{SECOND}, 40 pairs" in lines[1]
+
+    def left():
+        return judging_left(version, version.plan(), JudgeOptions(url=server.url), [])
+
+    assert f"{FIRST}, 0 pairs" in left().lines[0]
+    assert f"{SECOND}, 40 pairs" in left().lines[1]
+    assert left().held > 0
     read_twice(version)
-    assert f"{SECOND}, 0 pairs" in judging_lines(version, version.plan(), JudgeOptions(url=server.url))[1]
+    assert f"{SECOND}, 0 pairs" in left().lines[1]
+    assert left()[1:] == (0, 0)
 
 
 def test_an_export_that_was_killed_goes_on_as_if_it_had_not_been(version):

@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ from runner.eval_set.catalog import EncoderSpec
 if TYPE_CHECKING:
     from runner.embed.backends import BackendName, Work
     from runner.embed.cost.budget import Meter
-    from runner.embed.cost.estimate import Estimate
+    from runner.embed.cost.estimate import Estimate, Total
     from runner.embed.cost.prices import RemoteOptions
 
 _REPORTED_AFTER = timedelta(hours=1)
@@ -59,17 +60,19 @@ class ModalBackend:
         if encoders:
             self.service.check()
 
-    def prepare(self, work: "Sequence[Work]") -> None:
+    def prepare(self, work: "Sequence[Work]", judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
-        from runner.embed.cost.estimate import TokenCount, check_affordable, estimate
+        from runner.embed.cost.estimate import TokenCount, Total, estimate
         from runner.embed.cost.ledger import all_sessions
 
         planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
         self._expected = estimate(planned, self.options, all_sessions(self.meter.folder))
-        spent = self.meter.spent()
-        check_affordable(self._expected, spent)
-        if self._expected.encoders:
-            say("\n".join(self._expected.lines(spent)))
+        if not self._expected.encoders:
+            return
+        later = judging or Total(self.meter.max_usd)
+        total = replace(later, spent=self.meter.spent(), embedding=self._expected.usd)
+        total.check(self._expected.lines)
+        say("\n".join([*self._expected.lines, total.line]))
 
     def dollars(self, encoder: str) -> float:
         """What all sessions of the encoder cost by list price, those of earlier attempts included."""
