@@ -36,6 +36,13 @@ def run(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
     add("--try", action="store_true", dest="trial", help="a rehearsal in a folder of its own; nothing of it counts")
+    add(
+        "--without",
+        action="append",
+        default=[],
+        metavar="ENCODER",
+        help="take its cells out of a plan that is not frozen",
+    )
     add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
     options = _parsed(parser, arguments)
     if options.live and options.corpus_path:
@@ -200,13 +207,19 @@ def _evening(
     version = _version(options)
     with backend_from(options, version.work) as backend:
         live = getattr(options, "live", False)
-        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live)
+        without = getattr(options, "without", ())
+        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live, without)
         return _answer(evening, as_json=options.json)
 
 
 def _compared(parser: Parser, options: argparse.Namespace) -> int:
     """A public collection with published judgments: compared, never decided."""
-    for flag, given in (("--rehearse", options.rehearse), ("--live", options.live), ("--try", options.trial)):
+    for flag, given in (
+        ("--rehearse", options.rehearse),
+        ("--live", options.live),
+        ("--try", options.trial),
+        ("--without", options.without),
+    ):
         if given:
             parser.error(f"{flag}: an external collection is compared and never decided; its cells are in plan.yaml")
     from runner.evening.external import ExternalEvaluation

@@ -166,10 +166,14 @@ def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = read_plan(path)
-    broken = [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
-    if broken:
+    if broken := plan_problems(plan, source, version, rehearsal=rehearsal):
         raise PlanError(str(path), broken)
     return plan
+
+
+def plan_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
+    """Every criterion that the plan breaks, and whatever else keeps it from being run."""
+    return [*_identity_problems(plan, source, version), *_cell_problems(plan, source, rehearsal=rehearsal)]
 
 
 def read_plan(path: Path) -> Plan:

@@ -3,13 +3,17 @@
 It moves a version as far as it can go, then says what is outstanding and which command brings it.
 """
 
-from runner.base.errors import InputNeeded
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from runner.base.errors import BackendError, InputNeeded
 from runner.base.progress import say
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import check_preregistration, preregister
 from runner.eval_set.version import alone
 from runner.evening.inputs import check_frozen, need_queries, sample, write_pack
 from runner.evening.judging import check_keys
+from runner.evening.leave_out import leave_out, without_advice
 from runner.evening.next_version import begin_version
 from runner.evening.recorded import recorded_answer
 from runner.evening.remake import kept_before, results_of
@@ -17,6 +21,7 @@ from runner.evening.session import Session
 from runner.evening.stops import doubts, steps
 from runner.evening.verdict import verdict
 from runner.judge.carried_labels import carry_labels
+from runner.retrieve.make_runs import Wanted
 
 
 class Evening(Session):
@@ -51,10 +56,12 @@ class Evening(Session):
 
     def _decided(self) -> str:
         check_frozen(self)
+        self._leave_out()
         if not self.version.corpus_path.exists():
             check_keys(self)
         with self.timed("corpus"):
             sample(self)
+        self._leave_out()
         need_queries(self)
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
 
@@ -64,7 +71,7 @@ class Evening(Session):
                 check_keys(self)
                 self.runs.check(missing)
             self.runs.chunk(missing)
-            self.runs.embed(missing)
+            self._embed(missing)
             self.runs.retrieve(missing)
         self.remember_times()
 
@@ -72,3 +79,18 @@ class Evening(Session):
         if said := carry_labels(self.version).sentence:
             say(said)
         return verdict(self, frozen)
+
+    def _leave_out(self) -> None:
+        """Take encoders out of the plan, as soon as there is one."""
+        if self.without and self.version.plan_path(rehearsal=self.version.rehearsal).exists():
+            leave_out(self.version, self.without, datetime.now(UTC).date().isoformat())
+
+    def _embed(self, missing: Sequence[Wanted]) -> None:
+        """Embed; a BackendError about an encoder says how the evening goes on without it."""
+        try:
+            self.runs.embed(missing)
+        except BackendError as error:
+            if not (failed := self.runs.vectors.failed):
+                raise
+            advice = [without_advice(self.version, encoder) for encoder in failed]
+            raise type(error)("\n".join([str(error), *filter(None, advice)])) from error
