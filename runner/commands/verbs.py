@@ -86,9 +86,8 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "quickstart": Verb("grade:quickstart", "a sample bench to try `grade` on", "quickstart bench"),
         "doctor": Verb("doctor:doctor", "does this installation, or a backend, do what it should?", "doctor --quick"),
         "preflight": Verb(
-            "sources:preflight", "are documents, chunks, encoders and keys fit for an evening?", "preflight demo"
+            "preflight:preflight", "would an evening end: documents, account, encoders, keys, budget?", "preflight demo"
         ),
-        "smoke": Verb("smoke:smoke", "does embedding on Modal work with this account?", "smoke --modal --yes"),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "case_study:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
@@ -144,6 +143,7 @@ _MOVED = {
     "--new-version": "version new SOURCE",
     "--abandon": "version abandon SOURCE",
     "--chunks": "preflight SOURCE",
+    "smoke": "preflight SOURCE --modal --yes",
 }
 """Words of earlier releases, and what is written now."""
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import encoder_for
+from runner.embed.weights import is_here
+from runner.eval_set import catalog
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Total
+    from runner.embed.cost.prices import RemoteOptions
 
 BackendName = Literal["local", "modal", "http"]
 
@@ -42,6 +45,19 @@ class Backend(Protocol):
         """Raise BackendError if the account or the key is refused; called before the first long step."""
         ...
 
+    @property
+    def rented(self) -> "RemoteOptions | None":
+        """What is asked of rented machines; None if nothing is rented."""
+        ...
+
+    def account(self) -> str:
+        """Whose account is charged, "" if nobody's; a BackendError if it is refused or does not answer."""
+        ...
+
+    def located(self, name: str) -> str:
+        """Where an encoder's weights are already, "" if they have to come from the model hub; nothing is downloaded."""
+        ...
+
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Called before the first text is sent; a BackendError if the work may not begin.
 
@@ -64,6 +80,12 @@ class Backend(Protocol):
 
 class Unmetered:
     """The part of a backend that rents nothing."""
+
+    rented = None
+
+    def account(self) -> str:
+        """Nobody's."""
+        return ""
 
     def check(self, encoders: Sequence[str]) -> None:
         """Nobody to ask."""
@@ -92,3 +114,7 @@ class LocalBackend(Unmetered):
 
     def __init__(self, encoders: Callable[[str], Encoder] = encoder_for) -> None:
         self.encoder = encoders
+
+    def located(self, name: str) -> str:
+        """On this machine, or nowhere yet; a caller's own encoders are here."""
+        return "on this machine" if self.encoder is not encoder_for or is_here(catalog.encoder(name)) else ""

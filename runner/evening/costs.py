@@ -44,10 +44,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Costs:
-    """A line for each part of what is left, and the sum; `unknown` says why it is not known yet, "" if it is."""
+    """A line for each part of what is left, and the sum; `unknown` says why it is not known yet, "" if it is.
+
+    `embedding` are the tokens that each encoder still has to read.
+    """
 
     lines: list[str]
     total: Total
+    embedding: dict[str, TokenCount]
     unknown: str = ""
 
     @property
@@ -69,25 +73,27 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     paid = asked.remote is not None or asked.judge is not None
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     lines: list[str] = []
+    planned: dict[str, TokenCount] = {}
+    if plan is not None and documents:
+        planned = _left(version, plan, documents, asked.stored)
     if asked.server:
         lines = [f"cost: not known (encoders of {asked.server})"]
     elif asked.remote is None:
         lines = [FREE]
     if plan is not None and documents and not asked.server:
-        planned = _left(version, plan, documents, asked.stored)
         if asked.remote is None:
             lines.append(local_line(planned, measured_rate(version, plan.cells)))
         else:
             rented = estimate(planned, asked.remote, all_sessions(version.work))
             lines, total = rented.lines, replace(total, embedding=rented.usd)
     if plan is None or version.source.policy == "external":
-        return Costs(lines, total, unknown)
+        return Costs(lines, total, planned, unknown)
     if asked.judge is None:
-        return Costs([*lines, BY_FILE], total, unknown)
+        return Costs([*lines, BY_FILE], total, planned, unknown)
     from runner.judge.models.estimate import judging_left
 
     judging = judging_left(version, plan, asked.judge, documents)
-    return Costs([*lines, *judging.lines], replace(total, judging=judging.usd, held=judging.held), unknown)
+    return Costs([*lines, *judging.lines], replace(total, judging=judging.usd, held=judging.held), planned, unknown)
 
 
 def current(version: Version, plan: Plan) -> list[str]:

@@ -22,9 +22,11 @@ FLAG = "--without"
 def without_advice(version: Version, encoder: str) -> str:
     """How an evening goes on without an encoder: the plan's lines to remove, and what criteria say of the rest.
 
-    "" if the plan has no cell of it.
+    "" if there is no plan yet, or it has no cell of it.
     """
     path = version.plan_path(rehearsal=version.rehearsal)
+    if not path.exists():
+        return ""
     plan = read_plan(path)
     if not (cells := _cells_of(plan, encoder)):
         return ""

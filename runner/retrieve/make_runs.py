@@ -87,7 +87,7 @@ class CellRuns:
     def announced(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """The missing runs, once it is said how many there are, how many are kept, and which place each has."""
         missing = self.missing(wanted)
-        unmade = self._unmade(missing)
+        unmade = self.unmade(missing)
         n_cells = sum(not each.noise_floor for each in wanted)
         if missing:
             again = " and the baseline once more (A/A)" if len(wanted) > n_cells else ""
@@ -101,17 +101,17 @@ class CellRuns:
 
     def check(self, wanted: Iterable[Wanted]) -> None:
         """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
-        embeddings = [each.embedding for each in self._unmade(wanted)]
+        embeddings = [each.embedding for each in self.unmade(wanted)]
         self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
 
     def chunk(self, wanted: Iterable[Wanted]) -> None:
         """Chunk the documents by every chunker that a run still needs."""
-        for each in self._unmade(wanted):
+        for each in self.unmade(wanted):
             self.vectors.chunks(each.cell.chunker)
 
     def embed(self, wanted: Iterable[Wanted], judging: Total | None = None) -> None:
         """Embed what the runs still need, encoders side by side if the backend can; `judging` is paid afterwards."""
-        found = [each.embedding for each in self._unmade(wanted)]
+        found = [each.embedding for each in self.unmade(wanted)]
         self.vectors.embed([embedding for embedding in found if embedding is not None], judging)
 
     def retrieve(self, wanted: Iterable[Wanted]) -> None:
@@ -159,7 +159,8 @@ class CellRuns:
                 )
         return True
 
-    def _unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+    def unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+        """Those that the store does not hold."""
         return [each for each in wanted if not self.store.holds("run", self._key(each))]
 
     def _made(self, wanted: Wanted) -> Path:

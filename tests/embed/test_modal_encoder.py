@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.errors import BackendError, InputError, NegativeVerdict
+from runner.base.errors import BackendError
 from runner.base.store import Store
-from runner.commands import smoke as smoke_command
-from runner.commands.smoke import smoke
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
@@ -35,6 +33,7 @@ from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
 from runner.eval_set.version import CACHE_VARIABLE
+from runner.tools.doctor.parity import smoked
 from tests.embed.test_estimate import session
 from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
@@ -503,51 +502,28 @@ def test_an_error_about_a_text_is_its_answer_and_retires_no_container(failing):
     assert not calls
 
 
-def test_smoke_asks_before_it_spends(bench):
-    with pytest.raises(InputError, match=r"1\.00 at most.*Add --yes"):
-        smoke(["--modal", "--encoder", "minilm-l6-v2"])
-
-
-@pytest.fixture(name="smoked")
-def _smoked(bench, monkeypatch, tmp_path, capsys):
-    """Smokes the words; gives the server, stdout, stderr and the NegativeVerdict, if any. `here` is what is local."""
-    made = bench()
-    monkeypatch.setattr(smoke_command, "CHECKOUT", tmp_path)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-
-    def run(here):
-        monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
-        monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
-        verdict = None
-        try:
-            assert smoke(["--modal", "--yes", "--encoder", "words", "--gpu", "cpu"]) == 0
-        except NegativeVerdict as error:
-            verdict = error
-        return made.server, *capsys.readouterr(), verdict
-
-    return run
-
-
 @pytest.mark.parametrize(
-    ("here", "parity", "exit_code"),
+    ("here", "said"),
     [
-        (Words, "the same vectors as here, smallest cosine 1.000000", 0),
-        (Mistaken, "NOT the vectors of this machine", 1),
-        (None, "parity: not checked", 0),
+        (Words, "the vectors of this machine, smallest cosine 1.000000"),
+        (Mistaken, "does not make the vectors of this machine. "),
+        (None, "(device cpu"),
     ],
 )
-def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here, parity, exit_code):
-    server, said, progress, verdict = smoked(here)
-    assert parity in said
-    assert (verdict.exit_code if verdict else 0) == exit_code
-    assert verdict is None or "cosine" in str(verdict)
-    assert "32 texts came back as rows of 16" in said
-    assert "where: device cpu" in said
-    assert "by list price" in said
-    assert "so it would start" in progress
-    assert server.apps[-1].tags["run"] in said
-    assert len(server.apps_stopped) == 1
-    sent = [text for one in server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
+def test_an_encoder_is_tried_with_32_texts_once(bench, monkeypatch, tmp_path, capsys, here, said):
+    made = bench()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
+    monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
+    try:
+        found = smoked(made.backend, SPEC.name, "2026-11-23")
+        assert "32 texts came back as rows of 16" in found
+    except BackendError as error:
+        found = str(error)
+    assert said in found
+    assert (here is Mistaken) == ("cosine:" in found)
+    assert "so it would start" in capsys.readouterr().err
+    sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
     assert len(sent) == 32 or here is None, "where the weights are here nothing but the comparison is paid for"
 
 

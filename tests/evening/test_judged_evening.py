@@ -152,7 +152,8 @@ def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
     elif trouble == "in clear":
         evening.judge = JudgeOptions(url="http://localhost.example.org")
     else:
-        evening.backend.check = lambda encoders: (_ for _ in ()).throw(BackendError(f"refused for {encoders}"))
+        shutil.rmtree(version.cache / "run")
+        evening.backend.located = lambda name: (_ for _ in ()).throw(BackendError(f"refused for {name}"))
     if is_sampled:
         sample(evening)
     monkeypatch.setattr(CellRuns, "chunk", lambda *_: pytest.fail("chunking began"))
@@ -160,7 +161,7 @@ def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
         evening.run()
     wanted = {"second missing": JUDGE_KEY, "encoder": "refused for"}.get(trouble, ANTHROPIC_KEY)
     assert wanted in str(caught.value)
-    assert version.corpus_path.exists() == (is_sampled or trouble == "encoder")
+    assert version.corpus_path.exists() == is_sampled
     assert not server.asked
 
 

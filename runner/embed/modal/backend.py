@@ -34,6 +34,7 @@ class ModalBackend:
 
     def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
         self.meter, self.options = meter, options
+        self.rented: RemoteOptions | None = options
         self.placement = Placement(options.gpu, options.containers)
         self.service = ModalService(secrets.token_hex(8))
         self._remembered = False
@@ -58,7 +59,15 @@ class ModalBackend:
     def check(self, encoders: "Sequence[str]") -> None:
         """Raise BackendError if Modal does not take the token; nothing is started."""
         if encoders:
-            self.service.check()
+            self.account()
+
+    def account(self) -> str:
+        """The workspace of the token; nothing is started."""
+        return self.service.workspace()
+
+    def located(self, name: str) -> str:
+        """In Modal's Volume, or nowhere yet."""
+        return "in Modal's Volume" if download_mark(catalog.encoder(name)) in self.service.stored() else ""
 
     def prepare(self, work: "Sequence[Work]", judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
@@ -115,7 +124,7 @@ class ModalBackend:
 
     def _fetch(self, modal_app: Any, spec: EncoderSpec) -> None:  # noqa: ANN401  # a module
         """Download the weights into the Volume, unless its mark says that they are there."""
-        if download_mark(spec) in self.service.result(modal_app.stored):
+        if download_mark(spec) in self.service.stored():
             return
         with self.meter.session(spec.name, CPU, 1, "weights") as session:
             try:

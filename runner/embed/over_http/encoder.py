@@ -68,6 +68,11 @@ class HttpBackend(Unmetered):
         for name in encoders:
             self.encoder(name).check()
 
+    def located(self, name: str) -> str:
+        """At the server, which embeds one word."""
+        self.encoder(name).check()
+        return f"answers at {address(self._url, self._api, name).place.host}"
+
     def encoder(self, name: str) -> "HttpEncoder":
         """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
         spec = catalog.encoder(name)

@@ -79,6 +79,13 @@ def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairC
     return PairCosts(usd(replace(options, how="batches")), usd(replace(options, how="messages")))
 
 
+def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
+    """What one pair costs that each of the plan's judges is asked about at once."""
+    judges, tokens = named_judges(version, plan), _tokens_read(version, [])
+    one_by_one = replace(options, how="messages")
+    return sum(_usd(_price(judge, one_by_one), tokens) for judge in (judges.first, judges.second) if judge)
+
+
 def pairs_a_query(version: Version, plan: Plan, depth: int, n_documents: int) -> float:
     """How many pairs a query has in the plan's pool; before every cell is run, how many it is likely to have.
 
