@@ -89,10 +89,14 @@ class Evening(Session):
         return self.version.plan_path(rehearsal=self.version.rehearsal).exists()
 
     def _preflight(self, cells: Sequence[str]) -> Total:
-        """Check, before anything long, what making these cells and judging need; returns what they cost."""
-        rented, judge = self.backend.rented, None if closed(self.version) else self.judge
-        paid = rented or judge
-        asked = Asked(rented, "", judge, paid.max_usd if paid else MAX_USD, stored_chunk_tokens)
+        """Check, before anything long, what making these cells and judging need; returns what judging costs.
+
+        What an earlier attempt embedded is known once chunks are made: the backend then counts both together.
+        """
+        judge = None if closed(self.version) else self.judge
+        paid = self.backend.rented or judge
+        where = "" if self.backend.name == "local" else f"{self.backend.name}, counted once chunks are made"
+        asked = Asked(None, where, judge, paid.max_usd if paid else MAX_USD, stored_chunk_tokens)
         preflight = Preflight(self.version, self.plan, self.backend, asked, cells)
         need_all(preflight.checks())
         return preflight.left.total

@@ -39,8 +39,10 @@ class Preflight:
     """Those that are still to be made; of what is made nothing has to be had."""
     located: dict[str, str] = field(default_factory=dict, init=False)
     """Where each encoder's weights are, "" for the hub; asked once."""
-    silent: str = field(default="", init=False)
-    """Why nothing else is to be had: the account is refused, or the hub does not answer."""
+    refused: bool = field(default=False, init=False)
+    """Whether the account is, so that nothing can be asked of what lies there."""
+    hubless: bool = field(default=False, init=False)
+    """Whether the model hub cannot be reached from here."""
 
     @property
     def encoders(self) -> list[str]:
@@ -115,12 +117,12 @@ class Preflight:
         try:
             return f"the token is taken, workspace {self.backend.account()}"
         except BackendError:
-            self.silent = "Modal does not answer to this token"
+            self.refused = True
             raise
 
     def _where(self, name: str) -> str:
-        if self.silent:
-            raise Skipped(self.silent)
+        if self.refused:
+            raise Skipped("Modal does not answer to this token")
         if name not in self.located:
             self.located[name] = self.backend.located(name)
         return self.located[name]
@@ -135,8 +137,10 @@ class Preflight:
                 continue
             try:
                 hub_has(catalog.encoder(name))
-            except HubSilent:
-                self.silent = "the model hub cannot be reached"
+            except HubSilent as error:
+                self.hubless = True
+                if self.backend.rented is not None:
+                    raise Skipped(f"unknown: {error} Modal fetches weights by itself.") from error
                 raise
             except BackendError:
                 pass  # the encoder's own check says what is wrong with it
@@ -146,6 +150,8 @@ class Preflight:
     def _encoder(self, name: str) -> str:
         if place := self._where(name):
             return place
+        if self.hubless:
+            raise Skipped("the model hub cannot be asked from here")
         spec = catalog.encoder(name)
         try:
             hub_has(spec)
@@ -156,7 +162,7 @@ class Preflight:
     def _tokenizers(self) -> str:
         counts = []
         for name in self.encoders:
-            if self.silent and not self.located.get(name):
+            if self.refused or (self.hubless and not self.located.get(name) and self.backend.rented is None):
                 continue
             try:
                 (encoding,) = encodings(tokenizer(tokenizer_folder(catalog.encoder(name))), [_TEXT])
@@ -166,7 +172,7 @@ class Preflight:
                 raise BackendError(f"The tokenizer of {name} cannot be read ({error}).") from error
             counts.append(f"{name} {len(encoding.ids)}")
         if not counts:
-            raise Skipped(self.silent or "no cell has an encoder")
+            raise Skipped("nothing can be read of what is not here" if self.encoders else "no cell has an encoder")
         return f"tokens of one text: {', '.join(counts)}"
 
     def _disk(self) -> str:

@@ -207,3 +207,21 @@ def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version
     first.unlink()
     again = import_answers(version, path, judge="j", model="m", judged_on="2026-01-31")
     assert (again.added, again.known) == (0, added.added)
+
+
+@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
+def test_what_was_paid_for_and_waits_is_not_counted_again(opened, corpus, monkeypatch, how):
+    """A run that ends between the replies and their import, or while a message batch is at work."""
+    version, server = opened
+    if how == "messages":
+        monkeypatch.setattr("runner.judge.models.run_judges.import_rows", lambda *_: (_ for _ in ()).throw(OSError()))
+    else:
+        server.retrieved = [api.status(401, "invalid x-api-key", "authentication_error")] * 9
+    with pytest.raises((BackendError, OSError)):
+        hired(version, corpus, server, how=how).run()
+    lines = [line for path in version.judging.glob("replies/*/*.jsonl") for line in path.read_text().splitlines()]
+    kept = {(row["query_id"], row["doc_id"]) for row in map(json.loads, lines)}
+    n_paid = len(kept) if how == "messages" else len(server.asked)
+    assert n_paid > 50
+    left = judging_left(version, version.plan(), JudgeOptions(how=how, url=server.url), [])
+    assert f"{FIRST}, {400 - n_paid} pairs" in left.lines[0]

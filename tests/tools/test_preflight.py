@@ -234,6 +234,14 @@ def test_a_token_that_modal_refuses_is_red_and_nothing_after_it_is_asked(version
     assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}", "GPU quota")} == {"skipped"}
 
 
+def test_on_modal_a_hub_that_only_modal_can_reach_is_unknown(version, modal, hub):
+    hub("http://127.0.0.1:9")
+    outcomes = looked(on_modal(version, modal()))
+    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"skipped"}
+    assert outcomes["model hub"].result.startswith("unknown: ")
+    assert outcomes["tokenizers"].state == "ok"
+
+
 def test_on_modal_the_workspace_is_named_and_the_quota_is_unknown(version, modal):
     outcomes = looked(on_modal(version, modal(fetched=True)))
     assert outcomes["Modal"].result.endswith("workspace stand-in")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD, shown
+from runner.eval_set.batches import batch_files
 from runner.eval_set.labels import version_labels
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES, default_judges
@@ -15,9 +16,11 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
+from runner.judge.models.anthropic.batch_record import records
 from runner.judge.models.anthropic.batches import FEWEST_REQUESTS
-from runner.judge.models.api import model_price
+from runner.judge.models.api import RECORDS, model_price
 from runner.judge.models.client import Way
+from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prices import FORM_TOKENS, LIKELY_BYTES, LIKELY_WRITTEN, Price
 from runner.judge.models.prompt import MAX_TOKENS
 from runner.judge.models.requests import Usage
@@ -64,7 +67,8 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     again = 0
     if judges.second is not None:
         read_twice = sum(len(judges) > 1 for judges in judges_of(version_labels(version)).values())
-        again = max(0, round(judges.second.share * n_pooled) - read_twice)
+        again = max(0, round(judges.second.share * n_pooled) - read_twice - _paid(version, judges.second.model))
+    n_pairs = max(0, n_pairs - _paid(version, judges.first.model))
     return _of_both(judges, (n_pairs, again), of_what, tokens, options)
 
 
@@ -171,6 +175,19 @@ def _tokens_read(version: Version, documents: Sequence[int]) -> int:
     prompt = (own if own.exists() else template).stat().st_size
     evidence = mean(min(n_chars, EVIDENCE_CHARS) for n_chars in documents) if documents else EVIDENCE_CHARS
     return round((prompt + ROW_CHARS + evidence) / LIKELY_BYTES)
+
+
+def _paid(version: Version, model: str) -> int:
+    """How many pairs a model was paid for and has no label of yet: kept replies, and asks of batches under way."""
+    files = ReplyFiles(version.judging, model)
+    names = [path.stem for kind in ("batch", "double") for path in batch_files(version.judging, kind)]
+    replies = [kept for name in names for kept in files.read(name) if not kept.problem]
+    if not replies and not (version.work / RECORDS).exists():
+        return 0
+    labelled = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == model}
+    waiting = {(kept.query_id, kept.doc_id) for kept in replies} - labelled
+    found = (kept.record for kept in records(version.work / RECORDS))
+    return len(waiting) + sum(row.n_asks for row in found if row.model == model and not row.delivered)
 
 
 def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:
