@@ -132,7 +132,7 @@ def statistics_seconds(comparison: Comparison) -> dict[str, float]:
     """Seconds of each part of what a page says of its cells."""
     parts: dict[str, Callable[[], object]] = {
         "scores": lambda: comparison.scores,
-        "tests and recall bounds": lambda: (comparison.tests, comparison.gain_ps, comparison.recall_bounds),
+        "tests and recall bounds": lambda: (comparison.tests, comparison.gain_tests, comparison.recall_bounds),
         "intervals and null gates": lambda: cell_results(comparison, GradedGate.over(comparison), readings={}),
         "controls": lambda: control_results(comparison, GradedGate.over(comparison)),
         "false alarms and winner's curse": lambda: (comparison.false_alarms(), comparison.best_gain_corrected()),

@@ -12,7 +12,7 @@ from runner.eval_set import catalog
 class NoOp:
     """Answers with the same unit rows whatever it is sent; tokens are counted as the benchmark counts them."""
 
-    def __init__(self, encoder: str, revision: str, device: str, dtype: str) -> None:
+    def __init__(self, encoder: str, revision: str, device: str, dtype: str, own: str) -> None:
         self.dim = catalog.encoder(encoder).dim
 
     def embed(self, batch_id: str, side: str, texts: list[str], forwards: list[int]) -> dict[str, object]:

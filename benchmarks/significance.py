@@ -19,7 +19,7 @@ from measuring import fastest, timed
 from sizes import sized
 
 from runner.base.records import SCORE_UNIT
-from runner.score import bootstrap as significance
+from runner.score.bootstrap import mean_intervals
 from runner.score.recall_bound import recall_bounds
 from runner.score.sign_flip import paired_tests
 from runner.score.winners_curse import corrected_gain, false_alarms
@@ -44,38 +44,17 @@ def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object])
     )
 
 
-def compare_bootstraps(a: np.ndarray, b: np.ndarray) -> None:
-    compare(f"bootstrap_ci, n={len(a):,}", lambda: significance.bootstrap_ci(a), lambda: falsify_eval.bootstrap_ci(a))
-    compare(
-        f"bootstrap_diff_ci, n={len(a):,}",
-        lambda: significance.bootstrap_diff_ci(a, b),
-        lambda: falsify_eval.bootstrap_diff_ci(a, b),
-    )
-    generator, shape = np.random.default_rng(1), (1 + 131_072 // len(a), len(a))
-    blocks = 10_000 // shape[0]
-    drawing = fastest(lambda: [generator.integers(len(a), size=shape) for _ in range(blocks)], ROUNDS)[0]
-    print(f"  of either, {1000 * drawing:.1f} ms are the drawing of the numbers, which are the same on both sides")
-
-
 def matrix(cells: int, queries: int) -> np.ndarray:
     values = np.random.default_rng(1).normal(0.01, 0.15, (cells, queries))
     return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
 def main() -> None:
-    for n in (25, 300, N_LONG):
-        a, b = np.random.default_rng(1).random((2, n))
-        compare_bootstraps(a, b)
-    compare(
-        f"paired_permutation_p, n={N_LONG:,}",
-        lambda: significance.paired_permutation_p(a, b),
-        lambda: falsify_eval.paired_permutation_p(a, b),
-    )
     scores = np.abs(matrix(sized(20, 2), 25))
     floats = scores / SCORE_UNIT
     compare(
         f"10,000 paired resamples, {len(scores)} cells x 25 queries",
-        lambda: significance.mean_intervals(scores - scores[0], seed=1),
+        lambda: mean_intervals(scores - scores[0], seed=1),
         lambda: [falsify_eval.bootstrap_diff_ci(row, floats[0]) for row in floats],
     )
     small = matrix(10, 25)

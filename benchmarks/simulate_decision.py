@@ -10,9 +10,9 @@ brackets stand Monte Carlo standard errors. Part of `make simulate`, whose table
 
 The worlds in which no cell gains: systems permuted (each query's scores dealt out to the cells at random); tilted
 (queries weighted so that every mean is 0, with the skewness that real differences have); tied (as tilted, half of the
-queries without a difference); and three made ones that no collection at hand is like, of nine cells with SD .15:
-skewed down (sums of two exponential parts, skewness 1.4, the tail downwards), strongly skewed down (2.8), and tied and
-skewed down (half of them 0).
+queries without a difference); mirrored (as tilted, every gain turned into a loss and every loss into a gain); and three
+made ones that no collection at hand is like, of nine cells with SD .15: skewed down (sums of two exponential parts,
+skewness 1.4, the tail downwards), strongly skewed down (2.8), and tied and skewed down (half of them 0).
 """
 
 import os
@@ -50,9 +50,9 @@ class Evening(NamedTuple):
 Draw = Callable[[np.random.Generator, int], Evening]
 
 
-def real(means: Floats | None = None, *, ties: float = 0.0) -> Draw:
+def real(means: Floats | None = None, *, ties: float = 0.0, sign: int = 1) -> Draw:
     """Evenings of real queries, weighted so that cells have these mean gains; a share of them made ties."""
-    gains, recall = differences("scifact"), differences("scifact", "recall10")
+    gains, recall = sign * differences("scifact"), sign * differences("scifact", "recall10")
     weights = None if means is None else tilted(gains, means)
 
     def draw(rng: np.random.Generator, n_queries: int) -> Evening:
@@ -96,6 +96,7 @@ NULLS: dict[str, Draw] = {
     "systems permuted": permuted,
     "tilted": real(means_of(0.0)),
     "tied": real(means_of(0.0), ties=0.5),
+    "mirrored": real(means_of(0.0), sign=-1),
     "skewed down": skewed(1.0),
     "strongly skewed down": skewed(0.25),
     "tied and skewed down": skewed(1.0, ties=0.5),
@@ -104,7 +105,7 @@ NULLS: dict[str, Draw] = {
 
 def confirmed(evening: Evening, first: int, seed: int) -> list[bool]:
     """Which cells are."""
-    p = gain_tests(evening.gains, first, draws=DRAWS, seed=seed)
+    p = [one.p for one in gain_tests(evening.gains, first, draws=DRAWS, seed=seed)]
     figures = map(mean, evening.gains), map(mean, evening.recall), p
     return [not unmet_criteria(CellFigures(*each, "pass", 1.0), RULE, ALPHA) for each in zip(*figures, strict=True)]
 

@@ -38,7 +38,8 @@ def look_at(evening: Evening, seed: int, asked: int, found: Counter[str]) -> Non
     for number, n_queries in enumerate(LOOKS, start=1):
         look = Look.of_plan(LOOKS, number, ALPHA)
         gains, recall = evening.gains[:, :n_queries], evening.recall[:, :n_queries]
-        p, parts = gain_tests(gains, FIRST, draws=DRAWS, seed=seed), shares(FIRST, len(gains) - FIRST)
+        p = [one.p for one in gain_tests(gains, FIRST, draws=DRAWS, seed=seed)]
+        parts = shares(FIRST, len(gains) - FIRST)
         means = list(map(mean, gains))
         worth = [e_value(row.tolist(), part) for row, part in zip(gains, parts, strict=True)]
         rules = {

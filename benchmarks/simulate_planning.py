@@ -9,10 +9,10 @@ a test; recall, null gate and Judged@10 are taken as passed. Part of `make simul
 Power: how often a cell is confirmed at a true gain, as the first challenger or after another, beside what is said at
 its SD. All other cells equal the baseline.
 
-Settling: each cell's true gain is drawn from the prior. Gains share the baseline's own quality, so half of their
-variance is common; beside it, gains that are independent, and that are worse than the prior has it. After evenings that
-end with a candidate and name a number of new queries, these are judged, with that cell first. Beside it the chance that
-was said, and what would be said if the observed gain were taken as true.
+Settling: each cell's true gain is drawn from the prior, as runner/score/expected_loss.py reads it; or of one scale, so
+that half of their variance is the baseline's own quality, or none, or so that they are worse than the prior has it.
+After evenings that end with a candidate and name a number of new queries, these are judged, with that cell first.
+Beside it the chance that was said, and what would be said if the observed gain were taken as true.
 
 Corrected gain: its error, and how often its interval covers the best cell's true gain.
 """
@@ -34,7 +34,7 @@ from runner.decide.sample_size import error_for, settling
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.score.expected_loss import believed
+from runner.score.expected_loss import MEAN_SHARE, believed
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
 from runner.score.winners_curse import corrected_gain
@@ -53,7 +53,7 @@ PLAN = plan_of(CHALLENGER)
 
 def confirmed(values: Floats, seed: int) -> NDArray[np.bool_]:
     """Which rows are, the first of them being the first challenger."""
-    p = np.array(gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed))
+    p = np.array([one.p for one in gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed)])
     return (p <= PLAN.significance.alpha) & (values.mean(axis=1) >= PLAN.rule.min_gain)
 
 
@@ -77,7 +77,7 @@ def print_power(runs: int) -> None:
                     first += confirmed(first_is(place, drawn), seed)[0]
                     other += confirmed(drawn, seed)[place] if place else 0
                 said, after = (
-                    100 * power(n, gain, sd, error_for(plan_of(named), cell), bar=PLAN.rule.min_gain)
+                    100 * power(n, gain, sd, error_for(plan_of(named), cell, n), bar=PLAN.rule.min_gain)
                     for named in (cell, CHALLENGER)
                 )
                 row = [cell, f"{sd:.2f}", ties, f"{gain:+.2f}", n, f"{said:.1f}", percent(first, runs)]
@@ -86,15 +86,26 @@ def print_power(runs: int) -> None:
     print_table(f"Confirmed at a true gain, in per cent of {runs:,} evenings", [*heads, "confirmed"], rows)
 
 
-KINDS = {"share the baseline": (0.0, 0.5), "independent": (0.0, 0.0), "worse by .03": (-0.03, 0.5)}
-"""What the mean of true gains is beside the prior's, and the part of their variance that is the baseline's own."""
+KINDS = {
+    "as believed": (0.0, MEAN_SHARE),
+    "share the baseline": (0.0, 0.5),
+    "independent": (0.0, 0.0),
+    "worse by .03": (-0.03, 0.5),
+}
+"""What the mean of true gains is beside the prior's, and the part of their variance that is the baseline's own.
+
+The scale of the rest is drawn anew in each evening where gains are as believed, and fixed elsewhere.
+"""
 
 
 def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
     """Gains of every cell, each of SD PLAN.prior.sd, and weights of the queries that give them; None if none do."""
     mean, shared = KINDS[kind]
     own, baseline = rng.standard_normal(len(PLAN.cells) - 1), rng.standard_normal()
-    gains = PLAN.prior.mean + mean + PLAN.prior.sd * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
+    scale = abs(rng.standard_normal()) if kind == "as believed" else 1.0
+    gains = (
+        PLAN.prior.mean + mean + PLAN.prior.sd * (scale * math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
+    )
     try:
         return gains, tilted(differences("scifact"), gains)
     except (ValueError, np.linalg.LinAlgError):
@@ -117,7 +128,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
-        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
+        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER, said.queries), bar=PLAN.rule.min_gain)
         found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
     named, chance, held, observed = np.array(found, float).reshape(-1, 4).T
     shares = [f"{100 * chance.mean():.1f}", percent(held.sum(), len(found)), f"{100 * observed.mean():.1f}"]

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from chunkers.contexts import label_range, path_context
 from chunkers.splitting import Piece, trimmed
@@ -31,6 +32,11 @@ class Node:
     children: list["Node"] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+
+    @cached_property
+    def bare_label(self) -> str:
+        """The label without marks and case; of millions of characters in a document that has lost its line breaks."""
+        return _bare(self.label)
 
     def add(self, child: "Node") -> None:
         """Hold a child that comes after those held already."""
@@ -113,7 +119,7 @@ def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, P
 
 def is_in_text(text: str, node: Node, piece: Piece) -> bool:
     """Whether a section begins in a piece with the words of its label, whatever their case and punctuation."""
-    label = _bare(node.label)
+    label = node.bare_label
     if not label:
         return True
     return node.start >= piece[0] and _bare(text[node.start : node.start + 2 * len(node.label) + 40]).startswith(label)
@@ -123,15 +129,15 @@ def is_heading_alone(text: str, root: Node, piece: Piece) -> bool:
     """Whether a piece is nothing but the headings of sections that begin in it; marks such as "* * *" do not count."""
     left = _bare(text[piece[0] : piece[1]]) if piece[1] - piece[0] <= LONGEST_HEADING else "text"
     for label in _labels(root, piece):
-        left = left.removeprefix(_bare(label))
+        left = left.removeprefix(label)
     return not left
 
 
 def _labels(node: Node, piece: Piece) -> Iterator[str]:
-    """The labels of the sections that begin in a piece, in text order."""
+    """The bare labels of the sections that begin in a piece, in text order."""
     for child in node.touched(piece):
         if child.start >= piece[0]:
-            yield child.label
+            yield child.bare_label
         yield from _labels(child, piece)
 
 

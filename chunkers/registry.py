@@ -1,5 +1,6 @@
 """The chunkers by their versioned names."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -23,7 +24,7 @@ Chunker = Callable[[Document], list[Chunk]]
 class Row(NamedTuple):
     """A chunker and the most tokens that a chunk of it has, context included; 0 for no limit."""
 
-    cut: Chunker
+    cut: Callable[..., list[Chunk]]
     limit: int
 
 
@@ -46,6 +47,14 @@ CHUNKERS: dict[str, Row] = {
     "whole_doc": Row(whole_doc, limit=0),
 }
 
+NARROWED: dict[str, Row] = {
+    re.sub(r"_(?=v\d+$)", f"_{most}_", name): Row(partial(row.cut, most=most), limit=most)
+    for name, row in CHUNKERS.items()
+    for most in (256, 512)
+    if re.search(r"_v\d+$", name)
+}
+"""By a number before the version: the same boundaries, each chunk cut further at what an encoder of so many reads."""
+
 BARE = "-bare"
 """Suffix for the same boundaries without context, to measure what context adds."""
 
@@ -53,17 +62,30 @@ BARE = "-bare"
 def chunker(name: str) -> Chunker:
     """The chunker of that name, with or without "-bare"; an InputError names the nearest one."""
     base = name.removesuffix(BARE)
-    if base not in CHUNKERS:
-        near = get_close_matches(base, CHUNKERS, n=1)
+    if base not in CHUNKERS and base not in NARROWED:
+        near = get_close_matches(base, [*CHUNKERS, *NARROWED], n=1)
         hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
-        raise InputError(f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}.")
-    cut = CHUNKERS[base].cut
+        raise InputError(
+            f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; those with a "
+            "version also cut further, such as section_aware_bills_256_v1."
+        )
+    cut = _row(base).cut
     return cut if name == base else partial(_without_context, cut)
 
 
 def limit_of(name: str) -> int:
     """The most tokens of a chunk by that chunker, with or without "-bare"; 0 for no limit."""
-    return CHUNKERS[name.removesuffix(BARE)].limit
+    return _row(name.removesuffix(BARE)).limit
+
+
+def uncut(name: str) -> str:
+    """The chunker whose boundaries and rules that one has, without "-bare" and any cut at an encoder's limit."""
+    base = name.removesuffix(BARE)
+    return re.sub(r"_\d+(?=_v\d+$)", "", base) if base in NARROWED else base
+
+
+def _row(base: str) -> Row:
+    return CHUNKERS[base] if base in CHUNKERS else NARROWED[base]
 
 
 def _without_context(cut: Chunker, document: Document) -> list[Chunk]:

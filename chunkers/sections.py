@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from chunkers.contexts import PATH_TOKENS
+from chunkers.narrow import Narrow
 from chunkers.outline import (
     Node,
     heading_path,
@@ -38,14 +40,27 @@ class SectionRules:
     repeats: bool = True
 
 
-def by_section(document: Document, rules: SectionRules) -> list[Chunk]:
-    """The document's sections as chunks of at most `rules.largest` tokens, without white space at their ends."""
+def by_section(document: Document, rules: SectionRules, most: int = 0) -> list[Chunk]:
+    """The document's sections as chunks of at most `rules.largest` tokens, without white space at their ends.
+
+    With `most`, each is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
+    """
     splitter = _Splitter(document, rules)
     pieces: Iterable[Piece] = splitter.container(splitter.root, None)
     if not rules.repeats:
         pieces = splitter.with_headings(pieces)
+    context = splitter.context
+    if most:
+        narrow = Narrow(document.text, splitter.tokens, splitter.root, splitter.context, most)
+        pieces, context = chain.from_iterable(map(narrow.cut, pieces)), narrow.context
     return [
-        Chunk(document.doc_id, index, Span(*piece), splitter.context(piece), splitter.size(piece))
+        Chunk(
+            document.doc_id,
+            index,
+            Span(*piece),
+            found := context(piece),
+            count_tokens(found) + splitter.tokens.count(*piece),
+        )
         for index, piece in enumerate(pieces)
     ]
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chunkers.contexts import PATH_TOKENS, path_context
+from chunkers.narrow import Narrow
 from chunkers.outline import Node, heading_path, is_heading_alone, is_in_text, may_open, outline
 from chunkers.splitting import Piece, opened, split_text
 from chunkers.tokens import count_tokens, tokenize
@@ -29,21 +30,22 @@ SPOKEN_UNDER = "heading"
 """The kind of the sections in a turn that are what was said under a heading; all others were printed or read."""
 
 
-def speaker_turn(document: Document, repeats: bool = False) -> list[Chunk]:
+def speaker_turn(document: Document, repeats: bool = False, most: int = 0) -> list[Chunk]:
     """Each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
 
     Of a turn that is split, what was inserted above 512 tokens is cut by its sections as text outside turns is.
     `repeats` is how the first version works: a long turn is cut at its breaks alone, and a heading that stands in a
-    chunk's text is in its context too.
+    chunk's text is in its context too. With `most`, each chunk is then cut further until an encoder of so many tokens
+    reads all of it (see `Narrow`).
     """
     speech = _Speech(document, repeats)
-    return speech.chunks(speech.turn)
+    return speech.chunks(speech.turn, most)
 
 
-def speaker_exchange(document: Document, repeats: bool = False) -> list[Chunk]:
+def speaker_exchange(document: Document, repeats: bool = False, most: int = 0) -> list[Chunk]:
     """Neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
     speech = _Speech(document, repeats)
-    return speech.chunks(speech.exchanges)
+    return speech.chunks(speech.exchanges, most)
 
 
 _SPEAKERS = frozenset((TURN, "inserted statement", "answer"))
@@ -76,14 +78,32 @@ class _Speech:
         self.root = outline(document, frozenset(), frozenset((TURN,)))
         self.contexts: dict[tuple[str, ...], tuple[str, int]] = {}
 
-    def chunks(self, said: Callable[[Sequence[_Turn]], Iterator[_Stretch]]) -> list[Chunk]:
+    def chunks(self, said: Callable[[Sequence[_Turn]], Iterator[_Stretch]], most: int) -> list[Chunk]:
         """The document in chunks; `said` cuts the turns that follow one another in one section."""
         runs = self.runs(self.root, ())
-        found = chain.from_iterable(said(run) if isinstance(run, list) else self.unspoken(run) for run in runs)
+        found: Iterator[_Stretch] = chain.from_iterable(
+            said(run) if isinstance(run, list) else self.unspoken(run) for run in runs
+        )
+        if not self.repeats:
+            found = self.with_headings(found)
+        if most:
+            found = self.narrowed(found, most)
         return [
             Chunk(self.document.doc_id, index, Span(*piece), context, n_tokens)
-            for index, (piece, context, n_tokens) in enumerate(found if self.repeats else self.with_headings(found))
+            for index, (piece, context, n_tokens) in enumerate(found)
         ]
+
+    def narrowed(self, found: Iterable[_Stretch], most: int) -> Iterator[_Stretch]:
+        """The stretches within `most` tokens as an encoder counts them; the parts of one that was not name its speakers
+        by the path to each.
+        """
+        whole: dict[Piece, str] = {}
+        narrow = Narrow(self.text, self.tokens, self.root, lambda piece: whole.get(piece) or self.path_to(piece), most)
+        for piece, context, _ in found:
+            whole[piece] = context
+            for part in narrow.cut(piece):
+                read_with = narrow.context(part)
+                yield part, read_with, count_tokens(read_with) + self.tokens.count(*part)
 
     def with_headings(self, found: Iterable[_Stretch]) -> Iterator[_Stretch]:
         """The stretches, of which none is the heading alone of a section that goes on outside turns."""

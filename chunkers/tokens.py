@@ -36,6 +36,9 @@ MAX_BLANK_RUN = 262_144
 tiktoken's regular expression runs out of stack at about a million.
 """
 
+LONGEST_PART = 4 * MAX_BLANK_RUN
+"""A run without a gap is parted after this many characters: encoding one takes 48 bytes a character."""
+
 _GAP = re.compile(r"(?<=\S) ")
 """Where a text may be cut with no token the less: of what PATTERN matches, white space alone goes on at a space.
 
@@ -157,11 +160,14 @@ def _encode(text: str) -> Offsets:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts of MAX_BLANK_RUN characters, or up to the next gap; a longer run of white space has its own."""
+    """The text in parts of MAX_BLANK_RUN characters or up to the next gap, at most LONGEST_PART.
+
+    A longer run of white space is parted too.
+    """
     start = 0
     while start < len(text):
         found = _GAP.search(text, start + MAX_BLANK_RUN)
-        end = found.start() if found else len(text)
+        end = min(found.start() if found else len(text), start + LONGEST_PART)
         runs = (
             range(run.start() + MAX_BLANK_RUN, run.end(), MAX_BLANK_RUN)
             for run in _BLANK_RUN.finditer(text, start, end)

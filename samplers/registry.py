@@ -105,7 +105,11 @@ _ROWS = (
                 names=(r"BILLS-\d{2,3}[a-z]{1,7}\d{1,5}[a-z]{2,4}\d?\.(?:html?|pdf)$",),
             ),
         ),
-        feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))}, "govinfo_content:locate_bills"),
+        feeds=FeedRows(
+            {"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))},
+            "govinfo_content:locate_bills",
+            "govinfo_content:bill_file",
+        ),
         queries=_OF_BILLS,
     ),
     SourceSpec(
@@ -270,7 +274,8 @@ _ROWS = (
         trigger_order=11,
         structural_chunker="recursive_v1",
         policy="baseline",
-        note="the baseline until its ingester exists; no real document was ever read here",
+        baseline="arctic-l-v2.0 x recursive_v1",
+        note="recursive_v1 is its baseline on prior, since no comparison ever held it; no real document was read here",
         format="samplers.sources.cbo_cost_estimates",
         known_by=KnownBy(
             # A search for one letter takes a fiftieth of one for both of its cases.

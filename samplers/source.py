@@ -51,10 +51,14 @@ class FeedRow(NamedTuple):
 
 
 class FeedRows(NamedTuple):
-    """A source's feeds by name, the first one the default, and the function, named alike, that finds its documents."""
+    """A source's feeds by name, the first one the default, and the function, named alike, that finds its documents.
+
+    `file`, named alike too, says which file of govinfo holds a document, for sources of one document a file.
+    """
 
     feeds: Mapping[str, FeedRow]
     locate: str
+    file: str = ""
 
 
 class QueryKind(NamedTuple):

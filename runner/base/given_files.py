@@ -3,7 +3,7 @@
 import codecs
 import json
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -154,6 +154,18 @@ def read_yaml(path: Path) -> object:
     except (YAMLError, ValueError, RecursionError) as error:
         said = " ".join(str(error).split()).replace(' in "<byte string>"', "")
         raise InputError(f"{path} is not YAML: {said}.") from error
+
+
+def line_of(path: Path, place: Sequence[str]) -> int:
+    """The line, from 1, where a mapping of mappings has the keys of `place`: of the last one that is there."""
+    node, line = _PlainLoader(path.read_bytes()).get_single_node(), 1
+    for key in place:
+        pairs = node.value if isinstance(node, MappingNode) else []
+        found = next((pair for pair in pairs if pair[0].value == key), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
 
 
 class _PlainLoader(Composer, CSafeLoader):

@@ -264,7 +264,8 @@ def refuse_clear_key(place: Place, secret: Secret, flag: str, *, in_clear: bool)
         raise InputError(
             f"{flag}: {secret.variable} would go unencrypted to {printable(place.host, 100)}, where others on the way "
             "can read it. Give an https address, or the number of a private address such as http://10.0.0.5:8000, or "
-            f"unset {secret.variable} if the server needs no key. {in_clear_flag(flag)} sends it all the same."
+            f"unset {secret.variable} if the server needs no key."
+            + (f" {in_clear_flag(flag)} sends it all the same." if flag.startswith("--") else "")
         )
     return is_clear and not in_clear
 
@@ -468,7 +469,8 @@ class Client:
         """What to do about a status that every further request would meet, "" for any other."""
         if response.status in _REFUSED_KEY:
             known = "the key in the environment was refused" if self.secret.value else "the environment has no key"
-            return f": {known}. Put the server's key into {self._service.key_variable}."
+            variable = self._service.key_variable or "a variable of the environment, and its name into key_env"
+            return f": {known}. Put the server's key into {variable}."
         if response.status == HTTPStatus.PAYMENT_REQUIRED:
             return ". Look at the account's billing, then run the command again."
         if response.status in _NOTHING_THERE:

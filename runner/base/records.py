@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,33 +136,57 @@ class Vectors:
 
 _NAME = r"[a-z0-9][a-z0-9._-]*"
 _BM25_NAME = r"bm25(?:-okapi|-plain)?"
+_VARIANT = r"int8|bit|[1-9][0-9]{0,4}"
+
+ENGINE = "engine"
+"""The variant of a dense cell that sqlite-vec itself searches, bits first and floats after."""
+
+FTS5 = "fts5"
+"""The sparse arm that SQLite's FTS5 searches."""
+
+
+DocumentScore = Literal["max", "first", "top3"]
+"""By what a document is ranked: its best chunk, its first one, or the mean of its best three (of all, if fewer)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenseCell:
-    """One encoder over one chunker's chunks."""
+    """One encoder over one chunker's chunks.
+
+    `variant` says what is searched in place of the whole float32 vectors: their first N dimensions ("256"), "int8"
+    codes, "bit" for signs with rescoring, or a database of sqlite-vec (ENGINE); "" for the vectors themselves. Of
+    these alone `by` may be other than "max", an ablation of how documents are ranked.
+    """
 
     encoder: str
     chunker: str
+    variant: str = ""
+    by: DocumentScore = "max"
 
     def __str__(self) -> str:
-        return f"{self.encoder} x {self.chunker}"
+        if self.variant == ENGINE:
+            return f"{ENGINE}({self.encoder}) x {self.chunker}"
+        stored = f"@{self.variant}" if self.variant else ""
+        return f"{self.encoder}{stored} x {self.chunker}{'' if self.by == 'max' else f'+{self.by}'}"
 
 
 @dataclass(frozen=True, slots=True)
 class BM25Cell:
-    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS."""
+    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS, or FTS5."""
 
     variant: str
     chunker: str
 
     def __str__(self) -> str:
-        return f"{self.variant} x {self.chunker}"
+        return f"{f'{ENGINE}({FTS5})' if self.variant == FTS5 else self.variant} x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
 class HybridCell:
-    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank."""
+    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank.
+
+    Fused with FTS5, both arms are a database's searches of chunks.
+    """
 
     method: Literal["rerank", "rrf"]
     variant: str
@@ -170,8 +194,21 @@ class HybridCell:
     chunker: str
 
     def __str__(self) -> str:
-        arms = f"{self.variant}>{self.encoder}" if self.method == "rerank" else f"rrf({self.variant},{self.encoder})"
-        return f"{arms} x {self.chunker}"
+        if self.method == "rerank":
+            return f"{self.variant}>{self.encoder} x {self.chunker}"
+        return f"{ENGINE if self.variant == FTS5 else 'rrf'}({self.variant},{self.encoder}) x {self.chunker}"
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCell:
+    """BM25 over chunks, whose documents a cross-encoder re-ranks by reading query and best chunk together."""
+
+    variant: str
+    model: str
+    chunker: str
+
+    def __str__(self) -> str:
+        return f"rerank({self.variant},{self.model}) x {self.chunker}"
 
 
 IMPORTED = "trec"
@@ -188,10 +225,18 @@ class ImportedCell:
         return f"{IMPORTED}:{self.name}"
 
 
-OwnCell = DenseCell | BM25Cell | HybridCell
+OwnCell = DenseCell | BM25Cell | HybridCell | CrossCell
 """A cell that this tool can run."""
 
+WITHOUT_VECTORS = (BM25Cell, CrossCell)
+"""The cells that need no encoder."""
+
 Cell = OwnCell | ImportedCell
+
+
+def is_engine(cell: OwnCell) -> bool:
+    """Whether a database of SQLite's ranks the cell's chunks, and not this tool."""
+    return str(cell).startswith(f"{ENGINE}(")
 
 
 def parse_cell(text: str) -> OwnCell:
@@ -204,22 +249,50 @@ def parse_cell(text: str) -> OwnCell:
             return HybridCell("rerank", match[1], match[2], chunker)
         if match := re.fullmatch(rf"rrf\(({_BM25_NAME}),({_NAME})\)", retriever):
             return HybridCell("rrf", match[1], match[2], chunker)
-        if re.fullmatch(_NAME, retriever):
-            return DenseCell(retriever, chunker)
+        if match := re.fullmatch(rf"rerank\(({_BM25_NAME}),({_NAME})\)", retriever):
+            return CrossCell(match[1], match[2], chunker)
+        if retriever == f"{ENGINE}({FTS5})":
+            return BM25Cell(FTS5, chunker)
+        if match := re.fullmatch(rf"{ENGINE}\(({FTS5},)?({_NAME})\)", retriever):
+            return HybridCell("rrf", FTS5, match[2], chunker) if match[1] else DenseCell(match[2], chunker, ENGINE)
+        if match := re.fullmatch(rf"({_NAME})(?:@({_VARIANT}))?", retriever):
+            return DenseCell(match[1], chunker, match[2] or "")
+    if match := re.fullmatch(rf"(?!{_BM25_NAME} )({_NAME}) x ({_NAME})\+(first|top3)", text.strip()):
+        return DenseCell(match[1], match[2], by=cast(DocumentScore, match[3]))
     raise InputError(
-        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER' "
-        "or 'rrf(bm25,ENCODER) x CHUNKER'."
+        f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', "
+        "'rrf(bm25,ENCODER) x CHUNKER', 'rerank(bm25,MODEL) x CHUNKER', with @256, @int8 or @bit after a lone ENCODER "
+        "if its vectors are stored so or +first or +top3 after its CHUNKER, "
+        "or 'engine(fts5) x CHUNKER', 'engine(ENCODER) x CHUNKER', 'engine(fts5,ENCODER) x CHUNKER'."
     )
+
+
+HARVESTED = "harvested"
+"""The origin of a query that somebody asked: of a log, or published."""
+
+PEOPLE = ("person", "hand")
+
+
+def by_model(origin: str) -> bool:
+    """Whether a language model wrote the queries of an origin.
+
+    An origin is "person", "harvested" or the model's name. Older sets have "hand" for a person's and "generated" for
+    those of a model that nobody named.
+    """
+    return origin.casefold() not in (*PEOPLE, HARVESTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ..."""
+    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ...
+
+    `origin` says who wrote it, as `by_model` reads it.
+    """
 
     query_id: str
     text: str
     kind: str
-    origin: Literal["hand", "generated", "harvested"]
+    origin: str
     source_document: str = ""
     stratum: str = ""
     note: str = ""
@@ -264,23 +337,6 @@ class Run:
             if len(ranks[query_id]) != len(hits):
                 raise ValueError(f"{self.cell}: query {query_id} retrieves a document twice")
         object.__setattr__(self, "ranks", ranks)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """One judge's grade of one document for one query, 0 to 3, in one round."""
-
-    query_id: str
-    doc_id: str
-    grade: int
-    judge: str
-    round: int = 1
-    batch: str = ""
-    model: str = ""
-    reason: str = ""
-    prompt_sha256: str = ""
-    evidence_sha256: str = ""
-    spans: tuple[Span, ...] = field(default=())
 
 
 @dataclass(frozen=True)

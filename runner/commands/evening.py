@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.commands.console import Parser, answer, answer_json, source_first, version_parser
-from runner.commands.flags.backend import (
+from runner.commands.flags import (
     add_backend_flags,
+    add_judge_flags,
     backend_from,
     check_backend_flags,
+    check_judge_flags,
     dollars,
+    judge_options,
     remote_options,
+    with_own_encoders,
 )
-from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
 
 if TYPE_CHECKING:
     from runner.decide.decide import Choice
+    from runner.embed.backends import Backend
     from runner.evening.session import Session
     from runner.judge.models.run_judges import JudgeOptions
 
@@ -90,7 +94,7 @@ def explore(arguments: Sequence[str]) -> int:
     from runner.evening.exploration import Exploration
 
     version, again = _version(options), _again("explore", arguments)
-    with backend_from(options, version.work) as backend:
+    with _backend(options, version) as backend:
         exploration = Exploration(version, options.corpus_path, None, again, backend, cells=options.cells)
         return _answer(exploration, as_json=options.json)
 
@@ -194,7 +198,7 @@ def _version(options: argparse.Namespace) -> Version:
     version = newest_version(options.source, options.eval_set_path, rehearsal=rehearsal)
     if not trial:
         return version
-    from runner.evening.try_out import tried
+    from runner.evening.exploration import tried
 
     return tried(version)
 
@@ -205,11 +209,16 @@ def _evening(
     from runner.evening.evening import Evening
 
     version = _version(options)
-    with backend_from(options, version.work) as backend:
+    with _backend(options, version) as backend:
         live = getattr(options, "live", False)
         without = getattr(options, "without", ())
         evening = Evening(version, options.corpus_path, choice, again, backend, judge, live, without)
         return _answer(evening, as_json=options.json)
+
+
+def _backend(options: argparse.Namespace, version: Version) -> "Backend":
+    """Where the flags say that encoders run, with those of the version's own plan."""
+    return with_own_encoders(backend_from(options, version.work), version, options, version.work)
 
 
 def _compared(parser: Parser, options: argparse.Namespace) -> int:
@@ -225,7 +234,7 @@ def _compared(parser: Parser, options: argparse.Namespace) -> int:
     from runner.evening.external import ExternalEvaluation
 
     version = _collection(options)
-    with backend_from(options, version.work) as backend:
+    with _backend(options, version) as backend:
         evaluation = ExternalEvaluation(version, options.corpus_path, backend=backend, trec_runs=options.trec_run)
         return _answer(evaluation, as_json=options.json)
 

@@ -78,7 +78,8 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
     from samplers.feeds.request import FetchRequest
 
     mirrors = dict(endpoint.partition("=")[::2] for endpoint in options.endpoint)
-    documents, words = manifest(options.again, options.source) if options.again else ({}, ())
+    listed = manifest(options.again, options.source) if options.again else {}
+    words = listed.pop("options", frozenset())
     return FetchRequest(
         size=options.size,
         seed=options.seed,
@@ -86,11 +87,11 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         until=options.until,
         congresses=tuple(options.congress),
         feed=options.feed,
-        options=frozenset((*options.option, *words)),
-        documents=documents,
+        options=words.union(options.option),
         rate=options.rate,
         max_mb=options.max_mb,
         endpoints=mirrors,
         demo_key=options.demo_key,
         cache=cache_folder(CHECKOUT),
+        **listed,
     )

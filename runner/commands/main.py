@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from runner import __version__
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, InputNeeded
 from runner.base.progress import say
+from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.console import answer
 from runner.commands.verbs import actions, actions_help, command_of, found_verb, one_screen
-from runner.tools.symbols import ASCII, Signs, signs_for
 
 
 def main(arguments: Sequence[str]) -> int:

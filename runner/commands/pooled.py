@@ -21,7 +21,7 @@ def pooled(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     from runner.base.canonical import json_bytes, write_atomic
     from runner.base.store import disk_errors
-    from runner.decide.siblings import newest_locked
+    from runner.decide.roster import newest_locked
     from runner.tools.pooled.model import Priors
     from runner.tools.pooled.records import checked_together, read_given
     from runner.tools.pooled.report import pooled_lines, pooled_page, pooled_report

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from runner.base.checks import report, summary
 from runner.base.progress import say
+from runner.base.terminal import signs_for
 from runner.commands.console import add_output_flags, answer_json, show, show_checks, version_parser
-from runner.commands.flags.backend import (
+from runner.commands.flags import (
     add_backend_flags,
+    add_judge_flags,
     backend_from,
     check_backend_flags,
+    check_judge_flags,
+    judge_options,
     modal_backend,
     remote_options,
+    with_own_encoders,
 )
-from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
 from runner.embed.cost.prices import MAX_USD, positive, shown
-from runner.tools.symbols import signs_for
 
 if TYPE_CHECKING:
     from runner.tools.preflight import Flight
@@ -60,7 +63,8 @@ def preflight(arguments: Sequence[str]) -> int:
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)
     # Thirty-two texts need one container; the total counts as many as a run may start.
     alone = None if remote is None else modal_backend(replace(remote, containers=1), version.work)
-    with alone or backend_from(options, version.work) as backend:
+    base = alone or backend_from(options, version.work)
+    with with_own_encoders(base, version, options, version.work) as backend:
         return _looked(Flight(version, backend, asked, options.corpus_path, options.chunkers), options)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
 from runner.commands.console import Parser, answer, answer_json, version_parser, whole_number
-from runner.commands.flags.judge import add_judge_flags, check_judge_flags, judge_options
+from runner.commands.flags import add_judge_flags, check_judge_flags, judge_options
 from runner.eval_set.version import alone, newest_version
 
 if TYPE_CHECKING:

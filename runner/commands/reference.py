@@ -10,8 +10,7 @@ from pathlib import Path
 
 from runner.base.canonical import write_atomic
 from runner.commands.console import CAPTURE, Captured, Parser, answer, command_parser
-from runner.commands.flags.backend import WHERE
-from runner.commands.flags.judge import MODELS
+from runner.commands.flags import MODELS, WHERE
 from runner.commands.verbs import GROUPS, VERBS, actions, command_of, runnable
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import DRIVER

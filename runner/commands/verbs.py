@@ -88,6 +88,13 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "preflight": Verb(
             "preflight:preflight", "would an evening end: documents, account, encoders, keys, budget?", "preflight demo"
         ),
+        "corpus": Verb("", "carry a version's documents to another machine", ""),
+        "corpus pack": Verb(
+            "version:corpus_pack", "a version's documents as one file", "corpus pack demo --output demo-v1.tar.zst"
+        ),
+        "corpus unpack": Verb(
+            "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
+        ),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "case_study:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"

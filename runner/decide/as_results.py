@@ -29,5 +29,7 @@ def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
         test[name] = list(test[name].values())
     if cell not in comparison.registered:
         test |= dict.fromkeys(("p_adjusted", "simultaneous"))
-    test |= {"p_gain": comparison.gain_ps.get(cell), "e_value": comparison.e_values.get(cell)}
+    if (gain := comparison.gain_tests.get(cell)) is not None and gain.p_step != gain.p:
+        test["p_step"] = gain.p_step
+    test |= {"p_gain": gain and gain.p, "e_value": comparison.e_values.get(cell)}
     return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})

@@ -19,8 +19,7 @@ from runner.gate.single_gold.gate import four_null_gate
 from runner.retrieve.ranking import ties
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
-from runner.score.other_measures import sensitivity
-from runner.score.pool_bias import pool_bias
+from runner.score.other_measures import pool_bias, sensitivity
 from runner.score.recall_curves import recall_curves
 from runner.score.score import COMPARED, MEASURES, score, single_gold
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
 from runner.base.figures import gain_text, whole_percent
-from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_cell
 from runner.decide.pooled_gains import PooledGains
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
@@ -100,16 +100,21 @@ def remade(decision: Decision, results: Results) -> Decision:
 
 def _chosen(results: Results, name: str) -> Chosen:
     cell, standing = parse_cell(name), _standing(results, name)
-    if isinstance(cell, BM25Cell):
+    if isinstance(cell, WITHOUT_VECTORS):
         return Chosen(
-            cell=name, standing=standing, retrieval="bm25", encoder="", encoder_revision="", chunker=cell.chunker
+            cell=name,
+            standing=standing,
+            retrieval="rerank" if isinstance(cell, CrossCell) else "bm25",
+            encoder="",
+            encoder_revision="",
+            chunker=cell.chunker,
         )
     return Chosen(
         cell=name,
         standing=standing,
         retrieval=cell.method if isinstance(cell, HybridCell) else "dense",
         encoder=cell.encoder,
-        encoder_revision=catalog.encoder(cell.encoder).revision,
+        encoder_revision=catalog.encoder(cell.encoder, results.plan.own).revision,
         chunker=cell.chunker,
     )
 

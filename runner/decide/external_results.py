@@ -48,6 +48,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         n_queries=len(comparison.queries),
         false_alarms=comparison.false_alarms(),
         challengers=comparison.challengers,
+        beliefs=comparison.beliefs,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     labels = _label_facts(version, comparison.qrels)

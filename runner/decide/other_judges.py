@@ -83,7 +83,8 @@ def _regraded(qrels: Qrels, changed: Sequence[Double]) -> Qrels:
 
 def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What the test says of a cell with the grades that the comparison has."""
-    plan, p_gain = comparison.plan, comparison.gain_ps.get(cell)
+    plan, gain_test = comparison.plan, comparison.gain_tests.get(cell)
+    p_gain = gain_test and gain_test.p
     gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
     figures = CellFigures(gain, recall, p_gain, "pass", 1.0)
     return CellUnderJudge(

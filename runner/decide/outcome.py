@@ -1,8 +1,8 @@
 """What a complete result says: the tier, and the sentences that an operator reads.
 
 A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
-Without a candidate the baseline is recorded by criterion 6: "baseline kept" if keeping it is expected to lose no more
-than the switching cost beside any cell that could be chosen, else "inconclusive".
+Without a candidate the baseline is recorded by criterion 6: "baseline kept" if even somebody who knew the best choice
+would not be expected to gain more than a switch costs, else "inconclusive".
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,6 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
     """
     candidates = [row for row in inputs.cells if row.meets_criterion_5]
     confirmed = [row for row in candidates if row.confirmed]
-    missed = max(inputs.cells, key=regret_of_keeping)
     tier: Tier
     if barred := blocked(inputs):
         tier, sentences = "no decision", barred
@@ -43,8 +42,8 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         tier, sentences = "confirmed", _confirmed(inputs, confirmed)
     elif candidates:
         tier, sentences = "candidate", _candidate(inputs, candidates)
-    elif regret_of_keeping(missed) > inputs.plan.switching_cost:
-        tier, sentences = "inconclusive", _inconclusive(inputs, missed)
+    elif inputs.worth_of_knowing > inputs.plan.switching_cost:
+        tier, sentences = "inconclusive", _inconclusive(inputs, max(inputs.cells, key=regret_of_keeping))
     else:
         tier, sentences = "baseline kept", _kept(inputs)
     told = cell_in_question(inputs.cells)
@@ -182,8 +181,8 @@ def _inconclusive(inputs: OutcomeInputs, best: CellResult) -> Sentences:
     plan = inputs.plan
     found = (
         f"Inconclusive: no cell meets criterion 5 on {inputs.n_queries} queries, so by criterion 6 the baseline "
-        f"{plan.baseline} is recorded. Keeping it is expected to lose {regret_of_keeping(best):.2g} nDCG@10 beside "
-        f"{best.cell}, more than the {plan.switching_cost:g} that switching costs."
+        f"{plan.baseline} is recorded. But one may be worth a switch, {best.cell} most of all: {_worth(inputs)}, more "
+        f"than the {plan.switching_cost:g} that it costs."
     )
     not_shown = (
         f"That the baseline is as good as {best.cell}, whose difference to it is {_gain(best, plan)}, with "
@@ -198,11 +197,9 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
     not_shown = "How other cells than these compare, and how these do on other documents or other kinds of query."
     if not others:
         return f"Baseline kept: no cell stands beside {plan.baseline}.", not_shown, "Name other cells in the plan."
-    missed = max(map(regret_of_keeping, others))
     found = (
-        f"Baseline kept: no cell meets criterion 5 on {inputs.n_queries} queries, and keeping {plan.baseline} is "
-        f"expected to lose {f'{missed:.2g}' if missed else 'less than 0.0001'} nDCG@10 at most, within the "
-        f"{plan.switching_cost:g} that switching costs."
+        f"Baseline kept: no cell meets criterion 5 on {inputs.n_queries} queries, and none is worth a switch from "
+        f"{plan.baseline}: {_worth(inputs)}, within the {plan.switching_cost:g} that it costs."
     )
     reaching = [row for row in others if reaches_gain(row, plan.rule)]
     if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in reaching if not could_be_chosen(row)]:
@@ -211,6 +208,12 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
         which = "the other cell" if len(others) == 1 else f"{left} of {len(others)} other cells"
         not_shown = f"That none gains {plan.rule.min_gain:g} nDCG@10: the interval of {which} reaches it. {not_shown}"
     return found, not_shown, "Try other cells: more queries on these are expected to be worth less than a switch."
+
+
+def _worth(inputs: OutcomeInputs) -> str:
+    worth = inputs.worth_of_knowing
+    said = f"{worth:.2g}" if worth else "less than 0.0001"
+    return f"if one knew the best choice, it would be expected to gain {said} nDCG@10"
 
 
 def _bar(row: CellResult, plan: Plan) -> str:

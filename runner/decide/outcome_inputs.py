@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.base.figures import round4
+from runner.decide.tiers import could_be_chosen
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
+from runner.score.expected_loss import Beliefs
 from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 
@@ -13,7 +16,7 @@ from runner.score.winners_curse import CorrectedGain, FalseAlarms
 class OutcomeInputs:
     """What the outcome rests on; `best_gain_corrected` is None if the baseline stands alone.
 
-    `cells` are ranked, best nDCG@10 first; `false_alarms` are in the order of `challengers`.
+    `cells` are ranked, best nDCG@10 first; `false_alarms` and `beliefs` are in the order of `challengers`.
     """
 
     plan: Plan
@@ -23,6 +26,7 @@ class OutcomeInputs:
     unjudged: int
     n_queries: int
     challengers: Sequence[str]
+    beliefs: Beliefs | None
     false_alarms: FalseAlarms
     best_gain_corrected: CorrectedGain | None
 
@@ -39,6 +43,16 @@ class OutcomeInputs:
     def own_false_alarm(self, cell: str) -> float:
         """How often criterion 5 would flag this cell if it equalled the baseline."""
         return self.false_alarms.each[list(self.challengers).index(cell)]
+
+    @property
+    def worth_of_knowing(self) -> float:
+        """What the best choice is expected to gain over the baseline, at four places, if somebody knew which it is.
+
+        Of the cells that could be chosen; 0 if there are none, or nothing is believed of them.
+        """
+        places = {cell: place for place, cell in enumerate(self.challengers)}
+        left = [places[row.cell] for row in self.cells if row.cell in places and could_be_chosen(row)]
+        return round4(self.beliefs.best(sorted(left))) if self.beliefs is not None else 0.0
 
     @property
     def baseline(self) -> CellResult:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from runner import __version__
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.base.store import Store
 from runner.embed.cost.prices import size
 from runner.embed.parity.compare import parity_of
@@ -45,7 +45,7 @@ def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
     gflop = seconds = 0.0
     for cell in cells:
         took, parsed = times.get(cell, {}).get("embed_seconds", 0.0), parse_cell(cell)
-        if took > 0 and not isinstance(parsed, BM25Cell) and record.cell_path(cell).exists():
+        if took > 0 and not isinstance(parsed, WITHOUT_VECTORS) and record.cell_path(cell).exists():
             facts = load_cell_file(record.cell_path(cell))
             if facts.truncation is not None and facts.backend is not None and facts.backend.name == "local":
                 read = facts.truncation.tokens - facts.truncation.lost

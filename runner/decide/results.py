@@ -20,7 +20,7 @@ from runner.decide.tiers import beside_baseline
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
-from runner.eval_set.labels import judgments, label_prefix
+from runner.eval_set.labels import label_prefix
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.gate import ControlResult
@@ -54,7 +54,7 @@ def make_results(
     panel = judge_panel(comparison, labels)
     reading = readings(version, comparison)
     rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
-    found = span_scores(comparison, judgments(labels), reading)
+    found = span_scores(comparison, labels, reading)
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in comparison.queries]
     inputs = OutcomeInputs(
@@ -66,6 +66,7 @@ def make_results(
         n_queries=len(query_rows),
         false_alarms=comparison.false_alarms(),
         challengers=comparison.challengers,
+        beliefs=comparison.beliefs,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
     said = outcome(inputs)
@@ -93,7 +94,7 @@ def make_results(
         previous=None,
         look=at_look,
         outcome=with_look(said, inputs, at_look),
-        weaknesses=declared_weaknesses(plan, query_rows, rows, label_facts, panel, found),
+        weaknesses=declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
     )
     if kind == "exploration":
         return results

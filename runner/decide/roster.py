@@ -1,20 +1,74 @@
-"""The sources in the order of bulk embedding, and how far each has come."""
+"""The sources in the order of bulk embedding, how far each has come, and what a new plan takes from their results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 
+from chunkers.registry import uncut
+from runner.base.canonical import file_sha256, read_json
+from runner.base.errors import InputError
+from runner.base.progress import say
 from runner.base.records import DenseCell, parse_cell
-from runner.decide.siblings import planning_of
+from runner.base.schema import checked
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
-from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import NOT_EVALUATED, default_cells, default_plan_text
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import Reuse
-from runner.eval_set.shapes.results import CellResult
+from runner.eval_set.shapes.plan import Planning, PlanningSource, Reuse
+from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
+
+RESULTS = "results.json"
+
+
+def newest_locked(*, rehearsal: bool, versions: Callable[[str], Version] = newest_version) -> list[Path]:
+    """results.json of every source of the roster that has one locked: the newest version's.
+
+    `versions` gives the newest version of a source by its name. A baseline adopted by policy has no results.
+    """
+    found = []
+    for spec in SOURCES.values():
+        if spec.trigger_order:
+            newest = versions(spec.name)
+            folders = [_record(one, rehearsal) for one in reversed(versions_of(newest) or [newest])]
+            locked = (folder / RESULTS for folder in folders if (folder / LOCK_NAME).exists())
+            found += [path for path in locked if path.exists()][:1]
+    return found
+
+
+def _record(version: Version, rehearsal: bool) -> Path:
+    return version.folder / "rehearsal" if rehearsal else version.folder
+
+
+def planning_of(
+    source: str, baseline: str, *, rehearsal: bool, versions: Callable[[str], Version] = newest_version
+) -> Planning | None:
+    """The median SD of challengers' nDCG@10 differences in the locked results of other sources; None without any.
+
+    Decisions inform decisions and rehearsals inform rehearsals, over the same baseline. Results of another release are
+    left out, and it is said. Raises IntegrityError if locked results were changed.
+    """
+    sds, sources = [], []
+    for path in newest_locked(rehearsal=rehearsal, versions=versions):
+        try:
+            results = checked(Results, read_json(held(path)), path)
+        except InputError as error:
+            say(f"left out of the planning SD: {error}")
+            continue
+        if results.source == source or results.plan.baseline != baseline:
+            continue
+        own = [row.test.sd for row in results.cells if row.role == "preregistered" and row.test and row.test.sd]
+        if own:
+            sds += own
+            sources.append(
+                PlanningSource(source=results.source, version=results.version, results_sha256=file_sha256(path))
+            )
+    return Planning(sd=round(median(sds), 3), sources=sources) if sds else None
+
 
 NOT_BEGUN = "not begun"
 OPEN = "open"
@@ -129,7 +183,7 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
     if decision is None:
         return NOT_EVALUATED
     said = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
-    rows = [row for row in _dense_rows(sibling) if parse_cell(row.cell).chunker == source.structural_chunker]
+    rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
         return f"{said}; {source.structural_chunker} was not measured"
     best = max(rows, key=lambda row: row.differences["ndcg@10"].mean)
@@ -161,19 +215,21 @@ def moved_on(standing: Standing) -> list[str]:
     changes = []
     if decision.baseline != source.baseline:
         changes.append(f"the production baseline is now {source.baseline}, it was {decision.baseline}")
-    changes += _encoder_moved(decision)
+    changes += _encoder_moved(decision, standing.version)
     if decision.kind == "production":
         measured = [row.cell for row in _dense_rows(standing.version)]
-        if source.structural_chunker not in {parse_cell(cell).chunker for cell in measured}:
+        if source.structural_chunker not in {uncut(parse_cell(cell).chunker) for cell in measured}:
             changes.append(f"the structural chunker is now {source.structural_chunker}, which was not measured")
     return changes
 
 
-def _encoder_moved(decision: Decision) -> list[str]:
+def _encoder_moved(decision: Decision, version: Version) -> list[str]:
     name, revision = decision.chosen.encoder, decision.chosen.encoder_revision
     if not name:
         return []
     spec = catalog.ENCODERS.get(name)
+    if spec is None and version.results_path.exists() and name in load_results(version).plan.own:
+        return []  # frozen with the plan
     if spec is None or spec.excluded:
         return [f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}"]
     if spec.revision != revision:

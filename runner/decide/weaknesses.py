@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
+from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
+from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
@@ -13,11 +15,18 @@ from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
 
+SMALL_SAMPLE = 500
+"""Documents below which a sample is declared small."""
+
+WINDOW = 512
+"""Tokens of the baseline's windows, `fixed_token_512_50`."""
+
 
 def declared_weaknesses(
     plan: Plan,
     queries: Sequence[QueryRow],
     cells: Sequence[CellResult],
+    n_documents: int,
     labels: LabelFacts,
     panel: JudgePanel | None = None,
     spans: SpanResult | None = None,
@@ -34,14 +43,16 @@ def declared_weaknesses(
         *_judges(panel),
         *_models(queries, labels, panel),
         *_query_origin(queries),
+        *_small_sample(n_documents),
         *_truncation(cells),
+        *_encoders(cells),
         _passages(len(queries), spans),
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
         "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
         *_pool(plan, cells),
-        "Scores come from exact search in this tool; the production database (quantised vectors, its own full-text "
-        "index) was not measured here; --post-bulk does.",
+        *_cut_short(cells),
+        _exact_search(cells),
     ]
 
 
@@ -74,8 +85,10 @@ def external_weaknesses(
         *said,
         "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
         *_truncation(cells),
+        *_cut_short(cells),
         *_power(plan, facts.queries, cells),
-        "Scores are of documents: a document ranks by its best chunk.",
+        "Scores are of documents: a document ranks by its best chunk"
+        + (", if its cell has no + behind the chunker." if any("+" in row.cell for row in cells) else "."),
     ]
 
 
@@ -166,14 +179,15 @@ def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel |
         f"Language models judged ({', '.join(labels.models)}), and models may err alike; people graded {read} of the "
         "pairs that a model graded first."
     ]
-    generated = sum(query.origin == "generated" for query in queries)
+    generated, names = _by_models(queries)
     if not generated:
         return said
     apart = " The slices show them apart." if generated < len(queries) else ""
+    by = f" ({names})" if names else ""
     return [
         *said,
-        f"{generated} of {len(queries)} queries were generated and language models judged: where author and judge are "
-        f"of one family, the judge may favour what its own kind asked for.{apart}",
+        f"{generated} of {len(queries)} queries were generated{by} and language models judged: where author and "
+        f"judge are of one family, the judge may favour what its own kind asked for.{apart}",
     ]
 
 
@@ -209,13 +223,49 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != "harvested" for query in queries)
-    generated = sum(query.origin == "generated" for query in queries)
+    written = sum(query.origin != HARVESTED for query in queries)
+    generated, names = _by_models(queries)
     if not written:
         return []
+    how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
     return [
-        f"{written} of {len(queries)} queries were written for this evaluation ({generated} are marked as generated); "
+        f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
         "they are what an author thinks people ask, not what people asked."
+    ]
+
+
+def _by_models(queries: Sequence[QueryRow]) -> tuple[int, str]:
+    """How many queries language models wrote, and the models' names; "" if none is named."""
+    models = [query.origin for query in queries if by_model(query.origin)]
+    return len(models), ", ".join(sorted({*models} - {"generated"}))
+
+
+def _small_sample(n_documents: int) -> list[str]:
+    if n_documents >= SMALL_SAMPLE:
+        return []
+    return [
+        f"The sample is {n_documents:,} documents, fewer than {SMALL_SAMPLE}: few compete for a place, so the scores "
+        "flatter every system, and rare kinds of documents may be missing."
+    ]
+
+
+def _encoders(cells: Sequence[CellResult]) -> list[str]:
+    """Weaknesses 8 and 9 of the specification: long readers in short windows, and encoders that were never compared."""
+    dense = [cell for row in cells if isinstance(cell := parse_cell(row.cell), DenseCell)]
+    known = {cell.encoder: ENCODERS[cell.encoder] for cell in dense if cell.encoder in ENCODERS}
+    windowed = {cell.encoder for cell in dense if cell.chunker.startswith(f"fixed_token_{WINDOW}_")}
+    long = sorted(name for name, row in known.items() if name in windowed and row.max_tokens > WINDOW)
+    said = []
+    if long:
+        said.append(
+            f"Windows of {WINDOW} tokens may hold back encoders that read further ({', '.join(long)}); only cells with "
+            "longer chunks show whether they do."
+        )
+    families = {row.hub_id.partition("/")[0] for row in known.values()}
+    return said + [
+        f"{row.name} was never compared with its sibling: {row.excluded}."
+        for row in ENCODERS.values()
+        if row.excluded and row.hub_id.partition("/")[0] in families
     ]
 
 
@@ -229,3 +279,32 @@ def _truncation(cells: Sequence[CellResult]) -> list[str]:
         return []
     listed = "; ".join(f"{cell} {100 * share:.1f} %" for cell, share in sorted(cut.items()))
     return [f"Encoders did not read all of what they were given. Share of tokens past the encoder's maximum: {listed}."]
+
+
+def _cut_short(cells: Sequence[CellResult]) -> list[str]:
+    """Cells of fewer dimensions than their encoder makes, and was trained to be cut to."""
+    own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
+    cut = [cell for cell in own if isinstance(cell, DenseCell) and cell.variant.isdigit()]
+    trained = {name: row.matryoshka for name, row in ENCODERS.items()}
+    found = [str(cell) for cell in cut if int(cell.variant) not in trained.get(cell.encoder, ())]
+    if not found:
+        return []
+    return [
+        "Vectors were cut to a length that their encoder is not known to be trained for, so the first dimensions hold "
+        f"no more than others: {'; '.join(found)}."
+    ]
+
+
+def _exact_search(cells: Sequence[CellResult]) -> str:
+    own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
+    engine = [str(cell) for cell in own if is_engine(cell)]
+    if engine:
+        return (
+            f"SQLite searched for {'; '.join(engine)}, over the sample alone, and this tool for all others. The "
+            "production database, which holds more documents, was not measured here; --post-bulk does."
+        )
+    exact = "" if any(isinstance(cell, DenseCell) and cell.variant for cell in own) else "exact "
+    return (
+        f"Scores come from {exact}search in this tool; the production database (quantised vectors, its own full-text "
+        "index) was not measured here; --post-bulk does."
+    )

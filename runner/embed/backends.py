@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
-from runner.embed.local_encoder import encoder_for
+from runner.embed.local_encoder import TransformerEncoder, encoder_for
 from runner.embed.weights import is_here
-from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Total
@@ -41,6 +41,10 @@ class Backend(Protocol):
         """The encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
         ...
 
+    def encoder_of(self, spec: EncoderSpec) -> Encoder:
+        """The encoder of any row, nothing loaded yet."""
+        ...
+
     def check(self, encoders: Sequence[str]) -> None:
         """Raise BackendError if the account or the key is refused; called before the first long step."""
         ...
@@ -50,11 +54,16 @@ class Backend(Protocol):
         """What is asked of rented machines; None if nothing is rented."""
         ...
 
+    @property
+    def max_usd(self) -> float | None:
+        """The ceiling of all that it may spend; None if it spends nothing."""
+        ...
+
     def account(self) -> str:
         """Whose account is charged, "" if nobody's; a BackendError if it is refused or does not answer."""
         ...
 
-    def located(self, name: str) -> str:
+    def located(self, spec: EncoderSpec) -> str:
         """Where an encoder's weights are already, "" if they have to come from the model hub; nothing is downloaded."""
         ...
 
@@ -82,6 +91,7 @@ class Unmetered:
     """The part of a backend that rents nothing."""
 
     rented = None
+    max_usd = None
 
     def account(self) -> str:
         """Nobody's."""
@@ -112,9 +122,13 @@ class LocalBackend(Unmetered):
     name: BackendName = "local"
     concurrent = False
 
-    def __init__(self, encoders: Callable[[str], Encoder] = encoder_for) -> None:
-        self.encoder = encoders
+    def __init__(
+        self,
+        encoders: Callable[[str], Encoder] = encoder_for,
+        of_rows: Callable[[EncoderSpec], Encoder] = TransformerEncoder,
+    ) -> None:
+        self.encoder, self.encoder_of = encoders, of_rows
 
-    def located(self, name: str) -> str:
+    def located(self, spec: EncoderSpec) -> str:
         """On this machine, or nowhere yet; a caller's own encoders are here."""
-        return "on this machine" if self.encoder is not encoder_for or is_here(catalog.encoder(name)) else ""
+        return "on this machine" if self.encoder is not encoder_for or is_here(spec) else ""

@@ -19,9 +19,6 @@ UNIT_TOLERANCE = 1e-3
 SAME = 1e-5
 """Vectors that differ by no more than this in any coordinate are one vector; the encoder's tolerance is more."""
 
-BATCH_TOLERANCE = 1e-3
-"""Neighbours in a batch move a row by 1e-7 in float32 and by 1e-3 at most in half precision; a swap by 0.1."""
-
 
 class Grouping(NamedTuple):
     """How texts are grouped for an encoder; part of its identity, since neighbours in a forward batch fix the last
@@ -89,7 +86,7 @@ class Encoder(Protocol):
 
     @property
     def tolerance(self) -> float:
-        """The most by which a coordinate of one text's row may move between two sessions."""
+        """The most by which a coordinate of one text's row may move between two sessions, or with its batch."""
         ...
 
     @property
@@ -139,6 +136,10 @@ class InProcessEncoder(ABC):
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
         """Unit rows (n, dim), one per text in order, from one forward batch."""
 
+    def by_catalogue(self, texts: Sequence[str]) -> Matrix | None:
+        """Unit rows of texts as they stand, made another way from the tokens' states; None if there are none."""
+        return None
+
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """One answer per batch, in order; whatever `encode` raises is the error of that batch."""
         for batch in batches:
@@ -159,7 +160,6 @@ def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
         "encoder": spec.name,
         "hub_id": spec.hub_id,
         "revision": spec.revision,
-        "code_revision": spec.code_revision,
         "weights_sha256": spec.weights_sha256,
         "query_prompt": spec.query_prompt,
         "document_prompt": spec.document_prompt,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
-from runner.embed.encoder import InProcessEncoder, catalogue_facts
-from runner.embed.weights import WEIGHTS, code_folder, encodings, tokenizer, verified_folder, with_code
+from runner.embed.encoder import InProcessEncoder, Matrix, catalogue_facts
+from runner.embed.weights import POOLER, WEIGHTS, encodings, n_parameters, tokenizer, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -122,6 +121,24 @@ class TransformerEncoder(InProcessEncoder):
             unit: NDArray[np.float32] = torch.nn.functional.normalize(rows, dim=1).cpu().numpy()
         return unit
 
+    def by_catalogue(self, texts: Sequence[str]) -> Matrix | None:
+        """Rows of texts as they stand, one forward batch each, pooled from their tokens' states; None without states.
+
+        The prompt is the caller's, and neither batches nor the model's own pooling have a part in it.
+        """
+        import torch
+
+        if self.spec.pooling not in _POOLED or not _is_plain(self._model):
+            return None
+        rows = []
+        for text in texts:
+            ids = torch.from_numpy(self._ids(text).astype(np.int64))[None].to(self.device)
+            with torch.inference_mode():
+                features = self._model[0]({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+            row = _POOLED[self.spec.pooling](features["token_embeddings"][0].double().cpu().numpy())
+            rows.append(row / np.linalg.norm(row))
+        return np.array(rows, dtype=np.float32)
+
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Padded on the right to the longest text, with its mask."""
         shape = (len(ids), max(map(len, ids)))
@@ -156,26 +173,28 @@ class TransformerEncoder(InProcessEncoder):
         return tokenizer(self._folder)
 
     @cached_property
-    def _model_folder(self) -> Path:
-        """The encoder's files, the pinned code among them where it needs some."""
-        if not self.spec.trust_remote_code:
-            return self._folder
-        self._scratch = TemporaryDirectory(prefix="per-source-eval-")  # goes when the encoder goes
-        return with_code(self._folder, code_folder(self.spec), Path(self._scratch.name))
-
-    @cached_property
     def _model(self) -> "SentenceTransformer":
-        _quiet_libraries()
+        quiet_libraries()
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(
-            str(self._model_folder),
-            device=self.device,
-            local_files_only=True,
-            trust_remote_code=self.spec.trust_remote_code,
+            str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
         )
         self._check_prompts(model.prompts)
+        self._check_pooling(model)
+        held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
+        if held > (stored := n_parameters(self._folder)):
+            # transformers makes up at random what a file lacks, with no more than a warning
+            raise BackendError(
+                f"{self.spec.name}: {self._folder / WEIGHTS} holds {stored} of the model's {held} parameters: it is "
+                "another model's file. Install it again."
+            )
         return (model.half() if self.dtype == "float16" else model.float()).eval()
+
+    @property
+    def _row(self) -> str:
+        """Where what is asked of the files stands: rows of plans ask nothing of config.json."""
+        return "runner/eval_set/catalog.py" if self.spec.config else "plan.yaml"
 
     def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
         """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
@@ -183,9 +202,41 @@ class TransformerEncoder(InProcessEncoder):
             prompt = shipped.get(side)
             if prompt and prompt != self.spec.prompt(side):
                 raise BackendError(
-                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, runner/eval_set/catalog.py has "
-                    f"{self.spec.prompt(side)!r}. Correct the catalogue's row."
+                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, {self._row} has "
+                    f"{self.spec.prompt(side)!r}. Correct the encoder's row there."
                 )
+
+    def _check_pooling(self, model: "SentenceTransformer") -> None:
+        """Raise BackendError unless the model's own files pool as its row says."""
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        modes = [module.pooling_mode for module in model if isinstance(module, Pooling)]
+        found = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
+        if self.spec.pooling and found != [self.spec.pooling]:
+            raise BackendError(
+                f"{self.spec.name}: {self._row} says pooling {self.spec.pooling}, the model's own files "
+                f"{', '.join(found) or 'none'}. Correct the encoder's row there."
+            )
+        if self.spec.config and not _is_plain(model):
+            raise BackendError(
+                f"{self.spec.name}: the model's steps are {', '.join(type(module).__name__ for module in model)}; the "
+                "catalogued one has a transformer, its pooling and no more. Install the files again."
+            )
+
+
+def _is_plain(model: "SentenceTransformer") -> bool:
+    """Whether rows are a transformer's states, pooled and perhaps normalised."""
+    steps = [type(module).__name__ for module in model]
+    return steps[:2] == ["Transformer", "Pooling"] and steps[2:] in ([], ["Normalize"])
+
+
+_POOLED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "cls": lambda states: states[0],
+    "mean": lambda states: states.mean(axis=0),
+    "max": lambda states: states.max(axis=0),
+    "lasttoken": lambda states: states[-1],
+}
+"""One vector of a text's states (tokens, width), by the name of its pooling."""
 
 
 class StaticEncoder(TransformerEncoder):
@@ -207,7 +258,7 @@ class StaticEncoder(TransformerEncoder):
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
-        _quiet_libraries()
+        quiet_libraries()
         from safetensors.numpy import load_file
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -219,7 +270,7 @@ class StaticEncoder(TransformerEncoder):
         return SentenceTransformer(modules=[embedding], device=self.device)
 
 
-def _quiet_libraries() -> None:
+def quiet_libraries() -> None:
     """No telemetry, and no bars but the engine's own; set before the libraries read their environment."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

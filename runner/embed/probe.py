@@ -1,17 +1,19 @@
 """The probe that every encoder must pass: once through the store, and asked again before each embedding."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from runner.base.canonical import JSON, json_bytes, sha256, write_atomic
 from runner.base.errors import BackendError
+from runner.base.records import PromptSide
 from runner.base.store import Store
-from runner.embed.encoder import BATCH_TOLERANCE, SAME, Encoder, Matrix, checked_encode
+from runner.embed.encoder import SAME, Batch, Encoder, InProcessEncoder, Matrix, checked_encode
 from runner.embed.vectors import save_array
 
-PROBE = 1
+PROBE = 2
 """Raised when the sentences or what is kept of them change: it is part of every key."""
 
 # Each pair says one thing twice; across pairs the sentences are strangers.
@@ -33,24 +35,36 @@ PARAPHRASES = (
         "Financial institutions have a month to notify authorities of dubious money transfers.",
     ),
 )
-_FILLER = "The agency may issue rules under this subsection"
-_ENDINGS = (" volcano eruption", " wedding cake recipe")
+FILLER = "The agency may issue rules under this subsection"
+ENDINGS = ("bank", "water")
+"""Words of one token each: what a text of exactly so many tokens ends with."""
+
+_JOIN, _PAD = ". ", " the"
+_CHANGED = (1, 8, 64)
+"""How many last tokens are changed: more only if a text's row moves by itself, as batches of a busy server move it."""
+
+_CLEAR = 3.0
+"""What a change must be, in multiples of what the same text moves by when it is sent again."""
 
 
 def probe(encoder: Encoder) -> dict[str, JSON]:
     """The figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
 
-    Checks: shape, finiteness, unit norm; rows do not depend on the batch; every sentence is closer to its paraphrase
+    Checks: shape, finiteness, unit norm; rows do not depend on the batch; if the tokens' states can be had, rows are
+    those states pooled as catalogued, of texts with the catalogued prompts; every sentence is closer to its paraphrase
     than to a stranger; prompts are applied exactly where the catalogue has them; everything up to the catalogued length
     is read, and nothing past it. A BackendError names the encoder and the failed check.
     """
     first = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
     second = checked_encode(encoder, [pair[1] for pair in PARAPHRASES], "document")
     alone = np.vstack([checked_encode(encoder, [pair[0]], "document") for pair in PARAPHRASES])
-    if np.abs(alone - first).max() > BATCH_TOLERANCE:
+    if np.abs(alone - first).max() > encoder.tolerance:
         raise _failed(
             encoder, "batching", f"a text alone and in a batch differ by {np.abs(alone - first).max():.2e} in its row"
         )
+    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
+    prompt_shift = _prompt_shift(encoder, first, queries)
+    _refuse_other_pooling(encoder, {"document": first, "query": queries})
     cosines = first.astype(np.float64) @ second.T.astype(np.float64)
     paraphrase, stranger = np.diag(cosines), cosines - 2 * np.eye(len(cosines))
     margin = float((paraphrase - np.maximum(stranger.max(axis=0), stranger.max(axis=1))).min())
@@ -64,8 +78,8 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
         "paraphrase_min": round(float(paraphrase.min()), 4),
         "stranger_max": round(float(stranger.max()), 4),
         "margin_min": round(margin, 4),
-        "prompt_shift": round(_prompt_shift(encoder, first), 4),
-        **_truncation(encoder),
+        "prompt_shift": round(prompt_shift, 4),
+        **(_refusal(encoder) if encoder.spec.service else _truncation(encoder)),
         "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
     }
     return figures
@@ -99,16 +113,33 @@ def _canary(encoder: Encoder) -> Matrix:
     return checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
 
 
-def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
+def _refuse_other_pooling(encoder: Encoder, rows: Mapping[PromptSide, Matrix]) -> None:
+    """Raise BackendError unless the rows are what the catalogue says: prompt before the text, states of tokens pooled.
+
+    Only an encoder in this process shows its tokens' states.
+    """
+    if not isinstance(encoder, InProcessEncoder):
+        return
+    for side, found in rows.items():
+        expected = encoder.by_catalogue([encoder.spec.prompt(side) + pair[0] for pair in PARAPHRASES])
+        if expected is not None and not (moved := np.abs(found - expected).max()) <= encoder.tolerance:
+            raise _failed(
+                encoder,
+                "pooling",
+                f"a {side} with the prompt {encoder.spec.prompt(side)!r} and {encoder.spec.pooling} pooling has a row "
+                f"that differs by {moved:.2e}",
+            )
+
+
+def _prompt_shift(encoder: Encoder, documents: Matrix, queries: Matrix) -> float:
     """Largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
-    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
     shifts = np.abs(queries - documents).max(axis=1)
-    same = encoder.spec.query_prompt == encoder.spec.document_prompt
-    if same and shifts.max() > max(SAME, encoder.tolerance):
+    same = not encoder.spec.tells_sides_apart
+    if same and shifts.max() > encoder.tolerance:
         raise _failed(
             encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
         )
-    if not same and shifts.min() <= SAME:
+    if not same and shifts.min() <= encoder.tolerance:
         raise _failed(
             encoder, "prompts", "query and document vectors of one text are the same, so no prompt was applied"
         )
@@ -116,41 +147,74 @@ def _prompt_shift(encoder: Encoder, documents: Matrix) -> float:
 
 
 def _truncation(encoder: Encoder) -> dict[str, JSON]:
-    """How far two endings move a text's vector, past the catalogued length and within it.
+    """Where the encoder stops reading, and how many last tokens it takes to tell.
 
-    Without a limit (max_tokens 0) the ending of a text of some 2,000 tokens must count.
+    Texts are sent one by one: the same tokens in a batch of the same shape have the same row to the last bit, so that
+    one other token shows in every number format, however many there are. A backend whose rows move by themselves is
+    held to changes that stand out.
     """
     limit = encoder.spec.max_tokens
-    repeats = _repeats(encoder, limit or 2000)
-    past, inside = (_ending_shift(encoder, ". ".join([_FILLER] * n)) for n in repeats)
-    if limit and past > max(SAME, encoder.tolerance):
-        raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
-    if inside <= SAME:
+    for n_changed in (n for n in _CHANGED if 4 * n < (limit or 2000)):
+        opening = _of_length(encoder, (limit or 2000) - n_changed)
+        one, other = (opening + f" {word}" * n_changed for word in ENDINGS)
+        further = one + f" {ENDINGS[1]}" * 8 * n_changed
+        row, *others = (checked_encode(encoder, [text], "document") for text in (one, other, further, one))
+        within, past, noise = (float(np.abs(row - moved).max()) for moved in others)
+        if within > _CLEAR * noise or noise == 0:
+            break
+    if within <= _CLEAR * noise:
         raise _failed(
-            encoder, "truncation", f"text within {limit or 'any number of'} tokens does not change the vector"
+            encoder,
+            "truncation",
+            f"the last {n_changed} of {limit or 'any number of'} tokens move the vector by {within:.2e}, sending it "
+            f"again by {noise:.2e}: it reads less",
         )
-    return {"truncates_at": limit, "ending_past": round(past, 6) if limit else None, "ending_within": round(inside, 4)}
+    if limit and past > _CLEAR * noise:
+        raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
+    return {"truncates_at": limit, "told_by_tokens": n_changed}
 
 
-def _repeats(encoder: Encoder, limit: int) -> tuple[int, int]:
-    """How often the filler fits: the fewest repeats that exceed `limit`, the most that leave room for an ending."""
-    ending = max(_ENDINGS, key=len)
-    low, high = 1, limit
+LONGEST_WITHIN = 4_000
+"""Tokens of the longest text that a service is sent to see that it reads to the end: each of them is paid."""
+
+
+def _refusal(encoder: Encoder) -> dict[str, JSON]:
+    """How far two endings move the vector of a text that a service takes; one of twice its limit it has to refuse.
+
+    Its own tokenizer is not here, so neither length is exact.
+    """
+    limit = encoder.spec.max_tokens
+    words = FILLER + ". "
+    each = int(encoder.token_counts([words], "document")[0])
+    opening = words * (min(limit // 2, LONGEST_WITHIN) // each)
+    rows = checked_encode(encoder, [opening + word for word in ENDINGS], "document")
+    inside = float(np.abs(rows[0] - rows[1]).max())
+    if inside <= SAME:
+        raise _failed(encoder, "truncation", f"the end of a text of half of {limit} tokens does not change the vector")
+    batch = Batch("document", (words * (2 * limit // each + 1),), (1,))
+    for answer in encoder.embed([batch]):
+        if answer.rows is not None:
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was taken and cut, not refused")
+        if not answer.error.startswith("HTTP 4"):
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was to be refused: {answer.error}")
+    return {"refuses_above": limit, "ending_within": round(inside, 4)}
+
+
+def _of_length(encoder: Encoder, n_tokens: int) -> str:
+    """A text of exactly so many tokens; a BackendError if short words are not single tokens for this encoder."""
+
+    def count(text: str) -> int:
+        return int(encoder.token_counts([text], "document")[0])
+
+    low, high = 0, n_tokens
     while low < high:
-        middle = (low + high) // 2
-        if int(encoder.token_counts([". ".join([_FILLER] * middle)], "document")[0]) > limit:
-            high = middle
-        else:
-            low = middle + 1
-    room = high - 1
-    while room > 1 and int(encoder.token_counts([". ".join([_FILLER] * room) + ending], "document")[0]) > limit:
-        room -= 1
-    return high, room
-
-
-def _ending_shift(encoder: Encoder, opening: str) -> float:
-    rows = checked_encode(encoder, [opening + ending for ending in _ENDINGS], "document")
-    return float(np.abs(rows[0] - rows[1]).max())
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(_JOIN.join([FILLER] * middle)) <= n_tokens else (low, middle - 1)
+    text = _JOIN.join([FILLER] * low)
+    text += _PAD * (n_tokens - count(text))
+    if count(text) != n_tokens or count(f"{text} {ENDINGS[0]}") != n_tokens + 1:
+        raise _failed(encoder, "truncation", f"no text of {n_tokens} tokens could be written")
+    return text
 
 
 def _failed(encoder: Encoder, check: str, why: str) -> BackendError:

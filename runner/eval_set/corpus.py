@@ -1,20 +1,22 @@
 """The sampled documents of a version: drawn once, named by the manifest, kept whole in an archive outside git."""
 
+import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import json_bytes, sha256, write_atomic
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.progress import say
 from runner.base.records import Document, Section, Span
+from runner.base.store import disk_errors
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import DEFAULT_SEED
-from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined
+from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined, SourceFile
 from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.version import DRIVER, Version, corpus_bytes, load_corpus
 
@@ -150,11 +152,20 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
         archive_sha256=write_archive(archive_path(version), drawn.documents),
     )
     # The manifest comes after the archive that it names, so that its presence means both are there.
-    write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, drawn.documents)))
+    read_from, name = drawn.reading.files, version.source.name
+    rows = (manifest_row(one, _source_file(name, one.doc_id, read_from[one.doc_id])) for one in drawn.documents)
+    write_atomic(version.corpus_path, corpus_bytes(header, rows))
 
 
-def manifest_row(document: Document) -> CorpusRow:
-    """A document's row of corpus.jsonl."""
+def _source_file(source: str, doc_id: str, digest: str) -> SourceFile | None:
+    from samplers.feeds.registry import package_file
+
+    found = package_file(source, doc_id)
+    return None if found is None else SourceFile(**found._asdict(), sha256=digest)
+
+
+def manifest_row(document: Document, file: SourceFile | None = None) -> CorpusRow:
+    """A document's row of corpus.jsonl, with the publisher's file that it was read from."""
     return CorpusRow(
         doc_id=document.doc_id,
         url=document.url,
@@ -163,6 +174,7 @@ def manifest_row(document: Document) -> CorpusRow:
         family=document.family,
         n_chars=len(document.text),
         status=document.status,
+        file=file,
     )
 
 
@@ -176,7 +188,7 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
         )
     found = {document.doc_id: document for document in _read(corpus_path, header)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
-    changed = [row.doc_id for row in rows if row.doc_id in found and manifest_row(found[row.doc_id]) != row]
+    changed = [row.doc_id for row in rows if row.doc_id in found and found[row.doc_id].sha256 != row.sha256]
     if missing or changed:
         groups = (("missing", missing), ("changed", changed))
         listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
@@ -184,7 +196,11 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
             f"{corpus_path} does not hold the documents of {version.corpus_path} ({listed}). "
             "Give the folder that they were drawn from, or put the archive back."
         )
-    return tuple(found[row.doc_id] for row in rows)
+    # Stratum, family and status are those of the draw: files beside the documents (a bill's status) may be others now.
+    return tuple(
+        replace(found[row.doc_id], url=row.url, stratum=row.stratum, family=row.family, status=row.status)
+        for row in rows
+    )
 
 
 def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
@@ -206,8 +222,6 @@ def read_external(folder: Path) -> "Collection":
 
 def write_archive(path: Path, documents: Iterable[Document]) -> str:
     """The SHA-256 of the uncompressed archive: compressed bytes differ between library versions."""
-    import zstandard
-
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for document in documents:
@@ -215,9 +229,93 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
             member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    content = buffer.getvalue()
+    _compress(path, buffer.getvalue())
+    return sha256(buffer.getvalue())
+
+
+def pack(version: Version, corpus_path: Path | None, to: Path) -> CorpusHeader:
+    """The manifest's header; `to` then holds its archive, the same bytes for the same release of zstandard.
+
+    InputError if the documents are not here, or are read otherwise than when they were drawn.
+    """
+    need_corpus(version)
+    header, rows = load_corpus(version.corpus_path)
+    corpus_documents(version, corpus_path)
+    try:
+        content = _content(archive_path(version), header, rows)
+    except ValueError as error:
+        raise InputError(
+            f"The documents of {version.name} are read otherwise than when they were drawn (other sections or fields), "
+            f"so they make another archive than {version.corpus_path} names. Pack with the release that drew them."
+        ) from error
+    with disk_errors(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        _compress(to, content)
+    return header
+
+
+def unpack(version: Version, given: Path) -> Path:
+    """Where the version's archive lies now, out of `given`; nothing else is written, and nothing by a name in it.
+
+    IntegrityError unless it is the archive that the manifest names, with the manifest's documents and nothing else.
+    """
+    need_corpus(version)
+    header, rows = load_corpus(version.corpus_path)
+    if not given.is_file():
+        raise InputError(f"{given} is no file. Give what `corpus pack` wrote.")
+    try:
+        with disk_errors(given):
+            content = _content(given, header, rows)
+        documents = {document.doc_id: document for document in _documents(content, rows)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, tarfile.TarError) as error:
+        raise IntegrityError(f"{given} is not the archive that {version.corpus_path} names: {error}.") from error
+    if other := [row.doc_id for row in rows if manifest_row(documents[row.doc_id], row.file) != row]:
+        raise IntegrityError(f"{given} has another {other[0]} than {version.corpus_path}.")
+    with disk_errors(archive_path(version)):
+        _compress(archive_path(version), content)
+    return archive_path(version)
+
+
+def _compress(path: Path, content: bytes) -> None:
+    import zstandard
+
     write_atomic(path, zstandard.ZstdCompressor(level=10).compress(content))
-    return sha256(content)
+
+
+def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> bytes:
+    """The tar in an archive; a ValueError unless it has the manifest's digest, which is found before it is held.
+
+    So much and no more is read of it as the documents' characters can take, with a section for every two of them.
+    """
+    import zstandard
+
+    most = 1_000_000 + sum(100_000 + 64 * row.n_chars for row in rows)
+    seen, digest = 0, hashlib.sha256()
+    try:
+        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+            while piece := stream.read(1 << 20):
+                seen += len(piece)
+                if seen > most:
+                    raise ValueError(f"it unpacks to more than {most / 1e6:.0f} MB")
+                digest.update(piece)
+        if digest.hexdigest() != header.archive_sha256:
+            raise ValueError(f"its SHA-256 is {digest.hexdigest()}, and {header.archive_sha256} is due")
+        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+            return stream.read(seen)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"it is no archive of zstandard ({error})") from error
+
+
+def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...]:
+    """The documents in a tar; a ValueError if it has a link, a name too many or too few, or what is no document."""
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        members = archive.getmembers()
+        if not all(member.type == tarfile.REGTYPE and member.sparse is None for member in members):
+            raise ValueError("it holds a link, a folder or a device")
+        if sorted(member.name for member in members) != sorted(f"documents/{row.doc_id}.json" for row in rows):
+            raise ValueError("it holds other files than the manifest's documents")
+        files = [archive.extractfile(member) for member in members]
+        return tuple(_document(json.loads(file.read())) for file in files if file is not None)
 
 
 def archived_documents(version: Version) -> tuple[Document, ...] | None:
@@ -225,21 +323,14 @@ def archived_documents(version: Version) -> tuple[Document, ...] | None:
 
     InputNeeded if no corpus was sampled yet.
     """
-    import zstandard
-
     need_corpus(version)
-    path, (header, _) = archive_path(version), load_corpus(version.corpus_path)
+    path, (header, rows) = archive_path(version), load_corpus(version.corpus_path)
     if not path.exists():
         return None
     try:
-        content = zstandard.ZstdDecompressor().decompress(path.read_bytes())
-    except zstandard.ZstdError:
+        return _documents(_content(path, header, rows), rows)
+    except ValueError:
         return None
-    if sha256(content) != header.archive_sha256:
-        return None
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        members = [archive.extractfile(member) for member in archive.getmembers() if member.isfile()]
-        return tuple(_document(json.loads(member.read())) for member in members if member is not None)
 
 
 def _fields(document: Document) -> dict[str, Any]:

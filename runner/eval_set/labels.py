@@ -6,7 +6,6 @@ from pathlib import Path
 
 from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import InputError
-from runner.base.records import Judgment, Span
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, number_of
 from runner.eval_set.door import LOCK_NAME, held
@@ -84,26 +83,6 @@ def append_labels(path: Path, labels: Sequence[Label]) -> None:
     """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
     before = path.read_bytes() if path.exists() else b""
     write_atomic(path, before + jsonl_bytes(label.model_dump() for label in labels))
-
-
-def judgments(labels: Iterable[Label]) -> tuple[Judgment, ...]:
-    """The labels as records."""
-    return tuple(
-        Judgment(
-            label.query_id,
-            label.doc_id,
-            label.grade,
-            label.judge,
-            label.round,
-            label.batch,
-            label.model,
-            label.reason,
-            label.prompt_sha256,
-            label.evidence_sha256,
-            tuple(Span(start, end) for start, end in label.spans),
-        )
-        for label in labels
-    )
 
 
 def label_prefix(path: Path) -> LabelPrefix:

@@ -6,7 +6,18 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from runner.decide.receipt import measured_rate
-from runner.embed.cost.estimate import Corpus, TokenCount, Total, estimate, local_line, planned_tokens
+from runner.embed.cost.estimate import (
+    Corpus,
+    TokenCount,
+    Total,
+    estimate,
+    local_line,
+    planned_tokens,
+    rerank_lines,
+    reranked_tokens,
+    service_lines,
+    service_usd,
+)
 from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.shapes.plan import Plan
@@ -68,24 +79,32 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
 
     An InputError for a plan without judges, and for a model whose price nobody knows.
     """
-    documents = _documents(version, asked)
+    documents, own = _documents(version, asked), plan.own if plan else {}
     total = Total(asked.max_usd, sum(row.usd for row in Ledger(version.work / SPEND).rows()))
-    paid = asked.remote is not None or asked.judge is not None
+    paid = asked.remote is not None or asked.judge is not None or any(spec.service for spec in own.values())
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
-    lines: list[str] = []
     planned: dict[str, TokenCount] = {}
+    again: dict[str, TokenCount] = {}
+    pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
-        planned = _left(version, plan, documents, asked.stored)
+        corpus, done = _texts(version, documents, asked.stored), current(version, plan)
+        baseline = "" if version.source.policy == "external" else plan.baseline
+        planned = planned_tokens(plan.cells, baseline, corpus, done, own)
+        again = reranked_tokens(plan.cells, corpus, done)
+        pace = measured_rate(version, plan.cells)
+    charged = service_usd(planned, own)
+    total = replace(total, embedding=sum(charged.values()))
+    elsewhere = {name: count for name, count in planned.items() if name not in charged}
+    lines = service_lines(planned, own)
     if asked.server:
-        lines = [f"cost: not known (encoders of {asked.server})"]
+        lines.append(f"cost: not known (encoders of {asked.server})")
     elif asked.remote is None:
-        lines = [FREE]
-    if plan is not None and documents and not asked.server:
-        if asked.remote is None:
-            lines.append(local_line(planned, measured_rate(version, plan.cells)))
-        else:
-            rented = estimate(planned, asked.remote, all_sessions(version.work))
-            lines, total = rented.lines, replace(total, embedding=rented.usd)
+        lines += [] if any(spec.service for spec in own.values()) else [FREE]
+        lines += [local_line(elsewhere, pace)] if is_counted else []
+    elif is_counted:
+        rented = estimate(elsewhere, asked.remote, all_sessions(version.work))
+        lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
+    lines += rerank_lines(again, pace)
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:
@@ -109,10 +128,8 @@ def _documents(version: Version, asked: Asked) -> Sequence[int]:
     return asked.documents
 
 
-def _left(version: Version, plan: Plan, documents: Sequence[int], stored: StoredTokens) -> dict[str, TokenCount]:
-    """Tokens that each encoder of the plan still has to read."""
+def _texts(version: Version, documents: Sequence[int], stored: StoredTokens) -> Corpus:
+    """What is known of the texts that encoders and re-rankers read."""
     queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
     counted = cache(partial(stored, version)) if version.corpus_path.exists() else lambda chunker, limit: None
-    corpus = Corpus(documents, sum(len(query.text) for query in queries), counted)
-    baseline = "" if version.source.policy == "external" else plan.baseline
-    return planned_tokens(plan.cells, baseline, corpus, current(version, plan))
+    return Corpus(documents, sum(len(query.text) for query in queries), counted, len(queries))

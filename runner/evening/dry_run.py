@@ -12,12 +12,13 @@ import yaml
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
 from runner.eval_set.looks import kept_looks
@@ -112,14 +113,16 @@ def _adopted(version: Version) -> Decision | None:
 
 
 def _plan_lines(plan: Plan) -> list[str]:
-    encoders = sorted({cell.encoder for text in plan.cells if not isinstance(cell := parse_cell(text), BM25Cell)})
-    hub = [name for name in encoders if not ENCODERS[name].package]
+    cells = [parse_cell(text) for text in plan.cells]
+    encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
+    hub = [name for name in encoders if name not in plan.own and not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
         *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
+        *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),
     ]
 
 

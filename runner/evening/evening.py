@@ -73,7 +73,9 @@ class Evening(Session):
 
         with self.timed("runs"):
             missing = self.runs.announced(self.wanted(noise_floor=True))
-            left = self._preflight([str(each.cell) for each in self.runs.unmade(missing)])
+            unmade = self.runs.unmade(missing)
+            left = self._preflight([str(each.cell) for each in unmade])
+            self.runs.check_rerankers(unmade)
             self.runs.chunk(missing)
             self._embed(missing, left)
             self.runs.retrieve(missing)
@@ -94,9 +96,9 @@ class Evening(Session):
         What an earlier attempt embedded is known once chunks are made: the backend then counts both together.
         """
         judge = None if closed(self.version) else self.judge
-        paid = self.backend.rented or judge
+        ceiling = self.backend.max_usd or (judge.max_usd if judge else MAX_USD)
         where = "" if self.backend.name == "local" else f"{self.backend.name}, counted once chunks are made"
-        asked = Asked(None, where, judge, paid.max_usd if paid else MAX_USD, stored_chunk_tokens)
+        asked = Asked(None, where, judge, ceiling, stored_chunk_tokens)
         preflight = Preflight(self.version, self.plan, self.backend, asked, cells)
         need_all(preflight.checks())
         return preflight.left.total

@@ -1,4 +1,4 @@
-"""Explorations: cells of the operator's choice beside the baseline, on the frozen set, in .work alone."""
+"""Explorations and trials: what an operator tries beside the record, in .work alone."""
 
 import shutil
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.results import make_results
 from runner.embed.chunk_corpus import chunkers_sha256
+from runner.eval_set.corpus import archive_path
 from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import DRIVER, Version, alone, load_cell_file
+from runner.eval_set.version import DRIVER, Version, Workspace, alone, load_cell_file, numbered, open_version
 from runner.evening.remake import kept_before
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
@@ -44,7 +45,7 @@ class Exploration(Session):
             )
         given = [parse_cell(cell) for cell in self.cells]
         for cell in given:
-            check_cell(cell)
+            check_cell(cell, self.plan.own)
         cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
         folder = self.version.work / "explorations" / digest(cells)[:12]
         fresh = folder.with_name(f"{folder.name}.new")
@@ -90,3 +91,30 @@ class Exploration(Session):
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
+
+
+FOLDER = "try"
+
+
+def tried(version: Version) -> Version:
+    """The trial's version, a rehearsal, with whatever inputs the version has and the trial has not.
+
+    It begins with plans, judge's instructions, sample and queries, and without preregistration and grades.
+    """
+    folder = version.work.parent / FOLDER
+    workspace = Workspace(version.checkout, folder, folder / ".work", version.cache)
+    trial = numbered(open_version(workspace, version.source, rehearsal=True), version.number)
+    if not trial.preregistration_path.exists():
+        own = replace(version, rehearsal=True)
+        pairs = [
+            *((own.plan_path(rehearsal=which), trial.plan_path(rehearsal=which)) for which in (False, True)),
+            (version.judge_path, trial.judge_path),
+            (version.queries_path, trial.queries_path),
+            (archive_path(version), archive_path(trial)),
+            (version.corpus_path, trial.corpus_path),
+        ]
+        for before, now in pairs:
+            if before.exists() and not now.exists():
+                write_atomic(now, before.read_bytes())
+    say(f"a trial: everything goes to {folder}, and {version.number_name} stays as it is")
+    return trial

@@ -10,7 +10,7 @@ import yaml
 from runner.base.canonical import write_atomic
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import BM25Cell, CrossCell, parse_cell
 from runner.eval_set.plan import plan_problems, read_plan
 from runner.eval_set.shapes.plan import LeftOut, Plan
 from runner.eval_set.version import DRIVER, Version
@@ -20,9 +20,9 @@ FLAG = "--without"
 
 
 def without_advice(version: Version, encoder: str) -> str:
-    """How an evening goes on without an encoder: the plan's lines to remove, and what criteria say of the rest.
+    """How an evening goes on without a model: the plan's lines to remove, and what criteria say of the rest.
 
-    "" if there is no plan yet, or it has no cell of it.
+    It is an encoder or a cross-encoder. "" if there is no plan yet, or it has no cell of it.
     """
     path = version.plan_path(rehearsal=version.rehearsal)
     if not path.exists():
@@ -77,8 +77,11 @@ def leave_out(version: Version, encoders: Sequence[str], today: str) -> None:
 
 
 def _encoder(cell: str) -> str:
+    """The model that makes the cell, which of a re-ranked one is the cross-encoder; "" for one without."""
     parsed = parse_cell(cell)
-    return "" if isinstance(parsed, BM25Cell) else parsed.encoder
+    if isinstance(parsed, BM25Cell):
+        return ""
+    return parsed.model if isinstance(parsed, CrossCell) else parsed.encoder
 
 
 def _cells_of(plan: Plan, encoder: str) -> list[str]:
@@ -93,7 +96,8 @@ def _without(plan: Plan, encoder: str, today: str) -> Plan:
 
 
 def _problems(version: Version, plan: Plan) -> list[str]:
-    return plan_problems(plan, version.source, version.number, rehearsal=version.rehearsal)
+    path = version.plan_path(rehearsal=version.rehearsal)
+    return plan_problems(plan, path, version.source, version.number, rehearsal=version.rehearsal)
 
 
 def _lines(path: Path, cells: Sequence[str]) -> Iterator[tuple[int, str]]:

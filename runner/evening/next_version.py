@@ -79,9 +79,9 @@ def open_next(
             f"{version.name} is a collection: it is compared and never frozen, so there is nothing to open. Edit "
             f"{version.plan_path(rehearsal=False)} and run again."
         )
-    given = list(dict.fromkeys(map(_checked_cell, cells)))
     with alone(version):
         before = _newest_frozen(version)
+        given = _checked_cells(before, cells)
         target = numbered(before, version_numbers(before.folder.parent)[-1] + 1)
         _refuse_leftovers(target)
         staged = _staged(before, target, given)
@@ -144,10 +144,13 @@ def _record(version: Version) -> Version:
     return numbered(replace(version, rehearsal=False), version.number)
 
 
-def _checked_cell(text: str) -> str:
-    cell = parse_cell(text)
-    check_cell(cell)
-    return str(cell)
+def _checked_cells(before: Version, texts: Sequence[str]) -> list[str]:
+    """The cells as plans write them, each once; their encoders may be own ones of the version before."""
+    cells = list(map(parse_cell, texts))
+    own = read_plan(before.plan_path(rehearsal=before.rehearsal)).own if cells else {}
+    for cell in cells:
+        check_cell(cell, own)
+    return list(dict.fromkeys(map(str, cells)))
 
 
 def _newest_frozen(version: Version) -> Version:

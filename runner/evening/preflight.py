@@ -6,11 +6,12 @@ from functools import cached_property, partial
 
 from runner.base.checks import Check, Skipped, writable_folders
 from runner.base.errors import BackendError, EvalError
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.cost.prices import size
 from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.labels import closed
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
@@ -48,7 +49,12 @@ class Preflight:
     def encoders(self) -> list[str]:
         """The encoders of these cells."""
         parsed = [parse_cell(cell) for cell in self.cells]
-        return sorted({cell.encoder for cell in parsed if not isinstance(cell, BM25Cell)})
+        return sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
+
+    @property
+    def _with_weights(self) -> list[str]:
+        """The encoders that are no service: the hub has their weights, and a tokenizer counts what they read."""
+        return [name for name in self.encoders if self._spec(name).service is None]
 
     @cached_property
     def left(self) -> Costs:
@@ -56,7 +62,7 @@ class Preflight:
         return costs(self.version, self.plan, self.asked)
 
     def checks(self) -> list[Check]:
-        """The checks of machines and services, each at no cost."""
+        """The checks of machines and services, at no cost but a word to each service of the plan's own."""
         return [
             *self._account(),
             Check(
@@ -68,7 +74,7 @@ class Preflight:
             *(
                 Check(
                     f"encoder {name}",
-                    "looked where its weights are, or for its pinned revision at the model hub",
+                    "looked where its weights are, or for its pinned revision at the hub; a service embeds one word",
                     "Run again where it can be had, or go on without it.",
                     partial(self._encoder, name),
                 )
@@ -120,23 +126,26 @@ class Preflight:
             self.refused = True
             raise
 
+    def _spec(self, name: str) -> EncoderSpec:
+        return catalog.encoder(name, self.plan.own)
+
     def _where(self, name: str) -> str:
-        if self.refused:
+        if self.refused and self._spec(name).service is None:
             raise Skipped("Modal does not answer to this token")
         if name not in self.located:
-            self.located[name] = self.backend.located(name)
+            self.located[name] = self.backend.located(self._spec(name))
         return self.located[name]
 
     def _hub(self) -> str:
         """Whether the hub answers, if anything has to come from it; an encoder that fails has a check of its own."""
-        for name in self.encoders:
+        for name in self._with_weights:
             try:
                 if self._where(name):
                     continue
             except EvalError:
                 continue
             try:
-                hub_has(catalog.encoder(name))
+                hub_has(self._spec(name))
             except HubSilent as error:
                 self.hubless = True
                 if self.backend.rented is not None:
@@ -152,7 +161,7 @@ class Preflight:
             return place
         if self.hubless:
             raise Skipped("the model hub cannot be asked from here")
-        spec = catalog.encoder(name)
+        spec = self._spec(name)
         try:
             hub_has(spec)
         except BackendError as error:
@@ -161,22 +170,22 @@ class Preflight:
 
     def _tokenizers(self) -> str:
         counts = []
-        for name in self.encoders:
+        for name in self._with_weights:
             if self.refused or (self.hubless and not self.located.get(name) and self.backend.rented is None):
                 continue
             try:
-                (encoding,) = encodings(tokenizer(tokenizer_folder(catalog.encoder(name))), [_TEXT])
+                (encoding,) = encodings(tokenizer(tokenizer_folder(self._spec(name))), [_TEXT])
             except EvalError:
                 raise
             except Exception as error:  # the library's own, of a file that it cannot read
                 raise BackendError(f"The tokenizer of {name} cannot be read ({error}).") from error
             counts.append(f"{name} {len(encoding.ids)}")
         if not counts:
-            raise Skipped("nothing can be read of what is not here" if self.encoders else "no cell has an encoder")
+            raise Skipped("nothing can be read of what is not here" if self._with_weights else "no cell needs one")
         return f"tokens of one text: {', '.join(counts)}"
 
     def _disk(self) -> str:
-        specs = [catalog.encoder(name) for name in self.encoders]
+        specs = [self._spec(name) for name in self.encoders]
         weights = sum(size(spec.name).weights_gb for spec in specs if self.located.get(spec.name) == "")
         if self.backend.rented is not None:
             weights = 0.0

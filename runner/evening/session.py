@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from runner.base.canonical import json_bytes, write_atomic
-from runner.base.records import BM25Cell, Document, OwnCell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, parse_cell
 from runner.decide.decide import Choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
 from runner.embed.backends import Backend, LocalBackend
@@ -90,7 +90,7 @@ class Session(ABC):
         """The runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""
         cells: list[OwnCell] = [parse_cell(cell) for cell in self.plan.cells]
         baseline = parse_cell(self.plan.baseline)
-        again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, BM25Cell) else []
+        again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, WITHOUT_VECTORS) else []
         return [*map(Wanted, cells), *again]
 
     def remember_times(self) -> None:

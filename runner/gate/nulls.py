@@ -16,6 +16,7 @@ from runner.gate.graded_nulls import (
     generator_for,
     greatest,
     most_retrieved,
+    nearest,
     permutation_groups,
     permutations,
     permuted_totals,
@@ -23,7 +24,6 @@ from runner.gate.graded_nulls import (
     shuffled_totals,
     shuffles,
 )
-from runner.gate.neighbours import nearest
 from runner.gate.qrels_table import DEPTH, QrelsTable, document_column, qrels_table
 from runner.score.score import units
 

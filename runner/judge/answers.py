@@ -36,13 +36,6 @@ class Imported:
     known: int
 
 
-def import_answers(
-    version: Version, path: Path, *, judge: str, model: str, judged_on: str, unbatched: bool = False
-) -> Imported:
-    """What `Importer.take_file` does with one file."""
-    return Importer(version, unbatched=unbatched).take_file(path, judge=judge, model=model, judged_on=judged_on)
-
-
 def import_rows(version: Version, answers: Iterable[Given]) -> Imported:
     """What `Importer.take` does with answers that say who judged which batch."""
     return Importer(version).take(answers)

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from runner.base.errors import InputError
-from runner.base.records import Document
+from runner.base.records import PEOPLE, Document, by_model
 from runner.embed.backends import Backend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import MIN_QUERIES
@@ -16,7 +16,7 @@ from runner.eval_set.version import Version
 from runner.queries.check_schemas import CheckedQuery, Finding, KindCount, OriginMeans, QueryReport, Rule
 from runner.queries.findability import EncoderView, Sample, checked_query, encoder_view, lexical_run
 from runner.queries.kinds import KINDS, LITERAL_KINDS, WANTED_HAND, expected
-from runner.queries.query_file import counted, plain, read_queries, shown
+from runner.queries.query_file import counted, origin_counts, plain, read_queries, shown
 from runner.queries.wording import Alike, alike_in_meaning, alike_in_words
 
 MOST_OVERLAP = 0.6
@@ -127,7 +127,7 @@ def _flagged(queries: Sequence[CheckedQuery], findings: Iterable[Finding]) -> li
 
 def _origins(queries: Sequence[CheckedQuery]) -> list[OriginMeans]:
     found = []
-    for origin in ("hand", "generated", "harvested"):
+    for origin in origin_counts(query.origin for query in queries):
         own = [query for query in queries if query.origin == origin]
         freely = [query for query in own if query.kind not in LITERAL_KINDS]
         means = OriginMeans(
@@ -137,7 +137,7 @@ def _origins(queries: Sequence[CheckedQuery]) -> list[OriginMeans]:
             overlap_asked_freely=_mean(query.overlap for query in freely),
             distinctive=_mean(query.distinctive for query in own),
         )
-        found += [means] if own else []
+        found.append(means)
     return found
 
 
@@ -148,30 +148,29 @@ def _kinds(source: str, rows: Sequence[FileRow]) -> list[KindCount]:
 
 
 def _set_findings(source: str, rows: Sequence[FileRow], origins: Sequence[OriginMeans]) -> list[Finding]:
-    counts = {means.origin: means.queries for means in origins}
-    hand = counts.get("hand", 0)
+    hand = sum(means.queries for means in origins if means.origin in PEOPLE)
     found = []
     if len(rows) < MIN_QUERIES:
         now = counted(len(rows), "query", "queries")
         found.append(_warning("too few", [], f"{now}; at least {MIN_QUERIES} are needed. {_missing(len(rows), hand)}"))
     if hand < WANTED_HAND:
-        found.append(_warning("too few", [], f"{hand} queries are a person's own (hand); {WANTED_HAND} are wanted."))
+        found.append(_warning("too few", [], f"{hand} queries are a person's own; {WANTED_HAND} are wanted."))
     for means in origins:
         mean = means.overlap_asked_freely
-        if means.origin == "generated" and mean is not None and mean > MOST_OVERLAP:
+        if by_model(means.origin) and mean is not None and mean > MOST_OVERLAP:
             message = (
-                f"Generated queries share {mean:.2f} of their words with their documents, citations and quotes left "
-                f"out; above {MOST_OVERLAP:g} they favour retrieval by words."
+                f"Queries of the origin {means.origin} share {mean:.2f} of their words with their "
+                f"documents, citations and quotes left out; above {MOST_OVERLAP:g} they favour retrieval by words."
             )
             found.append(_warning("close to documents", [], message))
     return found + _spread(source, rows)
 
 
 def _missing(n_queries: int, hand: int) -> str:
-    """What still has to be written, of which origin."""
+    """What still has to be written, by whom."""
     own = max(0, WANTED_HAND - hand)
     others = max(0, MIN_QUERIES - n_queries - own)
-    parts = [f"{count} {origin}" for count, origin in ((others, "generated"), (own, "hand")) if count]
+    parts = [f"{count} {origin}" for count, origin in ((others, "drafted"), (own, "by a person")) if count]
     return f"{' and '.join(parts)} {'is' if others + own == 1 else 'are'} still missing."
 
 

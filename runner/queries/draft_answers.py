@@ -102,11 +102,15 @@ class DraftAnswer(FrozenModel):
 
 
 class Answered(NamedTuple):
-    """An answer with the row that it answers, and where it stands, for messages: "FILE:LINE" or "row 7"."""
+    """An answer with the row that it answers, and where it stands, for messages: "FILE:LINE" or "row 7".
+
+    `origin` is that of a query made of it: the model's name, or "generated" if nobody says which one drafted.
+    """
 
     row: DraftRow
     answer: DraftAnswer
     where: str
+    origin: str = "generated"
 
     @property
     def name(self) -> str:
@@ -150,7 +154,7 @@ def sifted(answers: Sequence[Answered], documents: Mapping[str, Document]) -> Si
                 id=f"d{len(found.kept) + 1:02d}",
                 text=text,
                 kind=answer.kind,
-                origin="generated",
+                origin=each.origin,
                 source_document=each.row.doc_id,
                 stratum=document.stratum,
                 note=printable(why_not),

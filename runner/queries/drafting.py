@@ -1,5 +1,6 @@
 """Drafts by a language model: every row asked, every reply kept as received, what cannot be used named."""
 
+import re
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +50,8 @@ def ask_model(rows: Sequence[DraftRow], model: LanguageModel, folder: Path, toda
             if any(row.key not in job.answers and row.key not in job.trouble for row in rows):
                 raise
             break  # every row was asked about: those that came to nothing must not keep the others
-    done = [Answered(row, job.answers[row.key], f"row {row.number}") for row in rows if row.key in job.answers]
+    origin = re.sub(r"[^\w.:/@-]+", "-", model.model, flags=re.ASCII).strip("-")
+    done = [Answered(row, job.answers[row.key], f"row {row.number}", origin) for row in rows if row.key in job.answers]
     open_rows = [row for row in rows if row.key not in job.answers]
     failed = [f"row {row.number}, {row.name}: {job.trouble.get(row.key, 'no reply came')}" for row in open_rows]
     return Asked(done, failed)

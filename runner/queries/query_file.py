@@ -1,7 +1,8 @@
 """queries.yaml as people keep it: read with its problems named, and added to with every byte that was there kept."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError
 from runner.base.given_files import printable, read_yaml
+from runner.base.records import HARVESTED, by_model
 from runner.base.schema import checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.queries import Queries, QueryRow
@@ -90,10 +92,15 @@ def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
     return [f"{prefix}{number:02d}" for number in range(first, first + count)]
 
 
+def origin_counts(origins: Iterable[str]) -> dict[str, int]:
+    """How many queries are of each origin: first people's, then models', then those of a log."""
+    counts = Counter(origins)
+    return {one: counts[one] for one in sorted(counts, key=lambda one: (one == HARVESTED, by_model(one), one))}
+
+
 def count_line(rows: Sequence[QueryRow]) -> str:
     """How many queries there are, and of which origin."""
-    origins = {origin: sum(row.origin == origin for row in rows) for origin in ("hand", "generated", "harvested")}
-    listed = ", ".join(f"{count} {origin}" for origin, count in origins.items() if count)
+    listed = ", ".join(f"{count} {origin}" for origin, count in origin_counts(row.origin for row in rows).items())
     return f"{counted(len(rows), 'query', 'queries')} ({listed})" if rows else "no queries"
 
 

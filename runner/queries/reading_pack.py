@@ -19,10 +19,10 @@ PACK_SIZE = 25
 INDEX = "index.jsonl"
 
 TEMPLATE = """\
-# At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: hand). Save as a file
+# At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: person). Save as a file
 # of its own; `queries add` puts it into the version.
-# origin: hand, generated or harvested. source_document: the doc_id (index.jsonl has them) of the document that was
-# being read; it is a note on where the query came from, not a label. note is free.
+# origin: who wrote it, "person" or the name of the language model; "harvested" for one of a log. source_document: the
+# doc_id (index.jsonl has them) of the document that was being read; it is a note, not a label. note is free.
 # kind is one of these, with the number that this source's share of {n_queries} would be:
 {kinds}schema_version: 1
 queries:
@@ -30,7 +30,7 @@ queries:
   - id: q01
     text: "who winds the clocks of Atlantis, and who pays for it?"
     kind: topic
-    origin: hand
+    origin: person
     source_document: "..."
     note: "what in the document serves the need, or what makes the query hard"
 """

@@ -148,15 +148,11 @@ def cost_axis(values: Sequence[float]) -> LogAxis:
     above = min(value for value in rounds if value >= max(costs) * (1 - 1e-9) and value > below)
     ticks = [value for value in rounds if below <= value <= above]
     if len(ticks) > (6 if all(values) else 5):
-        ticks = [value for value in ticks if _is_power(value)]
+        ticks = [value for value in ticks if math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)]
     low, high = math.log10(below), math.log10(above)
     if all(values):
         return LogAxis(Axis(low, high, 1.0), ticks)
     return LogAxis(Axis(low - (high - low) / 5, high, 1.0), [0.0, *ticks])
-
-
-def _is_power(value: float) -> bool:
-    return math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)
 
 
 def weight(value: float) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, HybridCell, parse_cell
+from runner.base.records import BM25Cell, CrossCell, HybridCell, parse_cell
 from runner.base.store import disk_errors
 from runner.eval_set.collection import published_qrels
 from runner.eval_set.labels import scored, version_labels
@@ -54,6 +54,7 @@ _TEST: dict[str, Type] = {
     "p_t": "Float64",
     "p_adjusted": "Float64",
     "p_gain": "Float64",
+    "p_step": "Float64",
     "e_value": "Float64",
     "p_holm": "Float64",
     "interval_low": "Float64",
@@ -192,7 +193,9 @@ def _parts(name: str) -> Row:
         return {"retrieval": "imported"}
     if isinstance(cell, BM25Cell):
         return {"retrieval": "bm25", "chunker": cell.chunker}
-    retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
+    if isinstance(cell, CrossCell):
+        return {"retrieval": "cross-encoder", "encoder": cell.model, "chunker": cell.chunker}
+    retrieval = cell.method if isinstance(cell, HybridCell) else "dense" if cell.by == "max" else f"dense+{cell.by}"
     return {"retrieval": retrieval, "encoder": cell.encoder, "chunker": cell.chunker}
 
 
@@ -204,7 +207,7 @@ def _tested(row: CellResult) -> Row:
     for name, found in (("interval", test.interval), ("simultaneous", test.simultaneous), ("left_out", test.left_out)):
         if found is not None:
             ends |= {f"{name}_low": found[0], f"{name}_high": found[1]}
-    same = {"p", "p_adjusted", "p_gain", "e_value", "sd", "influential"}
+    same = {"p", "p_adjusted", "p_gain", "p_step", "e_value", "sd", "influential"}
     return test.model_dump(include=same) | ends | {"p_exact": test.exact}
 
 

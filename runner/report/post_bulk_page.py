@@ -42,10 +42,10 @@ def post_bulk_page(found: PostBulk, receipt: Receipt) -> bytes:
 
 
 def _commands(found: PostBulk) -> list[str]:
-    source = f"--source={shlex.quote(found.source)}"
+    source = shlex.quote(found.source)
     rehearse = " --rehearse" if found.kind == "rehearsal" else ""
     return [
-        f"{DRIVER} {source}{rehearse} --post-bulk --corpus-path SUBSTRATE.db",
+        f"{DRIVER} post-bulk {source}{rehearse} --corpus-path SUBSTRATE.db",
         f"{DRIVER} verify {source}",
     ]
 

@@ -18,7 +18,7 @@ _HEAD = ("id", "origin", "kind", "overlap", "distinctive", "bm25", "encoder", "q
 
 def review_page(report: QueryReport) -> bytes:
     """UTF-8 HTML without script or network: every query beside the title of its document, and what was found."""
-    return rendered("query_review.html.j2", report=inert(_values(report)))
+    return rendered("query_review.html.j2", styles=("_review.css.j2",), report=inert(_values(report)))
 
 
 def write_review(report: QueryReport, folder: Path) -> Path:

@@ -131,7 +131,7 @@ def _documents(version: Version, results: Results) -> Mapping[str, Document]:
         )
     _, rows = load_corpus(version.corpus_path)
     found = {document.doc_id: document for document in documents}
-    other = [row.doc_id for row in rows if row.doc_id not in found or manifest_row(found[row.doc_id]) != row]
+    other = [row.doc_id for row in rows if row.doc_id not in found or manifest_row(found[row.doc_id], row.file) != row]
     if other:
         raise IntegrityError(
             f"The archive of {version.name} holds other documents than {version.corpus_path} names ({len(other)}: "

@@ -44,6 +44,8 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     note = f"[ ] holds the differences of all cells at once ({share})"
     if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
         note += "; * that of this cell alone"
+    if any(row.test is not None and row.test.p_step is not None for row in results.cells):
+        note += "; ( ) beside p: that of the cell's own step"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
@@ -60,6 +62,8 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
     p = row.test.p_gain
     claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
+    if row.test.p_step is not None:
+        claimed += f" ({p_beside_alpha(row.test.p_step, plan.significance.alpha)})"
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
 
@@ -160,6 +164,7 @@ def _cell_json(row: CellResult) -> dict[str, JSON]:
         "ndcg@10": row.scores["ndcg@10"].model_dump(include={"mean", "low", "high"}),
         "difference": difference,
         "p_gain": None if test is None else test.p_gain,
+        "p_step": None if test is None else test.p_step,
         "p_adjusted": None if test is None else test.p_adjusted,
         "recall@10": row.scores["recall@10"].model_dump(include={"mean", "low", "high"}),
         "recall_change": None if test is None else row.differences["recall@10"].mean,

@@ -135,7 +135,7 @@ def _lucene(texts: Sequence[str], tokens: Tokens = lucene_tokens) -> Index:
         known: NDArray[np.float64] = index.get_scores_from_ids(index.get_tokens_ids(tokens([query])[0]))
         return known
 
-    return Index(scores, _postings(corpus))
+    return Index(scores, sum(len(set(terms)) for terms in corpus))
 
 
 def _okapi(texts: Sequence[str]) -> Index:
@@ -168,10 +168,6 @@ def _okapi(texts: Sequence[str]) -> Index:
         return found
 
     return Index(scores, len(terms))
-
-
-def _postings(corpus: Sequence[Sequence[str]]) -> int:
-    return sum(len(set(terms)) for terms in corpus)
 
 
 _INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {

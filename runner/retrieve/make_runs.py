@@ -12,21 +12,35 @@ import numpy as np
 from chunkers import registry
 from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
 from runner.base.errors import IntegrityError
-from runner.base.progress import say
-from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, OwnCell, Run, Vectors
+from runner.base.progress import bars, say
+from runner.base.records import (
+    FTS5,
+    WITHOUT_VECTORS,
+    BM25Cell,
+    CrossCell,
+    DenseCell,
+    Document,
+    HybridCell,
+    OwnCell,
+    Run,
+    Vectors,
+    is_engine,
+)
 from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.chunk_health import chunk_health, lengths
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
+from runner.embed.reranker import pair_scores, reranker_for
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
-from runner.retrieve.ranking import Retrieval
+from runner.retrieve.ranking import Retrieval, quantised, retrieval
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
+from runner.retrieve.variants import CANDIDATES, variant_run
 from samplers.corpus.readiness import boilerplate_share
 
 FORMAT = 6
@@ -39,11 +53,46 @@ WINDOW_CHUNKER = "fixed_token_256_25"
 """Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
 
 METHODS = {
-    DenseCell: "exact cosine over all chunks; a document by its best chunk",
-    BM25Cell: "BM25 over all chunks; a document by its best chunk",
+    "max": "exact cosine over all chunks; a document by its best chunk",
+    "first": "exact cosine over all chunks; a document by its first chunk",
+    "top3": "exact cosine over all chunks; a document by the mean of its best three chunks",
+    "bm25": "BM25 over all chunks; a document by its best chunk",
+    "cross": "the first 100 documents of BM25 over all chunks, as a cross-encoder scores the best chunk of each",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
     "rrf": "reciprocal rank fusion (k = 60) of BM25 over whole documents and the dense ranking of documents",
+    "int8": "exact cosine of int8 codes (vec_quantize_int8, 'unit') over all chunks; a document by its best chunk",
+    "bit": (
+        f"the {CANDIDATES} chunks nearest by Hamming distance of the vectors' signs, in the exact order of their "
+        "float32 cosines; a document by its best chunk among them"
+    ),
 }
+
+
+def method_of(cell: OwnCell) -> str:
+    """How a cell ranks, in words."""
+    if is_engine(cell):
+        from runner.retrieve.engine.cells import engine_method
+
+        return engine_method(cell)
+    if isinstance(cell, HybridCell):
+        return METHODS[cell.method]
+    if isinstance(cell, DenseCell) and cell.variant.isdigit():
+        first = f"exact cosine of the first {cell.variant} dimensions over all chunks"
+        return f"{first}; a document by its best chunk"
+    if isinstance(cell, DenseCell):
+        return METHODS[cell.variant or cell.by]
+    return METHODS["bm25" if isinstance(cell, BM25Cell) else "cross"]
+
+
+def sparse_description(cell: OwnCell) -> dict[str, str | float] | None:
+    """The settings of a cell's full-text search, None for a cell without one."""
+    if isinstance(cell, DenseCell):
+        return None
+    if cell.variant == FTS5:
+        from runner.retrieve.engine.cells import fts5_description
+
+        return fts5_description()
+    return bm25_description(cell.variant)
 
 
 class Wanted(NamedTuple):
@@ -60,7 +109,7 @@ class Wanted(NamedTuple):
     @property
     def embedding(self) -> Embedding | None:
         """What the cell needs of its encoder, None for a cell without one."""
-        if isinstance(self.cell, BM25Cell):
+        if isinstance(self.cell, WITHOUT_VECTORS):
             return None
         return Embedding(self.cell.encoder, self.cell.chunker, "reversed" if self.noise_floor else "forward")
 
@@ -78,6 +127,9 @@ class CellRuns:
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
         self.vectors = CellVectors(self.store, self.corpus_sha256, self.documents, self.queries, backend)
+        self.reranker = cache(reranker_for)
+        self.read_seconds: dict[str, float | None] = {}
+        """Of re-ranking, by cell; None where an earlier run had begun."""
         self.measured: dict[str, dict[str, float]] = {}
 
     def missing(self, wanted: Iterable[Wanted]) -> list[Wanted]:
@@ -101,8 +153,15 @@ class CellRuns:
 
     def check(self, wanted: Iterable[Wanted]) -> None:
         """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
-        embeddings = [each.embedding for each in self.unmade(wanted)]
+        unmade = self.unmade(wanted)
+        self.check_rerankers(unmade)
+        embeddings = [each.embedding for each in unmade]
         self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
+
+    def check_rerankers(self, unmade: Iterable[Wanted]) -> None:
+        """Have the files of each cross-encoder that these runs need, fetched if need be; a BackendError without."""
+        for model in {each.cell.model: None for each in unmade if isinstance(each.cell, CrossCell)}:
+            self.reranker(model).check()
 
     def chunk(self, wanted: Iterable[Wanted]) -> None:
         """Chunk the documents by every chunker that a run still needs."""
@@ -174,42 +233,90 @@ class CellRuns:
             "corpus": self.corpus_sha256,
             "chunkers": chunkers_sha256(),
             "queries": self.queries_sha256,
-            "encoder": None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder).identity(),
-            "bm25": None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
+            "encoder": self._identity(cell),
+            "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
+            **({"method": method_of(cell)} if is_engine(cell) else {}),
         }
+
+    def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:
+        """Of the model that the cell ranks by, None for one without."""
+        if isinstance(cell, BM25Cell):
+            return None
+        if isinstance(cell, CrossCell):
+            return self.reranker(cell.model).identity()
+        return self.vectors.encoder(cell.encoder).identity()
 
     def _build(self, wanted: Wanted, folder: Path) -> None:
         cell, embedding = wanted.cell, wanted.embedding
         embedded = None if embedding is None else self.vectors.vectors(embedding)
         started = time.perf_counter()
-        found = self._retrieve(cell, embedded)
+        vectors = None if embedded is None else embedded[0]
+        if isinstance(cell, CrossCell):
+            found, vectors = self._cross(cell)
+        else:
+            found = self._retrieve(cell, embedded)
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
         run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
         write_atomic(folder / "run.tsv", run)
         write_atomic(folder / "chunks.tsv", chunk_run)
-        vectors = None if embedded is None else embedded[0]
         facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), found.index_bytes)
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
-        if embedding is None or embedding in self.vectors.seconds:
-            measured["embed_seconds"] = round(0.0 if embedding is None else self.vectors.seconds[embedding], 3)
+        took = self.read_seconds.get(str(cell), 0.0) if embedding is None else self.vectors.seconds.get(embedding)
+        if took is not None:
+            measured["embed_seconds"] = round(took, 3)
         self.measured[wanted.name] = measured
 
-    def _retrieve(self, cell: OwnCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
+    def _cross(self, cell: CrossCell) -> tuple[Retrieval, Vectors | None]:
+        """The ranking, and the pairs' token counts in the shape of vectors without coordinates; None without a pair."""
+        name, model = str(cell), self.reranker(cell.model)
+        sparse = self._sparse(name, cell.variant, cell.chunker)
+        chunks, readings = self.vectors.chunks(cell.chunker), self.vectors.readings(cell.chunker)
+        places = {(chunk.doc_id, chunk.span): row for row, chunk in enumerate(chunks)}
+        picked = {
+            query.query_id: np.array(
+                [places[hit.doc_id, hit.span] for hit in sparse.run.hits[query.query_id]], np.int64
+            )
+            for query in self.queries
+        }
+        pairs = [(query.text, readings[row]) for query in self.queries for row in picked[query.query_id].tolist()]
+        with bars() as bar:
+            scored = pair_scores(self.store, model, pairs, bar(f"re-ranking: {name}", lambda: None))
+        steps = np.split(quantised(scored.scores), np.cumsum([len(rows) for rows in picked.values()])[:-1])
+        ranked = zip(picked, picked.values(), steps, strict=True)
+        found = retrieval(name, chunks, self.vectors.table(cell.chunker), ranked, sparse.index_bytes)
+        self.read_seconds[name] = scored.seconds
+        made = Vectors(np.empty((len(pairs), 0), np.float32), scored.n_tokens, scored.n_lost, {"device": model.device})
+        return found, made if pairs else None
+
+    def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
+        arm = None if embedded is None else self._arm(cell.chunker, *embedded)
+        if is_engine(cell):
+            return self._engine(cell, arm)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
-        assert embedded is not None
-        found, asked = embedded
-        query_ids = [query.query_id for query in self.queries]
-        arm = DenseArm(
-            query_ids, asked.rows, self.vectors.chunks(cell.chunker), found.rows, self.vectors.table(cell.chunker)
-        )
+        assert arm is not None
         if isinstance(cell, DenseCell):
-            return dense_run(name, arm)
+            if cell.variant:
+                return variant_run(name, cell.variant, arm, self.store)
+            return dense_run(name, arm, cell.by)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
+
+    def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
+        query_ids = [query.query_id for query in self.queries]
+        return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
+
+    def _engine(self, cell: OwnCell, arm: DenseArm | None) -> Retrieval:
+        from runner.retrieve.engine.cells import engine_run
+
+        chunks, table = self.vectors.chunks(cell.chunker), self.vectors.table(cell.chunker)
+        queries = {query.query_id: query.text for query in self.queries}
+        documents = {document.doc_id: document.text for document in self.documents()}
+        texts = ((chunk.context, documents[chunk.doc_id][chunk.span.start : chunk.span.end]) for chunk in chunks)
+        return engine_run(str(cell), queries, chunks, table, None if isinstance(cell, DenseCell) else texts, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
@@ -225,8 +332,8 @@ class CellRuns:
         self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str, index_bytes: int
     ) -> CellFile:
         chunks = self.vectors.chunks(cell.chunker)
-        encoder = None if isinstance(cell, BM25Cell) else self.vectors.encoder(cell.encoder)
-        identity = None if encoder is None else encoder.identity()
+        encoder = None if isinstance(cell, WITHOUT_VECTORS) else self.vectors.encoder(cell.encoder)
+        identity = self._identity(cell)
         return CellFile(
             schema_version=4,
             cell=str(cell),
@@ -242,8 +349,8 @@ class CellRuns:
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
-            bm25=None if isinstance(cell, DenseCell) else bm25_description(cell.variant),
-            method=METHODS[cell.method if isinstance(cell, HybridCell) else type(cell)],
+            bm25=sparse_description(cell),
+            method=method_of(cell),
         )
 
 

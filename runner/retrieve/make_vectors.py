@@ -64,14 +64,18 @@ class CellVectors:
 
         `judging` is what the same ceiling has to hold afterwards.
         """
-        if not self.backend.concurrent:
-            self._one_by_one(list(dict.fromkeys(embeddings)))
-            return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)
-        work = [self._work(encoder, wanted) for encoder, wanted in by_encoder.items()]
+        work = [
+            self._work(encoder, wanted)
+            for encoder, wanted in by_encoder.items()
+            if self.backend.concurrent or self.encoder(encoder).spec.service  # counting tokens takes a local one's time
+        ]
         self.backend.prepare(work, judging)
+        if not self.backend.concurrent:
+            self._one_by_one(list(dict.fromkeys(embeddings)))
+            return
         with bars() as bar:
             jobs = [
                 partial(self._embed_all, wanted, _Sum(self._reported(bar, asked.encoder), asked))
@@ -94,7 +98,9 @@ class CellVectors:
 
     def _gflop(self, wanted: Embedding) -> float:
         """What reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
-        return sum(map(len, self.readings(wanted.chunker))) * (0.01 + size(wanted.encoder).gflop_per_token)
+        elsewhere = self.encoder(wanted.encoder).spec.service is not None
+        flop = 0.0 if elsewhere else size(wanted.encoder).gflop_per_token
+        return sum(map(len, self.readings(wanted.chunker))) * (0.01 + flop)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
         """Of the chunks and of the queries; a BackendError if they were made in two places."""

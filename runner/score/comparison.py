@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.labels import Label
@@ -13,8 +13,8 @@ from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResul
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
-from runner.score.expected_loss import expected_losses
-from runner.score.gain_test import gain_tests, shares
+from runner.score.expected_loss import Beliefs, beliefs, expected_losses
+from runner.score.gain_test import GainTest, gain_tests, shares
 from runner.score.looks import Look, e_value
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
@@ -98,14 +98,16 @@ class Comparison:
         return found
 
     @cached_property
-    def gain_ps(self) -> dict[str, float]:
-        """P of "it does not gain" of every preregistered challenger, adjusted in the plan's order and for its looks."""
+    def gain_tests(self) -> dict[str, GainTest]:
+        """The test of every preregistered challenger's gain, in the plan's order and adjusted for its looks."""
         settings, (first, others) = self.plan.significance, self._steps
         cells = first + others
         if not cells:
             return {}
         found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
-        return dict(zip(cells, found if self.look is None else map(self.look.adjusted, found), strict=True))
+        if self.look is not None:
+            found = [GainTest(*map(self.look.adjusted, one)) for one in found]
+        return dict(zip(cells, found, strict=True))
 
     @cached_property
     def e_values(self) -> dict[str, float]:
@@ -135,15 +137,21 @@ class Comparison:
         return dict(zip(self.challengers, found, strict=True))
 
     @cached_property
-    def losses(self) -> dict[str, ExpectedLoss]:
-        """What choosing each challenger is expected to lose.
+    def beliefs(self) -> Beliefs | None:
+        """What is believed of the challengers' true gains, in their order.
 
-        Empty if the judgments are published, from which nothing is chosen, and for a single query.
+        None if the judgments are published, from which nothing is chosen, for a single query, and without challengers.
         """
         if self.published or len(self.queries) < 2 or not self.challengers:
+            return None
+        return beliefs(self.paired(self.challengers, "ndcg@10"), self.plan.prior)
+
+    @cached_property
+    def losses(self) -> dict[str, ExpectedLoss]:
+        """What choosing each challenger is expected to lose; empty if there are no beliefs."""
+        if self.beliefs is None:
             return {}
-        found = expected_losses(self.paired(self.challengers, "ndcg@10"), self.plan)
-        return dict(zip(self.challengers, found, strict=True))
+        return dict(zip(self.challengers, expected_losses(self.beliefs, self.plan), strict=True))
 
     def false_alarms(self) -> FalseAlarms:
         """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""
@@ -204,7 +212,7 @@ def load_comparison(
         plan=plan,
         queries=queries[:first],
         runs=load_runs(version, plan, first),
-        qrels=qrels(judgments(labels_of(version, asked))) if published is None else published,
+        qrels=qrels(labels_of(version, asked)) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,
         document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},

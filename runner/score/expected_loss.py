@@ -1,19 +1,41 @@
-"""What each choice is expected to cost: posteriors of the cells' true gains under a stated prior.
+"""What each choice is expected to cost: posteriors of the cells' true gains, of all cells of a plan together.
 
-A cell's mean difference to the baseline is y = g + e. Its true gain g is N(mean, sd^2) before anything is judged, as
-the plan's `prior` says; e is normal with the standard error that the cell's queries show. So g given y is normal in
-closed form. Each cell is weighed by itself: what other cells say of the baseline's luck with these queries was tried
-and left out, since a cell that is far worse than the prior expects then makes all others look better than they scored
-(docs/statistics.md).
+The cells' mean differences to the baseline are y = g + e. Their true gains g are N(mu, tau^2), mu is
+N(mean, MEAN_SHARE sd^2) and tau half-normal with the rest of sd^2 as its square, where `mean` and `sd` are the plan's
+prior: so a gain has that mean and that SD, and the cells themselves say how far they differ. Where they hardly do, the
+best of them is taken for lucky. Errors e are normal with the covariance that the queries show, of which CORRELATION of
+each correlation is believed. Given tau all of it is Gaussian; tau is summed over a grid.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import NamedTuple
+
+import numpy as np
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.paired import ExpectedLoss
 from runner.eval_set.shapes.plan import Plan, Prior
+from runner.score.flips import Floats
+
+MEAN_SHARE = 1 / 16
+"""The part of the prior's variance that all challengers of a plan have in common."""
+
+CORRELATION = 0.5
+"""How much of a correlation between two cells' errors is believed.
+
+From 25 queries it is known to .2 at best; and cells that err alike, such as three kinds of BM25, gain alike too, of
+which the prior knows nothing.
+"""
+
+_GRID, _TOP = 40, 4.0
+"""Values of tau, each in the middle of its step, from 0 to so many of its scales."""
+
+_POINTS = 2048
+"""Points at which the best gain is summed, which takes it to about 1 %."""
 
 _Z = NormalDist()
 
@@ -36,45 +58,127 @@ class Gain(NamedTuple):
         return max(0.0, self.sd * (_Z.pdf(z) + z * _Z.cdf(z)))
 
 
-def expected_losses(differences: Ints, plan: Plan) -> list[ExpectedLoss]:
+class Mixture(NamedTuple):
+    """What is believed of a true gain: one of several normal distributions, with weights that add up to 1."""
+
+    weights: Sequence[float]
+    parts: Sequence[Gain]
+
+    @property
+    def gain(self) -> Gain:
+        """The normal distribution of the same mean and SD."""
+        mean = self._over([part.mean for part in self.parts])
+        squares = self._over([part.sd**2 + (part.mean - mean) ** 2 for part in self.parts])
+        return Gain(mean, math.sqrt(squares))
+
+    def above(self, bar: float) -> float:
+        """The probability of a gain above `bar`."""
+        return min(1.0, self._over([part.above(bar) for part in self.parts]))
+
+    def excess(self, bar: float) -> float:
+        """E[max(0, gain - bar)]."""
+        return self._over([part.excess(bar) for part in self.parts])
+
+    def _over(self, values: Sequence[float]) -> float:
+        return math.fsum(weight * value for weight, value in zip(self.weights, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is believed of all cells' true gains at once, a Gaussian for every value of tau.
+
+    `weights` (grid,) add up to 1; `means` (grid, cells); `covariances` (grid, cells, cells).
+    """
+
+    weights: Floats
+    means: Floats
+    covariances: Floats
+
+    @cached_property
+    def gains(self) -> list[Mixture]:
+        """What is believed of each cell."""
+        sds = np.sqrt(np.maximum(0.0, np.diagonal(self.covariances, axis1=1, axis2=2)))
+        weights = self.weights.tolist()
+        pairs = zip(self.means.T.tolist(), sds.T.tolist(), strict=True)
+        return [Mixture(weights, list(map(Gain, means, sds))) for means, sds in pairs]
+
+    def best(self, cells: Sequence[int]) -> float:
+        """E[max(0, greatest gain)] of these cells: the worth of knowing which is best; 0 of none."""
+        if not cells:
+            return 0.0
+        some = np.ix_(range(len(self.weights)), cells, cells)
+        roots = np.linalg.cholesky(self.covariances[some] + 1e-12 * np.eye(len(cells)))
+        gains = self.means[:, None, list(cells)] + _points(len(cells)) @ roots.transpose(0, 2, 1)
+        return float(self.weights @ np.maximum(0.0, gains.max(axis=2)).mean(axis=1))
+
+
+def beliefs(differences: Ints, prior: Prior) -> Beliefs:
+    """What is believed of the rows' true means; `differences` are (cells, queries), in units of 1e-9.
+
+    ValueError for fewer than 2 queries.
+
+    >>> rows = np.array([[-100_000_000, 300_000_000] * 50])
+    >>> round(beliefs(rows, Prior(mean=-0.03, sd=0.05)).gains[0].gain.mean, 3)
+    0.09
+    """
+    n_cells, n_queries = differences.shape
+    if n_queries < 2:
+        raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
+    values = differences / SCORE_UNIT
+    held = CORRELATION + (1 - CORRELATION) * np.eye(n_cells)
+    errors = np.cov(values).reshape(n_cells, n_cells) / n_queries * held
+    return _posterior(values.mean(axis=1), errors, prior)
+
+
+def believed(gain: float, error: float, prior: Prior) -> Gain:
+    """What is believed of one true gain by itself, of which `gain` was observed with this standard error."""
+    return _posterior(np.array([gain]), np.array([[error**2]]), prior).gains[0].gain
+
+
+def _posterior(measured: Floats, errors: Floats, prior: Prior) -> Beliefs:
+    """Bayes' rule for gains that were measured with errors of this covariance."""
+    n_cells = len(measured)
+    own, surprise = np.eye(n_cells), measured - prior.mean
+    scale = prior.sd * math.sqrt(1 - MEAN_SHARE)
+    taus = scale * _TOP * (np.arange(_GRID) + 0.5) / _GRID
+    before = taus[:, None, None] ** 2 * own + MEAN_SHARE * prior.sd**2
+    whole = before + errors
+    solved = np.linalg.solve(whole, np.broadcast_to(surprise[:, None], (_GRID, n_cells, 1)))[..., 0]
+    logs = -0.5 * (np.linalg.slogdet(whole)[1] + solved @ surprise + (taus / scale) ** 2)
+    weights = np.exp(logs - logs.max())
+    means = prior.mean + np.einsum("kij,kj->ki", before, solved)
+    return Beliefs(weights / weights.sum(), means, before - before @ np.linalg.solve(whole, before))
+
+
+def expected_losses(believed: Beliefs, plan: Plan) -> list[ExpectedLoss]:
     """What switching to each cell, and what keeping the baseline instead, is expected to cost.
 
-    `differences` are (cells, queries), cell minus baseline, in units of 1e-9. With g a cell's true gain and k the
-    plan's switching cost, switching is expected to lose E[max(0, k - g)] and keeping E[max(0, g - k)]: what the better
-    of the two would have been worth more. They differ by k - E[g], so switching is expected to lose less if E[g] > k.
+    With g a cell's true gain and k the plan's switching cost, switching is expected to lose E[max(0, k - g)] and
+    keeping E[max(0, g - k)]: what the better of the two would have been worth more. They differ by k - E[g], so
+    switching is expected to lose less if E[g] > k.
     """
-    return [expected_loss(gain, plan) for gain in posterior(differences, plan.prior)]
+    return [expected_loss(gain, plan) for gain in believed.gains]
 
 
-def expected_loss(gain: Gain, plan: Plan) -> ExpectedLoss:
+def expected_loss(believed: Gain | Mixture, plan: Plan) -> ExpectedLoss:
     """The same of one cell, of whose true gain this is believed."""
-    cost, keeping = plan.switching_cost, gain.excess(plan.switching_cost)
+    gain = believed.mean if isinstance(believed, Gain) else believed.gain.mean
+    cost, keeping = plan.switching_cost, believed.excess(plan.switching_cost)
     return ExpectedLoss(
-        gain=gain.mean,
-        p_above_0=gain.above(0.0),
-        p_above_bar=gain.above(plan.rule.min_gain),
-        switching=max(0.0, keeping + cost - gain.mean),
+        gain=gain,
+        p_above_0=believed.above(0.0),
+        p_above_bar=believed.above(plan.rule.min_gain),
+        switching=max(0.0, keeping + cost - gain),
         keeping=keeping,
     )
 
 
-def posterior(differences: Ints, prior: Prior) -> list[Gain]:
-    """What is believed of each row's true mean; ValueError for fewer than 2 queries.
-
-    >>> import numpy as np
-    >>> rows = np.array([[-100_000_000, 300_000_000] * 50])
-    >>> round(posterior(rows, Prior(mean=-0.03, sd=0.05))[0].mean, 3)
-    0.082
-    """
-    n_queries = differences.shape[1]
-    if n_queries < 2:
-        raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
-    values = differences / SCORE_UNIT
-    errors = values.std(axis=1, ddof=1) / math.sqrt(n_queries)
-    return [believed(*one, prior) for one in zip(values.mean(axis=1).tolist(), errors.tolist(), strict=True)]
-
-
-def believed(gain: float, error: float, prior: Prior) -> Gain:
-    """What is believed of a true gain, of which `gain` was observed with this standard error."""
-    share = prior.sd**2 / (prior.sd**2 + error**2)
-    return Gain(prior.mean + share * (gain - prior.mean), prior.sd * math.sqrt(1 - share))
+@cache
+def _points(n_cells: int) -> Floats:
+    """_POINTS of a normal distribution in so many dimensions, evenly spread (Roberts' sequence of additive steps)."""
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (n_cells + 1))
+    steps = np.array([root ** -(place + 1) for place in range(n_cells)])
+    even = (0.5 + np.arange(1, _POINTS + 1)[:, None] * steps) % 1
+    return np.array([[_Z.inv_cdf(place) for place in point] for point in np.clip(even, 1e-9, 1 - 1e-9).tolist()])

@@ -2,13 +2,15 @@
 
 Sign flips are exact where differences are symmetric about 0. If a cell gains a little on most queries, loses much on
 few and is equal on the whole, a sample that misses some of the losses looks better and steadier than it is. So what
-is compared is not Student's t but Hall's, which takes its own skewness out to the first order (Hall 1992); a flip
-turns the skewness too, so nothing is lost where there is none.
+is compared is not Student's t but Hall's, which takes its own skewness out to the first order (Hall 1992), and with
+SKEWNESS times the skewness that the sample shows. A flip turns the skewness too, so nothing is lost where there is
+none. And one more query is counted than was asked, a loss as great as the root mean square of all differences.
 """
 
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,21 @@ from runner.score.flips import Floats, flipped
 FIRST_SHARE = 0.8
 """The part of alpha that the first challengers have; the other cells have the rest."""
 
+SKEWNESS = 3
+"""How often a sample's skewness is counted: one that misses the tail understates it."""
+
 _TIE = 1e-9
 """Statistics that differ by no more than this, or by this share of them, are a tie, which counts as an exceedance."""
 
 
-def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[float]:
+class GainTest(NamedTuple):
+    """P of "it does not gain", over all rows in their order, and inside the row's own step."""
+
+    p: float
+    p_step: float
+
+
+def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[GainTest]:
     """Adjusted p of "it does not gain" of each row (rows, queries), in units of 1e-9, of which `first` go first.
 
     Two steps, the first challengers and the other cells, each by step-down max-T over one-sided statistics (Romano &
@@ -32,23 +44,26 @@ def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[
     Holm over the two). So the chance that any row whose p is at most alpha gains nothing is at most alpha. With no
     row in one of the steps, the other has all of alpha.
 
+    Beside it p in the row's own step, as if there were no other.
+
     Every draw is taken together with its negation; all flips are counted if there are no more than `draws` pairs.
     ValueError for no query, no draw, values too large to add exactly, or a `first` that is not 0 to the number of rows.
 
     >>> gains = np.array([[300, 200, 100, 400, -100, 200, 300, 200]]) * 1_000_000
     >>> gain_tests(gains, 0, draws=1000, seed=1)
-    [0.01171875]
+    [GainTest(p=0.083984375, p_step=0.083984375)]
     """
     if not 0 <= first <= len(differences):
         raise ValueError(f"{first} of {len(differences)} rows cannot be the first")
     statistics = _statistics(differences, draws, seed)
     one, other = _step_down(statistics[:first]), _step_down(statistics[first:])
     if not one or not other:
-        return one + other
-    return [
+        return [GainTest(p, p) for p in one + other]
+    adjusted = [
         *_with_share(one, FIRST_SHARE, _passed_on(other, 1 - FIRST_SHARE)),
         *_with_share(other, 1 - FIRST_SHARE, _passed_on(one, FIRST_SHARE)),
     ]
+    return list(map(GainTest, adjusted, one + other))
 
 
 def shares(n_first: int, n_others: int) -> list[float]:
@@ -87,7 +102,8 @@ def _step_down(statistics: Floats) -> list[float]:
 
 
 def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
-    """Hall's t of each row under every draw, and as observed in the last column."""
+    """Hall's t of each row and one more loss under every draw, and as observed in the last column."""
+    differences = np.hstack([differences, -_root_mean_squares(differences)])
     largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)
     shares = differences / largest
     cubes = np.rint(shares * shares * shares * SCORE_UNIT).astype(np.int64)  # whole, so that any order adds up alike
@@ -107,11 +123,21 @@ def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
     return found
 
 
+def _root_mean_squares(differences: Ints) -> Ints:
+    """Of each row, (rows, 1); whole, and the same however signs are flipped."""
+    n_queries = differences.shape[1]
+    if not n_queries:
+        raise ValueError("0 queries: there must be one at least")
+    found = [[math.isqrt(sum(value * value for value in row) // n_queries)] for row in differences.tolist()]
+    return np.array(found, np.int64).reshape(-1, 1)
+
+
 def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
     """Hall's t over sqrt(n) from the sums of n values, of their squares and of their cubes.
 
-    With u the mean in standard deviations (ddof 0) and g the skewness: u + g u^2 / 3 + g^2 u^3 / 27 + g / (6 n), which
-    rises with u. Infinite where all values are equal and not 0, 0 where they are 0.
+    With u the mean in standard deviations (ddof 0) and g SKEWNESS times the skewness:
+    u + g u^2 / 3 + g^2 u^3 / 27 + g / (6 n), which rises with u. Infinite where all values are equal and not 0, 0
+    where they are 0.
     """
     if not squares:
         return np.zeros_like(totals)
@@ -121,5 +147,5 @@ def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
     deviation = np.sqrt(np.where(scatters, variance, 1.0))
     u = mean / deviation
     third = cubes * math.sqrt(n) / (squares * math.sqrt(squares)) - 3 * mean + 2 * mean * mean * mean
-    g = third / (deviation * deviation * deviation)
+    g = SKEWNESS * third / (deviation * deviation * deviation)
     return np.where(scatters, u + g * u * u / 3 + g * g * u * u * u / 27 + g / (6 * n), np.copysign(np.inf, mean))

@@ -13,6 +13,7 @@ from typing import Self
 
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.shapes.plan import Plan
+from runner.score.power import least_shown
 
 FUTILE_GAIN = 0.05
 """The true gain, in nDCG@10, that a look allows every cell before it gives up."""
@@ -97,7 +98,7 @@ def chance_at_last(gain: float, sd: float, look: Look, min_gain: float, share: f
     left = look.planned - look.queries
     expected = (look.queries * gain + left * FUTILE_GAIN) / look.planned
     z = NormalDist().inv_cdf(1 - share * look.alpha_of_last)
-    asked = max(min_gain, z * sd / math.sqrt(look.planned))
+    asked = max(min_gain, least_shown(look.planned, sd, z))
     scatter = sd * math.sqrt(left) / look.planned
     if not scatter:
         return float(expected >= asked)

@@ -1,8 +1,9 @@
 """What a number of queries can show: power of the one-sided test, the least gain that shows, and assurance.
 
 A cell is confirmed if its mean gain reaches a bar (what the rule asks for) and a one-sided paired t test at `alpha`
-rejects. Power is that of the noncentral t in its normal approximation (Abramowitz & Stegun 26.7.10), within a point of
-the exact one from 10 queries on; benchmarks/simulate_planning.py holds it to sign flips on real differences.
+rejects, which counts one more query than was asked, a loss of one standard deviation (runner/score/gain_test.py). Power
+is that of the noncentral t in its normal approximation (Abramowitz & Stegun 26.7.10), within a point of the exact one
+from 10 queries on; benchmarks/simulate_planning.py holds it to sign flips on real differences.
 """
 
 import math
@@ -25,30 +26,38 @@ def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 
     0 below 3 queries. A sd of 0 leaves no chance in it: 1 or 0.
 
     >>> [round(power(n, 0.05, 0.2, 0.04, bar=0.02), 2) for n in (25, 50, 100)]
-    [0.29, 0.5, 0.77]
+    [0.23, 0.43, 0.73]
     """
     if n_queries < 3:
         return 0.0
     if sd <= 0:
         return float(gain >= max(bar, 1e-12))
-    critical, spread = _critical(n_queries, alpha)
-    shift = gain * math.sqrt(n_queries) / sd
-    return _Z.cdf(min((shift - critical) / spread, shift - bar * math.sqrt(n_queries) / sd))
+    critical, spread = _critical(n_queries + 1, alpha)
+    shift = (n_queries * gain / sd - 1) / math.sqrt(n_queries + 1)
+    return _Z.cdf(min((shift - critical) / spread, (gain - bar) * math.sqrt(n_queries) / sd))
 
 
-def least_gain(n_queries: int, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER) -> float:
+def least_gain(
+    n_queries: int, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER, losses: int = 1
+) -> float:
     """The true mean gain that is confirmed with this power; infinite below 3 queries.
 
-    For a two-sided test give half its alpha.
+    For a two-sided test give half its alpha, and no `losses` that it counts beside the queries.
 
     >>> round(least_gain(50, 0.2, 0.04, bar=0.02), 3)
-    0.074
+    0.079
     """
     if n_queries < 3:
         return math.inf
-    critical, spread = _critical(n_queries, alpha)
+    critical, spread = _critical(n_queries + losses, alpha)
     z, error = _Z.inv_cdf(power), sd / math.sqrt(n_queries)
-    return max((critical + z * spread) * error, bar + z * error)
+    shown = sd * (losses + math.sqrt(n_queries + losses) * (critical + z * spread)) / n_queries
+    return max(shown, bar + z * error)
+
+
+def least_shown(n_queries: int, sd: float, quantile: float) -> float:
+    """The mean gain of so many queries at which the statistic reaches this quantile."""
+    return sd * (1 + quantile * math.sqrt(n_queries + 1)) / n_queries
 
 
 def _critical(n_queries: int, alpha: float) -> tuple[float, float]:
@@ -64,11 +73,11 @@ def assurance(n_queries: int, believed: tuple[float, float], sd: float, alpha: f
     New queries scatter by `sd` about each true gain (assurance, O'Hagan et al. 2005). Power takes one gain as true.
 
     >>> round(assurance(50, (0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
-    0.49
+    0.45
     """
     if n_queries < 3:
         return 0.0
-    wanted = max(bar, t_quantile(1 - alpha, n_queries - 1) * sd / math.sqrt(n_queries))
+    wanted = max(bar, least_shown(n_queries, sd, t_quantile(1 - alpha, n_queries)))
     error = math.hypot(believed[1], sd / math.sqrt(n_queries))
     return _Z.cdf((believed[0] - wanted) / error) if error else float(believed[0] >= wanted)
 

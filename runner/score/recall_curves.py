@@ -28,7 +28,7 @@ def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> di
         for query_id in comparison.query_ids
     ]
     by_rank = {
-        cell: [_ranks([hit.doc_id for hit in run.hits[query_id]]) for query_id in comparison.query_ids]
+        cell: [{hit.doc_id: place for place, hit in enumerate(run.hits[query_id])} for query_id in comparison.query_ids]
         for cell, run in comparison.runs.items()
     }
     by_tokens = {
@@ -38,10 +38,6 @@ def recall_curves(comparison: Comparison, readings: Mapping[str, Reading]) -> di
     ranks = _curves(comparison, by_rank, relevant, RANKS)
     tokens = _curves(comparison, by_tokens, relevant, TOKENS)
     return {cell: RecallCurve(by_rank=points, by_tokens=tokens.get(cell)) for cell, points in ranks.items()}
-
-
-def _ranks(ranking: Sequence[str]) -> dict[str, int]:
-    return {doc_id: place for place, doc_id in enumerate(ranking)}
 
 
 def _tokens_before(chunks: Sequence[ChunkHit]) -> dict[str, int]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Judgment, Qrels, Run, Scores
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Qrels, Run, Scores
+from runner.eval_set.labels import scored
+from runner.eval_set.shapes.labels import Label
 
 MEASURES = ("ndcg@10", "recall@10", "mrr", "mrr@10", "recall@100", "judged@10")
 
@@ -21,15 +23,14 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 _UNJUDGED = -(1 << 31)
 
 
-def qrels(judgments: Iterable[Judgment], judge: str | None = None) -> dict[str, dict[str, int]]:
-    """The grades that scores count: of every pair the earliest first-round one, or that of the judge named.
+def qrels(labels: Iterable[Label]) -> dict[str, dict[str, int]]:
+    """The grades that scores count: of every pair the earliest first-round one.
 
     Batches may be graded by different people; a second reading of a pair, which comes later, changes no score.
     """
     found: dict[str, dict[str, int]] = {}
-    for judgment in judgments:
-        if judgment.round == 1 and judge in (None, judgment.judge):
-            found.setdefault(judgment.query_id, {}).setdefault(judgment.doc_id, judgment.grade)
+    for (query_id, doc_id), label in scored(labels).items():
+        found.setdefault(query_id, {})[doc_id] = label.grade
     return found
 
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import READ_TOKENS, ChunkHit, Ints, Judgment, Reading, Span, merged, n_characters, n_shared
+from runner.base.records import READ_TOKENS, ChunkHit, Ints, Reading, Span, merged, n_characters, n_shared
+from runner.eval_set.labels import scored
+from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.pool import SpanBudget, SpanMeasure, SpanResult
 from runner.score.comparison import Comparison, mean, paired_differences, planned_intervals
@@ -50,16 +52,12 @@ class Found(NamedTuple):
         return self.marked / known if known else 0.0
 
 
-def gold_spans(judgments: Iterable[Judgment], relevant_grade: int) -> Gold:
-    """The marks of the scored judgments (the earliest first-round one of a pair) that say relevant."""
-    scored: dict[tuple[str, str], Judgment] = {}
-    for judgment in judgments:
-        if judgment.round == 1:
-            scored.setdefault((judgment.query_id, judgment.doc_id), judgment)
+def gold_spans(labels: Iterable[Label], relevant_grade: int) -> Gold:
+    """The marks of the scored labels that say relevant."""
     gold: dict[str, dict[str, tuple[Span, ...]]] = {}
-    for (query_id, doc_id), judgment in scored.items():
-        if judgment.grade >= relevant_grade:
-            gold.setdefault(query_id, {})[doc_id] = merged(judgment.spans)
+    for (query_id, doc_id), label in scored(labels).items():
+        if label.grade >= relevant_grade:
+            gold.setdefault(query_id, {})[doc_id] = merged(Span(start, end) for start, end in label.spans)
     return gold
 
 
@@ -98,9 +96,9 @@ def found_of(
     )
 
 
-def span_scores(comparison: Comparison, judgments: Iterable[Judgment], readings: Mapping[str, Reading]) -> SpanResult:
+def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mapping[str, Reading]) -> SpanResult:
     """Span recall and precision of every cell that has a reading list, at every budget."""
-    gold = gold_spans(judgments, comparison.plan.relevant_grade)
+    gold = gold_spans(labels, comparison.plan.relevant_grade)
     marked = {query_id: spans for query_id, spans in gold.items() if any(spans.values())}
     budgets = {budget: _at_budget(comparison, gold, readings, budget) for budget in BUDGETS} if marked else {}
     documents = [spans for by_document in gold.values() for spans in by_document.values()]

@@ -17,13 +17,13 @@ from runner.base.store import Store
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
-from runner.embed.encoder import Encoder
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.version import load_queries
+from runner.retrieve.engine.database import Substrate
+from runner.retrieve.engine.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
+from runner.retrieve.variants import cut_rows
 from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.database import Substrate
 from runner.substrate.record import Decided, arm_results, counterparts, documents, quantisation, record
-from runner.substrate.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
 from runner.substrate.shapes import ModelFacts, PostBulk, SubstrateFacts
 from runner.substrate.texts import Cut
 from runner.substrate.verdict import compared_findings, limits
@@ -56,13 +56,14 @@ class Searched:
 def search_substrate(known: Decided, substrate: Substrate, version_before: str | None) -> Searched:
     """Checks, runs, index recall and latencies; the substrate was last seen in `version_before`."""
     version, spec = known.version, known.encoder.spec
-    if spec.dim != substrate.dim:
+    dim = int(known.cut or spec.dim)
+    if dim != substrate.dim:
         raise InputError(
-            f"The substrate's vectors have {substrate.dim} dimensions, and those of {spec.name} have {spec.dim}: they "
+            f"The substrate's vectors have {substrate.dim} dimensions, and those of {spec.name} have {dim}: they "
             "were made by another encoder. Give the database that this decision filled."
         )
     seconds: dict[str, float] = {}
-    vectors = partial(_vectors, Store(version.cache), known.encoder)
+    vectors = partial(_vectors, Store(version.cache), known)
     sample = documents(version)
     model = _model(known, substrate)
     with _timed(seconds, "checks"):
@@ -87,7 +88,8 @@ def report(known: Decided, found: Searched) -> PostBulk:
     """post_bulk.json."""
     version, plan = known.version, known.results.plan
     beside = record(known)
-    arms = arm_results(beside, found.answers.runs, counterparts(beside.cells, known.encoder.spec.name, known.chunker))
+    cells = counterparts(beside.cells, known.encoder.spec.name, known.chunker, known.cut)
+    arms = arm_results(beside, found.answers.runs, cells)
     lost = quantisation(beside, found.answers.wide_runs, found.answers.recall)
     return PostBulk(
         schema_version=1,
@@ -129,8 +131,9 @@ def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
     }
 
 
-def _vectors(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
-    return np.asarray(embed(store, encoder, texts, side).rows)
+def _vectors(store: Store, known: Decided, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
+    rows = np.asarray(embed(store, known.encoder, texts, side).rows)
+    return cut_rows(rows, int(known.cut)) if known.cut else rows
 
 
 def _model(known: Decided, substrate: Substrate) -> ModelFacts:

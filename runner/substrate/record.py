@@ -5,21 +5,34 @@ from dataclasses import dataclass
 
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
-from runner.base.records import BM25Cell, DenseCell, Document, HybridCell, Qrels, Query, Run, parse_cell
+from runner.base.records import (
+    ENGINE,
+    FTS5,
+    WITHOUT_VECTORS,
+    BM25Cell,
+    DenseCell,
+    Document,
+    HybridCell,
+    Qrels,
+    Query,
+    Run,
+    parse_cell,
+)
 from runner.decide.as_results import by_cell, test_of
 from runner.decide.cell_results import bounds_of, holes_of
 from runner.embed.encoder import Encoder
+from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
+from runner.retrieve.engine.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
-from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
 INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
@@ -51,19 +64,26 @@ class Record:
         )
 
 
-def counterparts(cells: Sequence[str], encoder: str, chunker: str) -> dict[str, str]:
+def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = "") -> dict[str, str]:
     """The cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
-    Vectors: the dense cell of this encoder and chunker, else the best of this encoder; the fused arm: rank fusion
-    likewise; full text: BM25 over whole documents.
+    The engine's own cell of this encoder and chunker, if there is one. Else, for vectors: the dense cell of this
+    encoder and chunker, else the best of this encoder, with `cut` as its variant; the fused arm: rank fusion likewise;
+    full text: BM25 over whole documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
-    own = [cell for cell, p in parsed.items() if not isinstance(p, BM25Cell) and p.encoder == encoder]
+    own = [cell for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder]
     own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(parsed[cell], DenseCell)]
+    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and (p.variant, p.by) == (cut, "max")]
+    bits = [str(DenseCell(encoder, chunker, variant)) for variant in ((ENGINE, "bit") if not cut else ())]
     fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
-    keyword = [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))]
-    found = {EXACT: dense, BINARY: dense, KEYWORD: keyword, FUSED: fused}
+    keyword = [str(BM25Cell(FTS5, chunker)), str(BM25Cell("bm25", "whole_doc"))]
+    found = {
+        EXACT: dense,
+        BINARY: [*(cell for cell in bits if cell in parsed), *dense],
+        KEYWORD: [cell for cell in keyword if cell in parsed],
+        FUSED: sorted(fused, key=lambda cell: cell != str(HybridCell("rrf", FTS5, encoder, chunker))),
+    }
     return {arm: candidates[0] for arm, candidates in found.items() if candidates}
 
 
@@ -118,7 +138,10 @@ def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> In
 
 @dataclass(frozen=True)
 class Decided:
-    """A version with its record; `encoder` and `chunker` are the chosen cell's or, `of_baseline`, the baseline's."""
+    """A version with its record; `encoder` and `chunker` are the chosen cell's or, `of_baseline`, the baseline's.
+
+    `cut` is the number of dimensions that its vectors are cut to, "" for whole ones.
+    """
 
     version: Version
     decision: Decision
@@ -126,6 +149,7 @@ class Decided:
     encoder: Encoder
     chunker: str
     of_baseline: bool
+    cut: str = ""
 
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
@@ -144,12 +168,20 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
     results = load_results(version)
     of_baseline = not decision.chosen.encoder
     cell = parse_cell(decision.baseline if of_baseline else decision.chosen.cell)
-    if isinstance(cell, BM25Cell):
+    if isinstance(cell, WITHOUT_VECTORS):
         raise InputError(
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    return Decided(version, decision, results, encoders(cell.encoder), cell.chunker, of_baseline)
+    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
+    own = results.plan.own.get(cell.encoder)
+    if own is not None and own.service is not None:
+        raise InputError(
+            f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "
+            "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
+        )
+    encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
+    return Decided(version, decision, results, encoder, cell.chunker, of_baseline, cut)
 
 
 def record(known: Decided) -> Record:
@@ -161,7 +193,7 @@ def record(known: Decided) -> Record:
         plan=results.plan,
         cells=[row.cell for row in results.cells],
         queries=queries[:n_scored],
-        qrels=qrels(judgments(version_labels(version)[: results.labels.lines])),
+        qrels=qrels(version_labels(version)[: results.labels.lines]),
         run=lambda cell: read_run(version.run_path(cell), cell, ids, n_scored),
     )
 

@@ -91,6 +91,8 @@ def _of_cell(row: CellResult, results: Results) -> str:
     low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
     claimed = "no p" if row.test.p_gain is None else f"p of no gain {p_text(row.test.p_gain)}"
+    if row.test.p_step is not None:
+        claimed += f", {p_text(row.test.p_step)} in its own step"
     level = 100 * (1 - results.plan.significance.alpha)
     fall = recall_words(row.recall_bound, len(results.queries), results.plan.rule)
     said += (

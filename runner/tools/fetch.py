@@ -1,11 +1,12 @@
 """A version's manifest as what to fetch again, and what came of a fetch in words."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
+from runner.base.schema import checked
+from runner.eval_set.shapes.corpus import SourceFile
 from runner.eval_set.version import DRIVER
 
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 _N_NAMED = 20
 
 
-def manifest(path: Path, source: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Ids with digests of a corpus.jsonl, and the options that its documents were read with."""
+def manifest(path: Path, source: str) -> dict[str, Any]:
+    """What a FetchRequest takes of a corpus.jsonl: ids with digests, files with theirs, the reader's options."""
+    from samplers.feeds.request import ListedFile
+
     rows = [row for _, row in read_jsonl(path)]
     header = rows[0] if rows else {}
     sample = header.get("sample")
@@ -24,7 +27,12 @@ def manifest(path: Path, source: str) -> tuple[Mapping[str, str], tuple[str, ...
     documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
     if not documents:
         raise InputError(f"{path} names no document.")
-    return documents, tuple(sample.get("options") or ())
+    files = {str(row["doc_id"]): checked(SourceFile, row["file"], path) for row in rows[1:] if row.get("file")}
+    return {
+        "documents": documents,
+        "listed": {doc_id: ListedFile(file.url, file.sha256) for doc_id, file in files.items()},
+        "options": frozenset(sample.get("options") or ()),
+    }
 
 
 def check_same(report: "FetchReport", folder: Path) -> None:

@@ -3,7 +3,7 @@
 The health of chunks is what a bulk embedding should be stopped by.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -18,17 +18,20 @@ from runner.base.checks import Check, Skipped
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.git import git_state, untracked
 from runner.base.given_files import display
-from runner.base.records import BM25Cell, Document, parse_cell
+from runner.base.records import WITHOUT_VECTORS, CrossCell, Document, parse_cell
 from runner.decide.roster import new_plan_text
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
-from runner.embed.cost.estimate import TokenCount, estimate
+from runner.embed.cost.estimate import TokenCount, estimate, service_usd
 from runner.embed.cost.ledger import all_sessions
-from runner.embed.local_encoder import encoder_for
+from runner.embed.cost.prices import size
+from runner.embed.local_encoder import encoder_class
 from runner.embed.parity.compare import n_tokens
-from runner.embed.weights import is_here
+from runner.embed.reranker import FILES, reranker_for
+from runner.embed.weights import hub_has, is_here
 from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents, sample_of, sample_to_draw
 from runner.eval_set.plan import query_count_problem
 from runner.eval_set.shapes.cell import ChunkHealth
@@ -116,6 +119,9 @@ class Flight:
             self._git,
         )
         asked = replace(self.asked, documents=[len(document.text) for document in self.drawn])
+        yield from self._rerankers(
+            "looked where its weights are, or for its pinned revision at the model hub", self._reranker
+        )
         yield from Preflight(self.version, self.plan, self.backend, asked, self.plan.cells).checks()
 
     def trials(self) -> Iterator[Check]:
@@ -129,6 +135,7 @@ class Flight:
                 advice or "Embed nothing there until this passes; compare the server's model, prompts and limits.",
                 partial(smoked, self.backend, name, today),
             )
+        yield from self._rerankers("had it score a pair, here as a run does", self._scored)
         for judge in self._judges:
             yield Check(
                 f"one pair by {judge.model}",
@@ -139,16 +146,27 @@ class Flight:
 
     def trials_usd(self) -> float:
         """About what the trials cost by list price, if every container idles as long as it may."""
-        usd = 0.0
-        if (rented := self.backend.rented) is not None:
-            tokens = {name: TokenCount(n_tokens(self.backend.encoder(name)), "counted") for name in self._encoders}
-            usd = estimate(tokens, rented, all_sessions(self.version.work)).usd
+        rented, own = self.backend.rented, self.plan.own
+        paid = [name for name in self._encoders if rented or catalog.encoder(name, own).service]
+        tokens = {name: TokenCount(n_tokens(self.backend.encoder(name)), "counted") for name in paid}
+        services = service_usd(tokens, own)
+        usd = sum(services.values())
+        if rented is not None:
+            elsewhere = {name: count for name, count in tokens.items() if name not in services}
+            usd += estimate(elsewhere, rented, all_sessions(self.version.work)).usd
         return usd + (0.0 if self.asked.judge is None else trial_usd(self.version, self.plan, self.asked.judge))
+
+    def _rerankers(self, did: str, look: Callable[[str], str]) -> Iterator[Check]:
+        """A check for each cross-encoder of the plan."""
+        cells = [parse_cell(cell) for cell in self.plan.cells]
+        for name in sorted({cell.model for cell in cells if isinstance(cell, CrossCell)}):
+            advice = without_advice(self.version, name) or "Run again where it can be had."
+            yield Check(f"re-ranker {name}", did, advice, partial(look, name))
 
     @property
     def _encoders(self) -> list[str]:
         cells = [parse_cell(cell) for cell in self.plan.cells]
-        return sorted({cell.encoder for cell in cells if not isinstance(cell, BM25Cell)})
+        return sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
 
     @property
     def _judges(self) -> list[JudgeSpec]:
@@ -156,6 +174,17 @@ class Flight:
             return []
         judges = named_judges(self.version, self.plan)
         return [judge for judge in (judges.first, judges.second) if judge is not None]
+
+    def _reranker(self, name: str) -> str:
+        spec = catalog.reranker(name)
+        if is_here(spec, FILES):
+            return "on this machine"
+        hub_has(spec)
+        return f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
+
+    def _scored(self, name: str) -> str:
+        (score,) = reranker_for(name).score([("a fee", "The fee is $1,250 a berth.")])
+        return f"one pair scored {score:.2f}"
 
     def _graded(self, judge: JudgeSpec) -> str:
         assert self.asked.judge is not None, "only then a judge is asked"
@@ -182,12 +211,13 @@ class Flight:
         if not self.drawn:
             raise Skipped("there are no documents")
         cells = [parse_cell(cell) for cell in self.plan.cells]
-        here = [name for name in self._encoders if is_here(catalog.encoder(name))]
+        specs = [catalog.encoder(name, self.plan.own) for name in self._encoders]
+        here = [spec for spec in specs if spec.service is None and is_here(spec)]
         common = boilerplate_share(self.drawn)
         names = dict.fromkeys(self.chunkers or [cell.chunker for cell in cells])
         self.rows = [_row(name, self.drawn, here, common) for name in names]
         said = [f"{len(self.rows)} chunkers", *(line for row in self.rows for line in _lines(row))]
-        if absent := [name for name in self._encoders if name not in here]:
+        if absent := [spec.name for spec in specs if spec not in here]:
             said.append(f"tokenizers that are not on this machine: {', '.join(absent)}")
         if bad := [row.chunker for row in self.rows if row.health.degenerate]:
             raise NegativeVerdict("\n".join([f"degenerate: {', '.join(bad)}", *said[1:]]))
@@ -214,7 +244,7 @@ class Flight:
         return f"{str(state['commit'])[:12]} on {state['branch']}{changed}"
 
 
-def _row(name: str, documents: Sequence[Document], encoders: Sequence[str], common: float) -> ChunkerRow:
+def _row(name: str, documents: Sequence[Document], encoders: Sequence[EncoderSpec], common: float) -> ChunkerRow:
     chunks = chunk_corpus(documents, name)
     by_id = {document.doc_id: document for document in documents}
     texts = list(dict.fromkeys(chunk.reading(by_id[chunk.doc_id]) for chunk in chunks))
@@ -222,12 +252,12 @@ def _row(name: str, documents: Sequence[Document], encoders: Sequence[str], comm
     return ChunkerRow(name, chunk_health(chunks, documents, limit_of(name), common), counted)
 
 
-def _tokens(name: str, texts: Sequence[str]) -> EncoderTokens:
-    counts = encoder_for(name).token_counts(texts, "document")
+def _tokens(spec: EncoderSpec, texts: Sequence[str]) -> EncoderTokens:
+    counts = encoder_class(spec.name)(spec).token_counts(texts, "document")
     p50, p95 = np.percentile(counts, [50, 95], method="inverted_cdf").astype(int).tolist()
-    limit = catalog.encoder(name).max_tokens
+    limit = spec.max_tokens
     lost = int(np.maximum(counts - limit, 0).sum()) / int(counts.sum()) if limit else 0.0
-    return EncoderTokens(name, p50, p95, int(counts.max()), lost)
+    return EncoderTokens(spec.name, p50, p95, int(counts.max()), lost)
 
 
 def _lines(row: ChunkerRow) -> list[str]:

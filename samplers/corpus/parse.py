@@ -4,10 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
+from runner.base.canonical import sha256
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
@@ -59,6 +60,8 @@ class Reading:
     """Characters of the files that became no text, by reason, white space not counted."""
     contradictions: tuple[tuple[str, str], ...] = ()
     """Place and sentence where a file or its name says two things of one document, in the order of places."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of the file that a document was read from, by id."""
 
     @property
     def coverage(self) -> float:
@@ -83,7 +86,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
             kinds, others = " or ".join(row.suffixes), "".join(f"\n  - {n} x {kind}" for kind, n in _few(ignored))
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
         for file in read:
-            gathered.take(file, _outcome(source, options, file))
+            gathered.take(file, *_outcome(source, options, file))
         newest, n_superseded = _newest(gathered.in_order(), row)
         documents = gathered.enriched(newest, sidecars)
     _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
@@ -143,9 +146,10 @@ class _Gathered:
         self.n_empty = self.n_duplicates = self.n_characters = 0
         self._row = row
         self._documents: dict[str, tuple[Document, str]] = {}
+        self._files: dict[str, str] = {}
 
-    def take(self, file: CorpusFile, content: FileContent | str) -> None:
-        """Add a file's documents, or its place and the reason why there are none."""
+    def take(self, file: CorpusFile, content: FileContent | str, digest: str) -> None:
+        """Add the documents of a file with this digest, or its place and the reason why there are none."""
         if isinstance(content, str):
             self.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
             return
@@ -155,7 +159,7 @@ class _Gathered:
         self.left_out.update(content.left_out)
         self.contradictions += [(file.place, said[:MAX_FIELD]) for said in content.contradictions]
         for document in content.documents:
-            self._add(document, file.place)
+            self._add(document, file.place, digest)
 
     def reading(
         self, documents: Sequence[Document], n_files: int, ignored: Mapping[str, int], n_superseded: int
@@ -173,6 +177,7 @@ class _Gathered:
             skipped=self.skipped,
             left_out=self.left_out,
             contradictions=tuple(sorted(self.contradictions)),
+            files=self._files,
         )
 
     def in_order(self) -> list[Document]:
@@ -197,13 +202,14 @@ class _Gathered:
         added = enrich(documents, usable)
         return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
 
-    def _add(self, document: Document, place: str) -> None:
+    def _add(self, document: Document, place: str, digest: str) -> None:
         self.n_characters += sum(map(len, document.text.split()))
         if reason := fault(document):
             self.quarantined.append((place, reason))
             return
         known, first_place = self._documents.setdefault(document.doc_id, (document, place))
         if known is document:
+            self._files[document.doc_id] = digest
             return
         if known.sha256 == document.sha256:
             self.n_duplicates += 1
@@ -211,17 +217,17 @@ class _Gathered:
         self.quarantined.append((place, f"its id has another text ({document.doc_id} was read from {first_place})"))
 
 
-def _outcome(source: str, options: frozenset[str], file: CorpusFile) -> FileContent | str:
-    """What a file holds, or the reason why it cannot be read."""
+def _outcome(source: str, options: frozenset[str], file: CorpusFile) -> tuple[FileContent | str, str]:
+    """What a file holds, or the reason why it cannot be read, and the digest of its bytes."""
     row = source_format(source)
     try:
         data = _bytes_of(file, row.max_bytes)
     except DocumentError as error:
-        return error.reason
+        return error.reason, ""
     try:
-        return _within_limits(file.place, row.read, data, file.place, options)
+        return _within_limits(file.place, row.read, data, file.place, options), sha256(data)
     except DocumentError as error:
-        return named_elsewhere(data, file.place, source) or error.reason
+        return named_elsewhere(data, file.place, source) or error.reason, ""
 
 
 def _within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:

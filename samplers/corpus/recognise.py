@@ -52,14 +52,9 @@ class Recognised(NamedTuple):
     """What to take instead, if the source's files are not read in this format."""
 
 
-def recognise(data: bytes, name: str) -> str:
-    """The source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
-    return _recognised(data, name).source
-
-
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
     """What a file is that is not read as one of `source`, for a person to read; "" if it should be or is unknown."""
-    found = _recognised(data, name)
+    found = recognised(data, name)
     if found.unread or found.source in ("", source):
         return found.unread
     return f"this is a {found.source} file ({found.clue}), not one of {source}"
@@ -69,7 +64,8 @@ NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
 """How such a reason begins."""
 
 
-def _recognised(data: bytes, name: str) -> Recognised:
+def recognised(data: bytes, name: str) -> Recognised:
+    """The source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
     head = _single_bytes(data[:LOOKED_AT])
     if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):
         stem = name.rpartition("/")[2]

@@ -8,9 +8,9 @@ from runner.base.errors import DocumentError
 from samplers.feeds.client import Answer, Client
 from samplers.feeds.download import had, now, take_companions
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.folder import Folder, differences
+from samplers.feeds.folder import Folder, differences, listed_item
 from samplers.feeds.registry import source_feeds
-from samplers.feeds.request import FetchReport, FetchRequest, Item, Say
+from samplers.feeds.request import FetchReport, FetchRequest, Item, Located, Say, located
 from samplers.registry import source_format
 
 
@@ -20,7 +20,7 @@ def fetch_again(client: Client, source: str, target: Folder, request: FetchReque
     A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
     """
-    located = source_feeds(source).locate(client, sorted(request.documents))
+    located = _located(client, source, request)
     again = _Again(client, source, target, request)
     for number, (item, wanted) in enumerate(located.items, start=1):
         if not wanted <= again.settled:
@@ -30,6 +30,14 @@ def fetch_again(client: Client, source: str, target: Folder, request: FetchReque
     held = [item for item, _ in located.items if item.path in target.rows]
     again.notes += take_companions(client, source, target, held, say)
     return again.report(located.missing, len(located.items))
+
+
+def _located(client: Client, source: str, request: FetchRequest) -> Located:
+    """The files of all documents wanted: those that the manifest names, and for the others where the feed looks."""
+    listed = {doc_id: file.url for doc_id, file in request.listed.items() if doc_id in request.documents}
+    others = source_feeds(source).locate(client, sorted(request.documents.keys() - listed.keys()))
+    named = located((doc_id, listed_item(url)) for doc_id, url in sorted(listed.items()))
+    return Located((*named.items, *others.items), {**named.missing, **others.missing})
 
 
 @dataclass
@@ -68,8 +76,11 @@ class _Again:
         digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
         self.lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
         differing = {doc_id for doc_id, digest in digests.items() if digest != self.request.documents[doc_id]}
-        self.same |= digests.keys() - differing
+        listed = {doc_id: self.request.listed[doc_id].sha256 for doc_id in digests if doc_id in self.request.listed}
+        other = {doc_id for doc_id, digest in listed.items() if digest != sha256(answer.data)} - differing
+        self.same |= digests.keys() - differing - other
         self.changed |= dict.fromkeys(differing, f"changed in {item.path}")
+        self.changed |= dict.fromkeys(other, f"the same text, but {item.path} has other bytes than the manifest names")
         if differing:
             self.target.set_aside(item, answer.data)
         elif digests:
@@ -82,6 +93,8 @@ class _Again:
 
     def _fetched(self, item: Item) -> Answer:
         answer = had(self.client, item, source_format(self.source).max_bytes)
+        if answer.moved_to:
+            self.notes.append(f"{item.path} was redirected to {answer.moved_to}.")
         recorded = self.target.rows.get(item.path)
         if recorded is not None and recorded.sha256 != sha256(answer.data):
             self.notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")

@@ -68,6 +68,8 @@ class Answer(NamedTuple):
     data: bytes
     etag: str
     last_modified: str
+    moved_to: str = ""
+    """The official address that redirects led to, "" if there were none."""
 
 
 class Client(ExitStack):
@@ -142,7 +144,8 @@ class Client(ExitStack):
         for _ in range(MAX_REDIRECTS + 1):
             response = self._response(target, kind, limit, may_cache=may_cache)
             if response.status not in _REDIRECTS:
-                return self._answer(response, kind, target)
+                moved_to = "" if target == url else without_key(target)
+                return self._answer(response, kind, target)._replace(moved_to=moved_to)
             target = self.endpoints.followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
 

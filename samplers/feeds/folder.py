@@ -129,6 +129,13 @@ def _item(row: dict[str, JSON], where: str) -> Item:
     raise InputError(f"{where} is not what a fetch wrote. Remove the file and run the command again.")
 
 
+def listed_item(url: str) -> Item | str:
+    """The XML file that a manifest has at an address, or why none is asked for there: it may be a stranger's."""
+    item = Item(url.rpartition("/")[2], url, "xml")
+    is_file = _NAME.fullmatch(item.path) and item.path not in _OWN and item.path.endswith(".xml")
+    return item if is_file and is_official(url) else "its address in the manifest is none of the publisher's"
+
+
 def differences(root: Path, rows: list[tuple[str, str]]) -> None:
     """differences.jsonl with one document a row, or none at all if nothing differs."""
     if rows:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from samplers.feeds.client import Client
-from samplers.feeds.request import Item, Located, located
+from samplers.feeds.request import Item, Located, PackageFile, located
 from samplers.sources.bills.reader import VERSIONS
 
 _CONTENT = "https://www.govinfo.gov/content/pkg"
@@ -29,6 +29,12 @@ def bill_item(name: str, url: str = "") -> Item | None:
     stratum = f"{found['congress']}/{chamber}/{stage}"
     family = f"{found['congress']}-{found['type']}-{found['number']}"
     return Item(name, url or f"{_CONTENT}/{stem}/xml/{name}", "xml", stratum, family)
+
+
+def bill_file(doc_id: str) -> PackageFile | None:
+    """The file of a bill's package, of the edition that the package names; None for another id."""
+    found, item = _BILL.fullmatch(doc_id), bill_item(f"{doc_id}.xml")
+    return PackageFile(doc_id, found["version"], item.url) if found and item else None
 
 
 def law_item(name: str, url: str = "") -> Item | None:

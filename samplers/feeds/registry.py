@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from runner.base.errors import InputError
 from samplers.feeds.client import Client
-from samplers.feeds.request import Draw, FetchRequest, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Located, PackageFile, Say
 from samplers.registry import SOURCES
 
 
@@ -45,6 +45,13 @@ def feed_of(source: str, request: FetchRequest) -> tuple[str, Feed]:
         taken = ", ".join(f"--{flag}" for flag in sorted(feeds[name].takes)) or "no such flag"
         raise InputError(f"The feed {name} of {source} cannot be narrowed by --{unused[0]}; it takes {taken}.")
     return name, feeds[name]
+
+
+def package_file(source: str, doc_id: str) -> PackageFile | None:
+    """Which file of the publisher holds this document and no other, None if nothing says so."""
+    rows = SOURCES[source].feeds
+    found: PackageFile | None = None if isinstance(rows, str) or not rows.file else _named(rows.file)(doc_id)
+    return found
 
 
 def _named(name: str) -> Any:  # noqa: ANN401  # what the row names

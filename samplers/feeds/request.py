@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Say = Callable[[str], None]
 """Takes one line of progress."""
@@ -14,10 +14,26 @@ Kind = Literal["xml", "htm", "html", "zip", "json"]
 """What an answer has to be: XML, text of govinfo in a <pre>, a page, a ZIP with one XML file, JSON."""
 
 
+class PackageFile(NamedTuple):
+    """A document's file at its publisher: the package, its edition, the official address."""
+
+    package: str
+    edition: str
+    url: str
+
+
+class ListedFile(NamedTuple):
+    """A document's file as a manifest has it: the official address and the SHA-256 of its bytes."""
+
+    url: str
+    sha256: str
+
+
 @dataclass(frozen=True)
 class FetchRequest:
     """What to fetch and how; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
 
+    `listed` are the files of those of them that the manifest gives one, by id.
     `feed` is one of the source's feeds, "" for its first. `rate` is requests a second to one host, `max_mb` bounds
     what the folder may hold, `endpoints` replaces official addresses by mirrors, `cache` is the folder of caches.
     """
@@ -30,6 +46,7 @@ class FetchRequest:
     feed: str = ""
     options: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    listed: Mapping[str, ListedFile] = field(default_factory=lambda: MappingProxyType({}))
     rate: float = 2.0
     max_mb: int = 500
     endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -9,7 +9,6 @@ from itertools import accumulate, pairwise
 from runner.base.records import Section, Span
 
 _STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}
-_CLOSED = frozenset(".:;,?!—–-")
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
@@ -68,15 +67,13 @@ class TextWriter:
         self.length = 0
         """Characters written so far, a waiting separator not included."""
         self.supplied = 0
-        """How many of them stand in no file: quotation marks and full stops that a stylesheet would print."""
+        """How many of them stand in no file, as its reader counts them."""
         self.n_invisible = 0
         """How many soft hyphens and zero-width characters were left out."""
         self.parts: list[Part] = []
         self._pieces: list[str] = []
         self._separator = ""
         self._waiting: list[Part] = []
-        self._marks: list[str] = []
-        self._stop = False
 
     def write(self, raw: str) -> None:
         """Append text; white space at its ends separates it from its neighbours."""
@@ -104,22 +101,6 @@ class TextWriter:
         """Withdraw the waiting separator: the next text belongs to the last word."""
         self._separator = ""
 
-    def stop(self) -> None:
-        """Supply a full stop if text follows on the same line and the last character closes nothing."""
-        self._stop = True
-
-    def open_quote(self, mark: str) -> None:
-        """Supply an opening mark before the next text."""
-        self._marks.append(mark)
-
-    def close_quote(self, mark: str) -> None:
-        """Supply the closing mark after the last text; a pair with nothing inside is not written."""
-        if self._marks:
-            self._marks.pop()
-            return
-        self._append(mark)
-        self.supplied += 1
-
     def open(self, kind: str, level: int) -> Part:
         """A part that begins with the next text."""
         part = Part(kind, level)
@@ -133,15 +114,6 @@ class TextWriter:
         if part.start < 0:
             self._waiting.remove(part)
 
-    def since(self, mark: int) -> str:
-        """The text written since `mark`, an earlier `n_pieces`, without the separators around it."""
-        return "".join(self._pieces[mark:]).strip()
-
-    @property
-    def n_pieces(self) -> int:
-        """A mark for `since`."""
-        return len(self._pieces)
-
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         """The text in NFC and the parts that hold any of it as sections, in text order."""
         parts = [part for part in self.parts if part.start >= 0]
@@ -149,21 +121,12 @@ class TextWriter:
         return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts)
 
     def _flush(self) -> None:
-        if self.length:
-            if self._stop and self._separator in ("", " ") and self._pieces[-1][-1] not in _CLOSED:
-                self._append(".")
-                self.supplied += 1
-            if self._separator:
-                self._append(self._separator)
-        self._stop = False
+        if self.length and self._separator:
+            self._append(self._separator)
         self._separator = ""
         for part in self._waiting:
             part.start = self.length
         self._waiting.clear()
-        for mark in self._marks:
-            self._append(mark)
-        self.supplied += len(self._marks)
-        self._marks.clear()
 
     def _append(self, piece: str) -> None:
         self._pieces.append(piece)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chunkers import splitting, tokens
+from chunkers import outline, splitting, tokens
 from chunkers.contexts import LABEL_TOKENS, PATH_TOKENS, TITLE_TOKENS, label_range, path_context, shortened
-from chunkers.registry import BARE, CHUNKERS, chunker, limit_of
+from chunkers.registry import BARE, CHUNKERS, NARROWED, chunker, limit_of, uncut
 from chunkers.sections import SectionRules
 from chunkers.splitting import split_text
 from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS, REGULATIONS_V2, REPORTS
@@ -23,6 +23,7 @@ from runner.base.canonical import sha256
 from runner.base.errors import InputError
 from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
+from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import CHECKOUT
 from tests.support.corpora import real_files
@@ -39,6 +40,7 @@ BY_SECTION = {
     "markdown_header_v2": MARKDOWN_V2,
     "section_aware_committee_v1": REPORTS,
 }
+MINILM = encoder_for("minilm-l6-v2")
 WITH_PATHS = {*BY_SECTION, *(name for name in CHUNKERS if name.startswith("speaker_"))}
 
 
@@ -132,13 +134,13 @@ def check(source: Document, name: str, chunks: list[Chunk]) -> None:
         assert source.text[chunk.span.start : chunk.span.end].strip()
         assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
         assert chunk.n_tokens <= (limit_of(name) or chunk.n_tokens)
-        assert count_tokens(chunk.context) <= (PATH_TOKENS if name in WITH_PATHS else TITLE_TOKENS)
+        assert count_tokens(chunk.context) <= (PATH_TOKENS if uncut(name) in WITH_PATHS else TITLE_TOKENS)
         assert chunk.context == " ".join(chunk.context.split())
     assert not "".join(source.text[i] for i in np.flatnonzero(~covered)).strip()
     if name not in OVERLAPS:
         assert all(a.span.end <= b.span.start for a, b in pairwise(chunks))
-    if name in BY_SECTION:
-        check_containers(source, chunks, BY_SECTION[name])
+    if uncut(name) in BY_SECTION:
+        check_containers(source, chunks, BY_SECTION[uncut(name)])
 
 
 def check_containers(source: Document, chunks: list[Chunk], rules: SectionRules) -> None:
@@ -163,6 +165,67 @@ def test_invariants_hold_for_nested_documents(name: str, source: Document) -> No
     assert chunker(name)(source) == chunks
 
 
+def check_narrow(source: Document, name: str) -> list[Chunk]:
+    """What a chunker that cuts further promises beside: no boundary lost, and no token unread by MiniLM itself."""
+    chunks, before = chunker(name)(source), chunker(uncut(name))(source)
+    check(source, name, chunks)
+    starts, old_starts = ({chunk.span.start for chunk in each} for each in (chunks, before))
+    ends, old_ends = (
+        {c.span.start + len(source.text[c.span.start : c.span.end].rstrip()) for c in each} for each in (chunks, before)
+    )
+    assert old_starts <= starts
+    assert old_ends <= ends
+    read = [chunk.reading(source) for chunk in chunks]
+    assert max(MINILM.token_counts(read, "document")) <= limit_of(name)
+    kept = {chunk.span: chunk.context for chunk in chunks}
+    sizes = MINILM.token_counts([chunk.reading(source) for chunk in before], "document")
+    for chunk, n_read in zip(before, sizes.tolist(), strict=True):
+        if max(n_read, chunk.n_tokens) <= limit_of(name):  # fits as it is
+            assert kept[chunk.span] == chunk.context
+    return chunks
+
+
+@given(
+    name=st.sampled_from(["section_aware_bills_256_v1", "section_aware_fr_256_v2", "speaker_exchange_256_v2"]),
+    source=documents(),
+)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_a_chunk_cut_further_keeps_the_boundaries_and_leaves_its_encoder_nothing_unread(
+    name: str, source: Document
+) -> None:
+    check_narrow(source, name)
+
+
+@pytest.mark.parametrize("name", ["recursive_256_v1", "speaker_turn_512_v2", "usc_uslm_section_512_v1"])
+def test_words_and_titles_that_an_encoder_counts_quite_otherwise_are_read_whole(name: str) -> None:
+    hostile = "".join(
+        ("q" * 900, " ." * 900, "." * 3000, "퀠" * 900, "漢" * 700, "😀" * 300, "⅚ﬃ" * 400, "[SEP]" * 300)
+    )
+    whole = (Section(Span(0, len(hostile)), 1, "section", "." * 400 + "漢" * 60),)
+    check_narrow(document(hostile, whole, "." * 2000 + " Act " * 60), name)
+
+
+def test_a_chunk_is_cut_at_its_parts_before_its_lines_and_a_part_keeps_its_heading() -> None:
+    parts = [f"({letter}) Duty\n" + "The keeper shall mend the quay.\n" * 19 for letter in "abc"]
+    text = "Sec. 9. Duties\n" + "".join(parts)
+    starts = [text.index(part) for part in parts]
+    sections = (
+        Section(Span(0, len(text)), 11, "section", "Sec. 9. Duties"),
+        *(
+            Section(Span(start, start + len(part)), 12, "subsection", part[:8])
+            for start, part in zip(starts, parts, strict=True)
+        ),
+    )
+    source = document(text, sections)
+    assert len(chunker("section_aware_bills_v1")(source)) == 1
+    chunks = check_narrow(source, "section_aware_bills_256_v1")
+    assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
+    assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x}) Duty" for x in "bc"]
+    bare = chunker("section_aware_bills_256_v1-bare")(source)
+    assert [chunk.span for chunk in bare] == [chunk.span for chunk in chunks]
+    assert not any(chunk.context for chunk in bare)
+
+
 def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit():
     text = "😀 " + "\n" * 40 + "café " * 700 + "\n"
     division = Section(Span(0, len(text) - 1), 1, "division", "Title IV—" + "Very long heading " * 30)
@@ -181,7 +244,7 @@ def test_invariants_hold_for_real_bills(shared: Path) -> None:
             check(source, name, chunker(name)(source))
 
 
-@pytest.mark.parametrize("name", CHUNKERS)
+@pytest.mark.parametrize("name", [*CHUNKERS, *NARROWED])
 def test_output_by_name_never_changes(name: str) -> None:
     golden = json.loads((DATA / "golden.json").read_text())
     chunks = [chunk for source in fixtures() for chunk in chunker(name)(source)]
@@ -191,12 +254,6 @@ def test_output_by_name_never_changes(name: str) -> None:
         f"the changed chunker a new name (…_v2), keep this one, and add the new name's digest to {DATA}/golden.json. "
         f'For a new name the line is "{name}": "{digest}".'
     )
-
-
-@pytest.mark.parametrize("name", CHUNKERS)
-def test_fixtures_satisfy_the_invariants(name: str) -> None:
-    for source in fixtures():
-        check(source, name, chunker(name)(source))
 
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
@@ -296,6 +353,19 @@ def test_a_heading_of_many_words_is_not_encoded_again_for_each_section_in_it(
     monkeypatch.setattr(tokens, "_encode", lambda text: encoded.append(len(text)) or encode(text))
     assert len(chunker(name)(source)) >= 34
     assert sum(encoded) < 3 * len(text)
+
+
+@pytest.mark.parametrize("name", ["markdown_header_v2", "section_aware_fr_v2"])
+def test_a_heading_of_a_whole_document_is_read_once_and_not_again_for_each_chunk(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    bare = outline._bare
+    monkeypatch.setattr(outline, "_bare", lambda text: read.append(len(text)) or bare(text))
+    text = "A harbor master may set a fee for each ship that lies there. " * 4000
+    section = Section(Span(0, len(text)), 1, "section", text.strip())
+    assert len(chunker(name)(document(text, (section,)))) > 50
+    assert sum(read) < 4 * len(text)
 
 
 def test_text_is_cut_at_the_strongest_break_that_helps() -> None:

@@ -32,8 +32,7 @@ from tests.support.small_set import begin, make_version, write_corpus
         (("--encoder-url=nonsense", "--dry-run"), "--encoder-url is no address"),
         (("--encoder-api=tei",), "--encoder-api belongs to --encoder-url"),
         (("--gpu=L4",), "--gpu belongs to --modal"),
-        (("--max-usd=1",), "--max-usd belongs to --modal"),
-        (("plan", "--max-usd=1"), "--max-usd belongs to --modal and --judge"),
+        (("--containers=1",), "--containers belongs to --modal"),
         (("judge", "--judge-key-in-clear"), "--judge-key-in-clear belongs to --judge-url"),
         (("bulk-gate", "5", "--modal"), "unrecognized arguments: --modal"),
         (("labels", "double", "a.jsonl"), "unrecognized arguments: a.jsonl"),
@@ -56,8 +55,8 @@ def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tm
 
 def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
     with pytest.raises(SystemExit):
-        cli.main(["replay", "demo", "--max-usd=1"])
-    assert "--max-usd belongs to --modal\n" in capsys.readouterr().err
+        cli.main(["replay", "demo", "--gpu=L4"])
+    assert "--gpu belongs to --modal\n" in capsys.readouterr().err
 
 
 def suggested(message):

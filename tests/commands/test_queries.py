@@ -50,7 +50,7 @@ def test_a_pack_is_written_with_its_index_and_the_form_of_queries(unwritten, que
         assert (row["title"], row["stratum"], row["n_chars"]) == (one.title, one.stratum, len(one.text))
         assert one.text in (folder / row["file"]).read_text(encoding="utf-8")
     form = (folder / "queries.yaml.template").read_text(encoding="utf-8")
-    assert Queries.model_validate(yaml.safe_load(form)).queries[0].origin == "hand"
+    assert Queries.model_validate(yaml.safe_load(form)).queries[0].origin == "person"
     assert "#   citation 5: names what it looks for" in form
     example = Queries.model_validate(yaml.safe_load(form)).queries[0]
     assert (example.source_document, bool(example.note)) == ("...", True)
@@ -261,7 +261,7 @@ def test_from_nothing_to_queries_by_a_language_model(unwritten, queries, monkeyp
     assert (code, out.startswith("Nothing is left to draft. 16 of 16 rows have a usable draft")) == (0, True)
     assert len(server.asked) == n_asked == 16
     drafts = read_queries(reading_folder(unwritten) / "drafted.yaml")
-    assert {one.origin for one in drafts} == {"generated"}
+    assert {one.origin for one in drafts} == {"claude-sonnet-4-6"}
     assert "sk-ant" not in out + err
 
 

@@ -10,6 +10,7 @@ from runner.commands import main as cli
 from runner.commands.reference import parser_of, words_by_place
 from runner.commands.verbs import VERBS, command_of, found_verb, runnable
 from runner.eval_set import version as eval_set
+from runner.eval_set.corpus import pack
 from runner.eval_set.version import DRIVER
 from tests.support.small_set import answers, make_version, write_corpus
 
@@ -64,6 +65,8 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name == "queries add":
         shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name == "corpus unpack":
+        pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":
         shutil.copytree(version.folder, tmp_path / "bench")
     monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))

@@ -4,11 +4,13 @@ import re
 
 import pytest
 
+from runner.base.figures import round4
 from runner.decide.outcome import outcome
 from runner.decide.sample_size import error_for, settling
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.score.expected_loss import Gain, believed
+from runner.score.looks import alphas
 from runner.score.power import assurance, least_gain
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, control, outcome_inputs, row
 
@@ -20,11 +22,12 @@ def found_by(*rows, **facts):
 
 
 @pytest.mark.parametrize(("doubt", "tier"), [(0.03, "baseline kept"), (0.2, "inconclusive")])
-def test_without_a_candidate_the_baseline_is_kept_if_that_is_expected_to_cost_less_than_a_switch(doubt, tier):
-    better = row(BETTER, -0.05, doubt=doubt)
-    found = found_by(better, row(SPARSE, -0.2), row(BASELINE))
+def test_without_a_candidate_the_baseline_is_kept_if_knowing_the_best_is_not_worth_a_switch(doubt, tier):
+    inputs = outcome_inputs(row(BETTER, -0.05, doubt=doubt), row(SPARSE, -0.2), row(BASELINE))
+    found = outcome(inputs)
     assert (found.tier, found.candidates, found.confirmed) == (tier, [], [])
-    assert (better.loss.keeping <= 0.02) == (tier == "baseline kept")
+    assert inputs.worth_of_knowing == round4(inputs.beliefs.best([0, 1]))
+    assert (inputs.worth_of_knowing <= 0.02) == (tier == "baseline kept")
     assert (found.recommended, "Recommended" in found.next_step) == (BASELINE, False)
     assert ("Ruled out" in found.sentence, BETTER in found.sentence) == (False, tier == "inconclusive")
     assert found.next_step.startswith("Try other cells: ") == (tier == "baseline kept")
@@ -121,7 +124,9 @@ def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most_and_n
 def test_what_would_settle_it_are_new_queries_with_the_chance_that_they_do():
     found = found_by(row(BETTER, 0.09), row(SPARSE), row(BASELINE))
     said = f"names {BETTER} first, with about {found.queries_needed} queries of its own: they confirm it with a chance"
-    assert f"{said} of {100 * found.assurance:.0f} %; its true gain is believed to be" in found.next_step
+    assert (
+        f"{said} of {100 * found.assurance:.0f} %; by its own scores its true gain is believed to be" in found.next_step
+    )
     gain = believed(0.09, 0.15 / 5, PLAN.prior)
     assert found.assurance == assurance(found.queries_needed, gain, 0.15, 0.04, bar=0.02) >= 0.5
 
@@ -144,9 +149,13 @@ SHARES = [(0, 0.00625, 0.00625), (1, 0.04, 0.01 / 7), (8, 0.00625, None)]
 def test_the_error_is_shared_as_the_plan_orders_its_cells(n_first, first, other):
     challengers = [cell for cell in PLAN.cells if cell != PLAN.baseline]
     plan = PLAN.model_copy(update={"first": challengers[:n_first]})
-    assert error_for(plan, challengers[0]) == pytest.approx(first)
+    assert error_for(plan, challengers[0], 25) == pytest.approx(first)
     if other is not None:
-        assert error_for(plan, challengers[-1]) == pytest.approx(other)
+        assert error_for(plan, challengers[-1], 25) == pytest.approx(other)
+    looks = plan.model_copy(update={"looks": [4, 25, 50]})
+    spent = [0.0, *alphas([4, 25, 50], 0.05)[1:]]
+    shared = [error_for(looks, challengers[0], n) / first * 0.05 for n in (4, 25, 50, 60)]
+    assert shared == pytest.approx([*spent, spent[-1]], abs=1e-7)
 
 
 def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many_queries_are_needed():

@@ -17,7 +17,7 @@ from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import NOISE_FLOOR_CELL, load_cell_file, load_queries
 from runner.evening.evening import Evening
 from runner.gate.graded_gate import GradedGate
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.score.comparison import load_comparison
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
@@ -246,7 +246,7 @@ def test_a_cell_added_after_the_preregistration_is_scored_as_exploratory_and_may
         judged = version.judging
         assert list(judged.glob("batch-*.jsonl"))
         for answer in answers(version):
-            import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
+            Importer(version).take_file(answer, judge="words", model="", judged_on="2026-01-31")
         with pytest.raises(InputNeeded, match="choose a cell"):
             Evening(version, backend=LocalBackend(fake_encoders)).run()
     results = json.loads((version.record / "results.json").read_text())

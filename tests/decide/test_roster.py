@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.commands import main as cli
@@ -20,7 +21,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import NOT_EVALUATED
 from runner.eval_set.version import CHECKOUT, newest_version
-from runner.report.data_status import page
+from runner.tools.roster import data_status_page
 
 SUBSTRATE = [spec.name for spec in SOURCES.values() if spec.trigger_order]
 BY_POLICY = [spec.name for spec in SOURCES.values() if spec.policy == "baseline"]
@@ -140,7 +141,7 @@ def test_a_bar_in_a_name_leaves_the_page_a_table(versions, adopt):
     adopt("gao_reports")
     found = standing(versions("gao_reports"))
     barred = replace(found, decision=found.decision.model_copy(update={"decided_by": "A | B"}))
-    (line,) = [line for line in page([barred]).split("\n") if "gao_reports |" in line]
+    (line,) = [line for line in data_status_page([barred]).split("\n") if "gao_reports |" in line]
     assert "A \\| B" in line
 
 
@@ -226,7 +227,7 @@ def test_the_siblings_decision_is_told_where_there_is_one(versions, adopt):
 
 
 def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere(versions):
-    said = page(roster.roster(versions))
+    said = data_status_page(roster.roster(versions))
     assert [line.split(" | ")[1] for line in said.split("\n") if line.startswith("| ") and "---" not in line] == [
         "source",
         *SUBSTRATE,
@@ -235,9 +236,23 @@ def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere
     assert all(f"**{name}**" in said for name in catalog.REFUSED)
 
 
+@pytest.mark.parametrize("name", BY_POLICY)
+def test_every_source_on_the_baseline_by_policy_has_its_locked_decision_in_the_checkout(capsys, name):
+    found = standing(newest_version(name))
+    assert (found.state, found.live) == ("baseline by policy", SOURCES[name].baseline)
+    assert run(capsys, "verify", name)[0] == 0
+
+
+def test_the_spec_s_prior_for_cbo_is_its_baseline_and_the_first_cell_of_its_plan(versions):
+    assert SOURCES["cbo_cost_estimates"].baseline == "arctic-l-v2.0 x recursive_v1"
+    plan = yaml.safe_load(new_plan_text(versions("cbo_cost_estimates"), rehearsal=False))
+    assert plan["baseline"] == plan["cells"][0] == "arctic-l-v2.0 x recursive_v1"
+    assert plan["first"] == ["arctic-l-v2.0 x fixed_token_512_50"]
+
+
 def test_the_committed_page_is_what_catalog_and_eval_sets_make():
     committed = (CHECKOUT / "docs" / "data-status.md").read_text(encoding="utf-8")
-    assert committed == page(roster.roster()), "run: bin/per-source-eval.py sources --write"
+    assert committed == data_status_page(roster.roster()), "run: bin/per-source-eval.py sources --write"
 
 
 def run(capsys, *arguments):
@@ -260,7 +275,7 @@ def test_status_next_names_the_source_and_its_command(capsys):
     code, out, _ = run(capsys, "next")
     assert code == 0
     assert out.startswith("next: federal_register\nbin/per-source-eval.py run federal_register")
-    assert "adopt" in out
+    assert "adopt" not in out, "every source on the baseline by policy has its decision in the checkout"
 
 
 def test_status_stale_is_silent_of_what_has_not_moved(capsys):

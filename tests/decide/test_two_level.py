@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.judge_noise import second_grades
-from runner.decide.judge_noise.second_grades import N_GRADES, N_PLACES, SHRINKAGE
-from runner.decide.judge_noise.two_level import LEAST_READINGS, two_level
+from runner.decide.judge_noise import two_level as noise
+from runner.decide.judge_noise.two_level import LEAST_READINGS, N_GRADES, N_PLACES, SHRINKAGE, two_level
 from runner.eval_set.shapes.judges import NoiseResult
 from runner.judge.agreement.double_graded import Double
 from runner.score.bootstrap import bootstrap_counts
@@ -49,11 +48,11 @@ def test_both_measures_are_those_of_scoring_whatever_the_grades():
     comparison = evening(8, n_cells=3, n_queries=6)
     for relevant_grade in (1, 2, 3):
         under = replace(comparison, plan=plan(relevant_grade=relevant_grade))
-        queries = second_grades.judged_queries(under, every_pair(under.qrels, under.qrels))
-        beside = [second_grades.arms(under, cell, queries) for cell in under.challengers]
+        queries = noise.judged_queries(under, every_pair(under.qrels, under.qrels))
+        beside = [noise.arms(under, cell, queries) for cell in under.challengers]
         once = np.eye(6, dtype=np.int64)  # as many draws as queries, each of one query
         totals = np.zeros((2, 2, 6), np.int64)
-        for number, values in second_grades.drawn_differences(queries, beside, once, relevant_grade, rng_of(1)):
+        for number, values in noise.drawn_differences(queries, beside, once, relevant_grade, rng_of(1)):
             totals[number] += values
         scored = [under.paired(under.challengers, measure) for measure in ("ndcg@10", "recall@10")]
         assert np.abs(totals - np.stack(scored, axis=1)).max() <= 1
@@ -64,15 +63,15 @@ def test_a_copy_of_a_query_has_grades_of_its_own():
     comparison = evening(8, n_cells=2, n_queries=1)
     # Read without exception for the sake of the confusion, though its own grades are drawn.
     read = every_pair(comparison.qrels, off_by_one(comparison.qrels, rng_of(1), share=0.9))
-    queries = second_grades.judged_queries(comparison, read)
-    beside = [second_grades.arms(comparison, CELL, queries)]
+    queries = noise.judged_queries(comparison, read)
+    beside = [noise.arms(comparison, CELL, queries)]
     drawn = [
         [arm._replace(codes=4 * arm.places + queries[0].first) for arm in beside[0]],
     ]
     sums = []
     for copies in (1, 16):
         counts = np.full((1000, 1), copies)
-        ((_, values),) = second_grades.drawn_differences(queries, drawn, counts, 2, rng_of(5))
+        ((_, values),) = noise.drawn_differences(queries, drawn, counts, 2, rng_of(5))
         sums.append(values[0].std() / copies)
     assert sums[1] < 0.6 * sums[0]
 
@@ -82,9 +81,9 @@ def test_a_place_with_few_readings_is_drawn_towards_all_places():
     readings[1, 2, 0] = 6  # what the cell alone has the second judge finds worthless
     readings[0, 2, 2] = 93
     draws = 4000
-    pseudo = rng_of(1).integers(second_grades._SCALE, size=(N_PLACES, N_GRADES, SHRINKAGE, 1, draws), dtype=np.uint16)
-    levels = second_grades._levels(np.broadcast_to(readings, (*readings.shape[:3], draws)), pseudo)
-    at_most_1 = levels[1].mean(axis=1) / second_grades._SCALE
+    pseudo = rng_of(1).integers(noise._SCALE, size=(N_PLACES, N_GRADES, SHRINKAGE, 1, draws), dtype=np.uint16)
+    levels = noise._levels(np.broadcast_to(readings, (*readings.shape[:3], draws)), pseudo)
+    at_most_1 = levels[1].mean(axis=1) / noise._SCALE
     everywhere = (6 + 2 / 4) / (99 + 1)
     own, none = at_most_1[4 * 1 + 2], at_most_1[4 * 2 + 2]
     assert own == pytest.approx((6 + SHRINKAGE * everywhere) / (6 + SHRINKAGE), abs=0.01)

@@ -24,8 +24,8 @@ AGAIN = label("q00", "d0", 0, judge="a", round=2)
 WRONG_PASSAGE = "finds the right document through the wrong passage is not told apart"
 
 
-def said_of(*rows, labels=LABELS, queries=QUERIES, panel=None, spans=None):
-    return " | ".join(declared_weaknesses(PLAN, queries, rows, labels, panel, spans))
+def said_of(*rows, labels=LABELS, queries=QUERIES, panel=None, spans=None, n_documents=500):
+    return " | ".join(declared_weaknesses(PLAN, queries, rows, n_documents, labels, panel, spans))
 
 
 def with_gains(cell, per_query):
@@ -63,16 +63,43 @@ def test_power_is_that_of_the_measured_scatter_and_of_nothing_where_cells_do_not
     assert "80 % power" not in said_of(same, row(BASELINE))
 
 
+def test_vectors_that_are_cut_where_nobody_trained_them_to_be_and_who_searched_are_declared():
+    trained = ["arctic-l-v2.0@256 x whole_doc", "minilm-l6-v2@int8 x whole_doc", "minilm-l6-v2@bit x whole_doc"]
+    said = said_of(*map(row, [BASELINE, *trained]))
+    assert "Vectors were cut" not in said
+    assert "exact search" not in said
+    said = said_of(*map(row, [BASELINE, *trained, "arctic-l-v2.0@255 x whole_doc", "engine(fts5) x whole_doc"]))
+    assert "no more than others: arctic-l-v2.0@255 x whole_doc." in said
+    assert "SQLite searched for engine(fts5) x whole_doc, " in said
+    assert "exact search" in said_of(row(BASELINE), row(SPARSE))
+
+
 def test_cells_whose_recall_may_fall_are_counted():
     rows = row(BETTER), row(SPARSE, recall_state="shown not to fall"), row(BASELINE)
     assert "falls by more than 0.02 is not known for 1 of 2 cells" in said_of(*rows)
     assert "is not known for" not in said_of(*rows[1:])
 
 
+def test_a_sample_below_500_documents_is_declared_with_its_number():
+    assert "fewer than 500" not in said_of(row(BASELINE))
+    assert "The sample is 499 documents, fewer than 500" in said_of(row(BASELINE), n_documents=499)
+
+
+def test_long_readers_in_short_windows_and_an_encoder_that_was_never_compared_are_declared():
+    assert "hold back" not in said_of(row(BASELINE))
+    said = said_of(row("arctic-l-v2.0 x fixed_token_512_50"), row("nomic-v1.5 x whole_doc"), row(BASELINE))
+    assert "encoders that read further (arctic-l-v2.0)" in said
+    assert "arctic-m-v2.0 was never compared" in said
+
+
 def test_queries_that_were_made_for_the_evaluation_are_declared():
     written = [query.model_copy(update={"origin": "generated"}) for query in QUERIES[:5]] + QUERIES[5:]
     assert "5 of 25 queries were written for this evaluation (5 are marked" in said_of(row(BASELINE), queries=written)
     assert "were written" not in said_of(row(BASELINE))
+    named = [query.model_copy(update={"origin": ("person", "claude")[i % 2]}) for i, query in enumerate(QUERIES[:24])]
+    said = said_of(row(BASELINE), queries=named, labels=JUDGED_BY_A_MODEL)
+    assert "24 of 24 queries were written for this evaluation (12 by language models: claude)" in said
+    assert "12 of 24 queries were generated (claude) and language models judged" in said
 
 
 def test_pairs_graded_once_are_declared_and_repeats_are_no_second_judge():

@@ -422,6 +422,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(store, unkilled):
     assert artefact(store) == unkilled
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_on_the_disk_it_ends_with_the_same_bytes(store, unkilled):
     """Each attempt dies at a later file operation than the one before, all in one store."""
     ends = []

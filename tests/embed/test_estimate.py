@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.embed.chunk_corpus import chunk_corpus
-from runner.embed.cost.estimate import HEADROOM, Corpus, TokenCount, Total, estimate, planned_tokens
+from runner.embed.cost.estimate import (
+    HEADROOM,
+    Corpus,
+    TokenCount,
+    Total,
+    estimate,
+    planned_tokens,
+    reranked_tokens,
+)
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import (
     CEILING,
@@ -118,11 +126,24 @@ def test_stored_counts_are_asked_for_up_to_the_encoders_limit():
         (f"{FIXED}-bare", round(11_000 * 512 / 462)),
         ("fixed_token_1024_100", round(11_000 * 1024 / 924)),
         ("usc_uslm_section_v1", 12_100),
+        ("usc_uslm_section_512_v1", 12_100),
+        ("usc_uslm_section_256_v1-bare", 14_300),
         ("whole_doc", 8_192 + 1_000),
     ],
 )
 def test_characters_stand_for_tokens_with_what_a_chunker_repeats(chunker, expected):
     assert tokens([f"arctic-l-v2.0 x {chunker}"]) == {"arctic-l-v2.0": expected}
+
+
+@pytest.mark.parametrize(("chunker", "chunk"), [("recursive_v1", 512), ("whole_doc", 512), ("recursive_256_v1", 256)])
+def test_a_reranker_reads_a_hundred_chunks_a_query_or_every_document_and_nothing_that_is_current(chunker, chunk):
+    cell, twin = (f"rerank({variant},ms-marco-minilm-l6) x {chunker}" for variant in ("bm25", "bm25-okapi"))
+    for n_documents, depth in ((7, 7), (300, 100)):
+        known = Corpus([4_000] * n_documents, 1_000, lambda *_: None, n_queries=25)
+        one = depth * (25 * chunk + 250)
+        assert reranked_tokens([BASELINE, cell, twin], known, [twin])["ms-marco-minilm-l6"].tokens == one
+        assert reranked_tokens([cell, twin], known, [])["ms-marco-minilm-l6"].tokens == 2 * one
+        assert reranked_tokens([BASELINE, cell], known, [cell]) == planned_tokens([cell], "", known, []) == {}
 
 
 def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():
@@ -132,7 +153,11 @@ def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():
 def test_cells_of_one_encoder_and_chunker_share_their_vectors_and_bm25_needs_none():
     cells = ["bm25 x whole_doc", BASELINE, f"bm25>{BASELINE}", f"rrf(bm25,arctic-l-v2.0) x {FIXED}"]
     assert tokens(cells, **{FIXED: 100}) == {"arctic-l-v2.0": 100}
-    assert tokens(["bm25 x whole_doc"], "bm25 x whole_doc") == {}
+    assert tokens(["bm25 x whole_doc", "engine(fts5) x whole_doc"], "bm25 x whole_doc") == {}
+    stored = [f"arctic-l-v2.0@{kind} x {FIXED}" for kind in ("256", "int8", "bit")]
+    engine = [f"engine(arctic-l-v2.0) x {FIXED}", f"engine(fts5,arctic-l-v2.0) x {FIXED}"]
+    assert tokens([BASELINE, *stored, *engine], **{FIXED: 100}) == {"arctic-l-v2.0": 100}
+    assert tokens([BASELINE, *stored, *engine], current=[BASELINE], **{FIXED: 100}) == {}
 
 
 def test_the_baseline_is_embedded_once_more_until_that_run_is_there():

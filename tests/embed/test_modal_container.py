@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from runner.base.errors import BackendError
 from runner.embed.encoder import Batch
 from runner.embed.local_encoder import encoder_for
-from runner.embed.weights import download_mark
+from runner.embed.weights import download_mark, verified_folder
 from runner.eval_set import catalog
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
@@ -22,6 +22,8 @@ from tests.support.modal_server.launch import walls
 from tests.support.modal_words import TEXTS, backend
 
 MINILM = catalog.encoder("minilm-l6-v2")
+OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
+"""MiniLM's files as a plan's own encoder, which the container's catalogue does not have."""
 
 
 @pytest.fixture(name="cloud", scope="module")
@@ -36,7 +38,7 @@ def _cloud(tmp_path_factory):
         patch.delitem(sys.modules, "runner.embed.modal.app")
         patch.delattr(runner.embed.modal, "app")
         with (
-            HubServer(packaged_minilm()) as hub,
+            HubServer(packaged_minilm() | dict.fromkeys([(OWN.hub_id, OWN.revision)], verified_folder(MINILM))) as hub,
             ModalServer(folder / "server", retries="server", environment={"HF_ENDPOINT": hub.url}) as server,
             server.client_environment(),
         ):
@@ -54,6 +56,10 @@ def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weight
     assert {name: answer.rows.tobytes() for name, answer in answers.items()} == {
         name: rows.tobytes() for name, rows in here.items()
     }
+    with backend(tmp_path / "own", gpu="cpu", containers=1) as rented:
+        own = {answer.batch_id: answer.rows for answer in rented.encoder_of(OWN).embed(batches)}
+    assert {name: rows.tobytes() for name, rows in own.items()} == {name: rows.tobytes() for name, rows in here.items()}
+    assert (server.volume("per-source-eval-weights") / download_mark(OWN)).is_file()
     for answer in answers.values():
         assert (answer.facts["device"], answer.facts["dtype"]) == ("cpu", "float32")
         assert answer.facts["weights_sha256"] == MINILM.weights_sha256

@@ -47,8 +47,15 @@ def test_without_faults_every_batch_is_sent_and_embedded_once(bench, protocol):
 @pytest.mark.parametrize(
     ("protocol", "rpc"),
     [
-        *[("control", rpc) for rpc in ("AppPublish", "FunctionMap", "FunctionPutInputs", "FunctionGetOutputs")],
-        *[("input", rpc) for rpc in ("MapStartOrContinue", "MapAwait")],
+        ("control", "AppPublish"),
+        ("control", "FunctionGetOutputs"),
+        *[
+            pytest.param(protocol, rpc, marks=pytest.mark.slow)
+            for protocol, rpc in (
+                *[("control", rpc) for rpc in ("FunctionMap", "FunctionPutInputs")],
+                *[("input", rpc) for rpc in ("MapStartOrContinue", "MapAwait")],
+            )
+        ],
     ],
 )
 def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, protocol, rpc):
@@ -186,9 +193,10 @@ def changed(**parts):
         pytest.param(lambda faults: faults.time_out_input(holds(TEXTS[0]), times=4), id="past its timeout"),
         pytest.param(changed(data=bytes(64)), id="rows changed on their way"),
         pytest.param(changed(batch_id="0" * 64), id="rows of another batch"),
+        pytest.param(changed(data=None), id="without data"),
         *[
-            pytest.param(changed(**{part: None}), id=f"without {part}")
-            for part in ("data", "sha256", "tokens", "facts", "batch_id")
+            pytest.param(changed(**{part: None}), id=f"without {part}", marks=pytest.mark.slow)
+            for part in ("sha256", "tokens", "facts", "batch_id")
         ],
     ],
 )
@@ -277,7 +285,7 @@ def at_work(made, held):
             driver.kill()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_after_the_driver_is_killed_only_what_was_missing_is_sent(bench, how):
     held, let_go = threading.Event(), threading.Event()
     made = bench(holding(held, let_go, TEXTS[0]))

@@ -26,8 +26,7 @@ def test_an_honest_encoder_passes_with_figures():
     assert figures["dim"] == 16
     assert figures["margin_min"] > 0
     assert figures["prompt_shift"] > 0.01
-    assert figures["ending_past"] == 0.0
-    assert figures["ending_within"] > 0.001
+    assert (figures["truncates_at"], figures["told_by_tokens"]) == (32, 1)
 
 
 def test_figures_are_the_same_every_time():
@@ -35,8 +34,8 @@ def test_figures_are_the_same_every_time():
 
 
 def test_no_limit_means_that_long_texts_count_to_their_end():
-    assert probe(FakeEncoder(max_tokens=0))["ending_past"] is None
-    with pytest.raises(BackendError, match=r"\(truncation\): text within any number of tokens does not change"):
+    assert probe(FakeEncoder(max_tokens=0))["truncates_at"] == 0
+    with pytest.raises(BackendError, match=r"\(truncation\): the last 1 of any number of tokens move"):
         probe(Wrong({"max_tokens": 0}, {"max_tokens": 32}))
 
 
@@ -44,7 +43,7 @@ def test_no_limit_means_that_long_texts_count_to_their_end():
     ("claimed", "actual", "check"),
     [
         ({"max_tokens": 32}, {"max_tokens": 48}, r"\(truncation\): text past 32 tokens changes"),
-        ({"max_tokens": 48}, {"max_tokens": 32}, r"\(truncation\): text within 48 tokens does not change"),
+        ({"max_tokens": 48}, {"max_tokens": 32}, r"\(truncation\): the last 1 of 48 tokens move"),
         ({"query_prompt": "query: "}, {}, r"\(prompts\): query and document vectors of one text are the same"),
         ({}, {"query_prompt": "query: "}, r"\(prompts\): no prompt is catalogued"),
     ],
@@ -98,3 +97,26 @@ def test_the_probe_is_remembered_and_has_figures(tmp_path):
     assert figures["paraphrase_min"] > figures["stranger_max"]
     assert figures["truncates_at"] == 32
     assert len(figures["digest"]) == 64
+
+
+class Restless(FakeEncoder):
+    """Its rows move by themselves, as those of a server that batches requests as they come."""
+
+    tolerance = 0.5
+
+    def __init__(self, **row):
+        super().__init__(max_tokens=64, **row)
+        self.random = np.random.default_rng(0)
+
+    def encode(self, texts, side):
+        rows = super().encode(texts, side) + self.random.normal(0, 0.01, (len(texts), 16)).astype(np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_rows_that_move_by_themselves_are_told_apart_by_more_tokens():
+    assert probe(Restless())["told_by_tokens"] == 8
+    early = Restless()
+    early._words = lambda text, side: FakeEncoder._words(early, text, side)[:48]
+    early.token_counts = FakeEncoder(max_tokens=64).token_counts
+    with pytest.raises(BackendError, match=r"\(truncation\): the last 8 of 64 tokens move"):
+        probe(early)

@@ -22,6 +22,7 @@ def test_it_sums_every_attempt_and_keeps_weights_apart(tmp_path):
     write_session(tmp_path / "a.json", session())
     write_session(tmp_path / "b.json", session(gpu="A10", usd=0.3, container_seconds=1.5))
     write_session(tmp_path / "c.json", session(kind="weights", gpu="cpu", usd=0.004))
+    write_session(tmp_path / "d.json", session(gpu="", price_per_second=0.0, container_seconds=0.0, usd=0.07))
     remember_attempt(tmp_path, attempt("one"))
     remember_attempt(tmp_path, attempt("two", usd=0.4, max_usd=7.0))
     receipt = spend_receipt(tmp_path, lambda run_id, _: {"one": 0.25, "two": 0.16}[run_id])
@@ -29,7 +30,7 @@ def test_it_sums_every_attempt_and_keeps_weights_apart(tmp_path):
         "estimate_usd": 2.0,
         "embedding_usd": 0.5,
         "weights_usd": 0.004,
-        "judging_usd": 0.0,
+        "services_usd": 0.07,
         "actual_usd": 0.41,
         "gpu": "A10, L4",
         "gpu_seconds": 201.5,

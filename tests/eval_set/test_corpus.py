@@ -1,15 +1,21 @@
 import dataclasses
+import gzip
+import io
 import random
+import re
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
-from runner.base.canonical import file_sha256
-from runner.base.errors import InputError, InputNeeded
+from runner.base.canonical import file_sha256, sha256
+from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import Document
-from runner.eval_set.corpus import archive_path, corpus_documents, texts_to_show
+from runner.eval_set.corpus import archive_path, corpus_documents, pack, texts_to_show, unpack
 from runner.eval_set.version import Version, load_corpus, newest_version
+from samplers.corpus.parse import read_corpus
 from tests.support.small_set import draw, make_version, write_corpus, write_plans
 
 
@@ -164,6 +170,20 @@ def test_a_document_that_changed_in_the_folder_is_named(version, folder):
     assert version.corpus_path.read_bytes() == before
 
 
+def test_a_status_file_that_came_later_changes_neither_a_stratum_nor_the_archive(version, folder):
+    drawn = documents(version, folder)
+    bill = drawn[0].doc_id.removeprefix("BILLS-")
+    congress, kind, number = re.match(r"(\d+)([a-z]+)(\d+)", bill).groups()
+    area = "<policyArea><name>Ferries</name></policyArea>"
+    status = f"<bill><number>{number}</number><type>{kind.upper()}</type><congress>{congress}</congress>{area}</bill>"
+    (folder / f"BILLSTATUS-{congress}{kind}{number}.xml").write_text(f"<billStatus>{status}</billStatus>")
+    read = {d.doc_id: d for d in read_corpus(folder, "bills").documents}
+    assert read[drawn[0].doc_id].stratum.endswith("/Ferries")
+    archive_path(version).unlink()
+    assert documents(version, folder) == drawn
+    assert documents(version, None) == drawn
+
+
 def test_documents_that_were_added_to_the_folder_later_are_not_taken(version, folder):
     drawn = documents(version, folder)
     archive_path(version).unlink()
@@ -177,6 +197,97 @@ def test_the_archive_keeps_every_field(version, folder):
     back = documents(version, None)
     assert [dataclasses.asdict(document) for document in back] == [dataclasses.asdict(document) for document in drawn]
     assert all(document.sections for document in back)
+
+
+def test_a_packed_corpus_is_the_same_bytes_each_time_and_comes_back_on_another_machine(version, folder, tmp_path):
+    drawn = documents(version, folder)
+    pack(version, None, tmp_path / "one" / "a.tar.zst")
+    kept = archive_path(version).read_bytes()
+    archive_path(version).unlink()
+    pack(version, folder, tmp_path / "b.tar.zst")
+    assert (tmp_path / "one" / "a.tar.zst").read_bytes() == (tmp_path / "b.tar.zst").read_bytes() == kept
+    other = make_version(tmp_path / "other")
+    write_plans(other)
+    other.corpus_path.write_bytes(version.corpus_path.read_bytes())
+    unpack(other, tmp_path / "b.tar.zst")
+    assert corpus_documents(other, None) == drawn
+
+
+def tarred(members: dict[str, bytes | str], folder: str = "documents") -> bytes:
+    """A tar of files, and of links for the members that are a target's name."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(f"{folder}/{name}.json")
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                archive.addfile(member)
+            else:
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+HOSTILE = {
+    "another digest": lambda _: tarred({"x": b"{}"}),
+    "a path upward": lambda whole: tarred(whole, "documents/../.."),
+    "a link": lambda whole: tarred(dict.fromkeys(whole, "/etc/passwd")),
+    "a file too many": lambda whole: tarred({**whole, "more": b"{}"}),
+    "a file too few": lambda whole: tarred(dict(list(whole.items())[1:])),
+    "no document": lambda whole: tarred(dict.fromkeys(whole, b"[1]")),
+    "other words": lambda whole: tarred({name: text.replace(b" the ", b" a ") for name, text in whole.items()}),
+    "nested too deep": lambda whole: tarred(dict.fromkeys(whole, b"[" * 200000)),
+    "a compressed tar": lambda whole: gzip.compress(tarred(whole)),
+    "no tar": lambda _: b"words",
+}
+
+
+@pytest.mark.parametrize("made", HOSTILE)
+def test_a_hostile_archive_is_refused_and_nothing_is_written(version, folder, tmp_path, made):
+    """Each but the first with a manifest that names its digest, as somebody would hand out who made both."""
+    drawn = documents(version, folder)
+    pack(version, None, tmp_path / "sound.tar.zst")
+    with tarfile.open(fileobj=io.BytesIO(plain(tmp_path / "sound.tar.zst"))) as archive:
+        whole = {d.doc_id: archive.extractfile(f"documents/{d.doc_id}.json").read() for d in drawn}
+    content = HOSTILE[made](whole)
+    (tmp_path / "given").write_bytes(zstandard.compress(content))
+    if made != "another digest":
+        named = version.corpus_path.read_text().replace(
+            load_corpus(version.corpus_path)[0].archive_sha256, sha256(content)
+        )
+        version.corpus_path.write_text(named)
+    archive_path(version).unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(IntegrityError):
+        unpack(version, tmp_path / "given")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("given", ["a bomb", "no zstandard", "a folder", "nothing", "cut"])
+def test_what_is_no_archive_is_named_before_much_of_it_is_read(version, folder, tmp_path, given):
+    documents(version, folder)
+    path = tmp_path / "given"
+    pack(version, None, path)
+    if given == "cut":
+        path.write_bytes(path.read_bytes()[:-9])
+    elif given in ("a folder", "nothing"):
+        path.unlink()
+    if given == "a folder":
+        path.mkdir()
+    if given == "no zstandard":
+        path.write_bytes(b"PK" * 99)
+    if given == "a bomb":
+        with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as stream:
+            for _ in range(400):
+                stream.write(bytes(1 << 20))
+        assert path.stat().st_size < 100_000
+    with pytest.raises(InputError if given in ("a folder", "nothing") else IntegrityError, match="given"):
+        unpack(version, path)
+
+
+def plain(path: Path) -> bytes:
+    """What an archive unpacks to."""
+    return zstandard.decompress(path.read_bytes())
 
 
 def test_the_texts_of_the_embedded_corpus_are_ours_to_show():

@@ -312,7 +312,7 @@ def test_a_locked_version_answers_with_its_decision_and_writes_nothing(record, c
     before = {path: path.stat().st_mtime_ns for path in record.rglob("*")}
     assert command() == 0
     answer = capsys.readouterr().out
-    assert answer.startswith(f"demo v1: chosen is {read_json(record / 'decision.json')['chosen']['cell']} (confirmed)")
+    assert answer.startswith(f"demo v1: chosen is {read_json(record / 'decision.json')['chosen']['cell']} (candidate)")
     assert str(record / "results.html") in answer
     assert command("choose", "recommended") == 0
     assert command("choose", read_json(record / "decision.json")["chosen"]["cell"], "--reason=another", "--by=you") == 0

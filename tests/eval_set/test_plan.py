@@ -5,7 +5,7 @@ import yaml
 
 from runner.base.errors import InputError, PlanError
 from runner.base.records import parse_cell
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
 from runner.eval_set.plan import (
     check_cell,
     default_cells,
@@ -13,6 +13,7 @@ from runner.eval_set.plan import (
     load_plan,
     plan_digest,
 )
+from runner.eval_set.shapes.plan import Prior
 
 
 @pytest.fixture(name="path")
@@ -119,8 +120,9 @@ def test_a_cost_below_0_and_a_prior_without_scale_are_refused_with_what_to_write
     assert f"such as {example} (found" in problem
 
 
-def test_a_plan_that_states_neither_prior_nor_cost_has_the_default_ones(path):
-    stated = load(path)
+def test_a_plan_that_states_neither_prior_nor_cost_has_those_that_it_was_frozen_with(path):
+    frozen = {"prior": Prior(mean=-0.03, sd=0.049), "switching_cost": 0.02}
+    stated = load(path).model_copy(update=frozen)
     rows = yaml.safe_load(path.read_text())
     del rows["prior"], rows["switching_cost"]
     path.write_text(yaml.safe_dump(rows))
@@ -137,10 +139,30 @@ def test_a_missing_field_is_named(path):
     assert problems(path)[0].startswith("bootstrap: field required")
 
 
-def test_the_structural_chunker_counts_without_its_context_too(path):
-    cells = [text.replace("section_aware_bills_v1", "section_aware_bills_v1-bare") for text in load(path).cells]
+@pytest.mark.parametrize("name", ["section_aware_bills_v1-bare", "section_aware_bills_256_v1"])
+def test_the_structural_chunker_counts_without_its_context_too_and_cut_further(path, name):
+    cells = [text.replace("section_aware_bills_v1", name) for text in load(path).cells]
     change(path, cells=cells, first=[])
     assert load(path).cells == cells
+
+
+def test_a_reranker_is_one_of_the_catalogue_and_no_dense_cell(path):
+    cells = load(path).cells
+    change(path, cells=[*cells, "rerank(bm25,bge-reranker-v2-m3) x section_aware_bills_256_v1"])
+    load(path)
+    change(path, cells=[*cells, "rerank(bm25,bge-reranker) x whole_doc"])
+    assert ["'bge-reranker-v2-m3'" in problem for problem in problems(path)] == [True]
+    dense = [text for text in cells if not text.endswith("fixed_token_1024_100")]
+    change(path, cells=[*dense, "rerank(bm25,ms-marco-minilm-l6) x recursive_v1"])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+
+
+def test_documents_ranked_otherwise_make_no_cell_more(path):
+    cells = [text for text in load(path).cells if not text.endswith("fixed_token_1024_100")]
+    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc+first", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+    change(path, cells=[*cells, "minilm-l6-v2 x recursive_v1", "minilm-l6-v2 x recursive_v1+top3"], first=[])
+    load(path)
 
 
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
@@ -309,6 +331,36 @@ def test_a_cell_of_parts_that_exist_can_be_run():
         check_cell(parse_cell("bm25 x whole_document"))
     with pytest.raises(InputError, match="There is no encoder"):
         check_cell(parse_cell("bm25>gpt x whole_doc"))
+
+
+def test_vectors_can_be_cut_to_fewer_dimensions_than_they_have_and_kept_as_bits_by_eights(monkeypatch):
+    for kind in ("383", "int8", "bit"):
+        check_cell(parse_cell(f"minilm-l6-v2@{kind} x whole_doc"))
+    with pytest.raises(InputError, match="384 dimensions"):
+        check_cell(parse_cell("minilm-l6-v2@384 x whole_doc"))
+    monkeypatch.setitem(ENCODERS, "odd", EncoderSpec("odd", "a/odd", "0" * 40, dim=100, max_tokens=0))
+    check_cell(parse_cell("odd@int8 x whole_doc"))
+    for text in ("odd@bit", "engine(odd)", "engine(fts5,odd)"):
+        with pytest.raises(InputError, match="odd has 100"):
+            check_cell(parse_cell(f"{text} x whole_doc"))
+
+
+def test_variants_do_not_count_toward_criterion_1(path):
+    cells = default_cells(SOURCES["demo"], rehearsal=False)
+    change(path, cells=[*cells, f"{cells[0].partition(' ')[0]}@bit x fixed_token_512_50"])
+    load(path)
+    change(path, cells=[cells[0].replace(" x ", "@bit x "), *(cell for cell in cells if "1024" not in cell)])
+    assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+
+
+def test_two_cells_of_one_file_name_are_refused(path, monkeypatch):
+    monkeypatch.setitem(
+        ENCODERS, "minilm-l6-v2-bit", dataclasses.replace(ENCODERS["minilm-l6-v2"], name="minilm-l6-v2-bit")
+    )
+    cells = default_cells(SOURCES["demo"], rehearsal=False)
+    change(path, cells=[*cells, "minilm-l6-v2@bit x recursive_v1", "minilm-l6-v2-bit x recursive_v1"])
+    (problem,) = problems(path)
+    assert "'minilm-l6-v2@bit x recursive_v1' and 'minilm-l6-v2-bit x recursive_v1'" in problem
 
 
 def plan_of(tmp_path, name, **fields):

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError, IntegrityError
-from runner.base.records import Query, Span
+from runner.base.records import Query
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.labels import append_labels, judgments, label_prefix, load_labels
+from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.version import (
@@ -108,7 +108,7 @@ def test_queries_come_in_the_order_of_the_file(version):
         ({"text": ""}, "queries.1.text: "),
         ({"text": True}, "queries.1.text: "),
         ({"kind": ""}, "queries.1.kind: "),
-        ({"origin": "guessed"}, "queries.1.origin: "),
+        ({"origin": "a guess"}, "queries.1.origin: "),
         ({"grade": 3}, "queries.1.grade: extra inputs are not permitted"),
     ],
 )
@@ -220,14 +220,6 @@ def test_a_label_of_the_wrong_shape_is_named_with_file_and_line(tmp_path, field,
     path.write_text(path.read_text() + json.dumps(row) + "\n")
     with pytest.raises(InputError, match=rf"labels\.jsonl:2: {field}"):
         load_labels(path)
-
-
-def test_labels_become_judgments_with_their_spans():
-    (found,) = judgments([label(grade=3, spans=[[0, 4], [9, 12]], model="m", batch="batch-0001")])
-    assert (found.query_id, found.doc_id, found.grade, found.judge) == ("q01", "d1", 3, "j")
-    assert found.spans == (Span(0, 4), Span(9, 12))
-    assert (found.model, found.batch, found.reason) == ("m", "batch-0001", "why")
-    assert (found.prompt_sha256, found.evidence_sha256, found.round) == (SHA, SHA, 1)
 
 
 def test_a_preregistration_is_written_once_and_stays_as_it_is(version):

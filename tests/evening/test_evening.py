@@ -10,16 +10,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.prep_labels import REPEATS
+from runner.retrieve import make_runs
 from tests.support.evening_process import CHOICE, few_draws_in_plans, run
 from tests.support.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
+from tests.support.tiny_reranker import tiny_folder, tiny_reranker
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +58,7 @@ def evening(version: Version, corpus: Path | None = None, **more: object) -> Eve
 
 def judged(version: Version, only: slice = slice(None)) -> None:
     for path in answers(version)[only]:
-        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
@@ -140,10 +143,13 @@ def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided
     assert pages[0] == pages[1]
 
 
-def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided):
+def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tmp_path, monkeypatch):
     version = decided
+    tiny = tiny_reranker(tiny_folder(tmp_path / "tiny"))
+    monkeypatch.setattr(make_runs, "reranker_for", lambda name: tiny)
+    cross, first = "rerank(bm25,ms-marco-minilm-l6) x recursive_v1", "minilm-l6-v2 x recursive_v1+first"
     before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
-    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1-bare"]).run()
+    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1", cross, first]).run()
     assert "nothing is decided" in answer
     assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
     [results] = version.work.glob("explorations/*/results.json")
@@ -152,6 +158,13 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided):
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
+    assert rows[cross]["provenance"]["encoder"]["hub_id"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
+    assert rows[cross]["provenance"]["truncation"]["chunks"] > 0
+    paths = [results.parent / f"runs/{slug(name)}.tsv" for name in ("bm25 x recursive_v1", cross)]
+    hits = [[line.split("\t") for line in path.read_text().splitlines()[1:]] for path in paths]
+    evidence = [sorted((query, document, *span) for query, _, document, _, *span in rows) for rows in hits]
+    assert evidence[0] == evidence[1]
+    assert hits[0] != hits[1]
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
     assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
 
@@ -179,7 +192,7 @@ def test_a_query_blind_corpus_gets_no_decision(waiting):
     for path in answers(waiting):
         rows = [json.loads(line) | {"grade": 1} for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        import_answers(waiting, path, judge="same", model="", judged_on="2026-01-31")
+        Importer(waiting).take_file(path, judge="same", model="", judged_on="2026-01-31")
     with pytest.raises(NegativeVerdict, match="null gate"):
         evening(waiting, choice=CHOICE).run()
     assert not (waiting.record / "decision.json").exists()

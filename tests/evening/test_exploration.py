@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from chunkers import registry
+from runner.base.canonical import slug
 from runner.embed import chunk_corpus as stored_chunks
 from runner.embed.backends import LocalBackend
 from runner.evening.exploration import Exploration
@@ -68,6 +69,25 @@ def test_a_dense_cell_embeds_with_its_own_encoder_alone_and_makes_no_a_a_run(ver
     before = dict(encoders.texts)
     explore(version, "minilm-static-384 x recursive_v1", encoders=encoders)
     assert encoders.texts == before, "the second time everything comes from the cache"
+
+
+def test_what_production_stores_is_scored_from_vectors_that_are_embedded_once(version):
+    encoder, chunker = "minilm-static-384", "recursive_v1"
+    full, *stored = (f"{encoder}{kind} x {chunker}" for kind in ("", "@24", "@int8", "@bit"))
+    engine = [f"engine({arms}) x {chunker}" for arms in (encoder, "fts5", f"fts5,{encoder}")]
+    rows = explore(version, full, *stored, *engine, encoders=Counted())
+    assert set(rows) == {BASELINE, full, *stored, *engine}
+    keys = [json.loads(path.read_text())["inputs"] for path in version.cache.glob("vectors/*/manifest.json")]
+    assert sorted(key["side"] for key in keys) == ["document", "query"]
+    (folder,) = version.work.glob("explorations/*")
+    files = {facts["cell"]: facts for facts in (json.loads(path.read_text()) for path in folder.glob("cells/*.json"))}
+    n = files[full]["chunks"]["count"]
+    assert [files[cell]["index_bytes"] for cell in (full, *stored)] == [n * 192, n * 96, n * 48, n * 198]
+    assert len({files[cell]["method"] for cell in (full, *stored, *engine)}) == 7
+    assert files[engine[1]]["encoder"] is files[engine[0]]["bm25"] is None
+    assert files[engine[1]]["bm25"]["library"] == files[engine[2]]["bm25"]["library"] == "SQLite FTS5"
+    runs = [(folder / "runs" / f"{slug(cell)}.tsv").read_bytes() for cell in (full, stored[2])]
+    assert runs[0] == runs[1], "with fewer chunks than candidates bits lose nothing"
 
 
 def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypatch):

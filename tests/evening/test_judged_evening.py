@@ -18,10 +18,10 @@ from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.inputs import sample
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
+from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY
 from runner.judge.models.prompt import asks_of, instructions
 from runner.judge.models.run_judges import JudgeOptions
-from runner.judge.models.service import ANTHROPIC_KEY, JUDGE_KEY
 from runner.retrieve.make_runs import CellRuns
 from tests.support import anthropic_server as api
 from tests.support.small_set import _answer, fake_encoders, make_version, write_corpus, write_plans, write_queries
@@ -92,7 +92,7 @@ def with_plans(version):
 def give(version, path, said, judge):
     answers = path.with_name(f"{path.stem}.answers.jsonl")
     answers.write_text("".join(json.dumps(said(row)) + "\n" for row in reversed(read_batch(path))))
-    import_answers(version, answers, judge=judge, model=judge, judged_on="2026-01-31")
+    Importer(version).take_file(answers, judge=judge, model=judge, judged_on="2026-01-31")
 
 
 def hired(version, corpus, server, **more):
@@ -152,7 +152,7 @@ def test_judging_starts_only_where_it_would_end_under_the_ceiling(opened, corpus
     assert not server.asked
 
 
-@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
+@pytest.mark.parametrize("how", ["messages", pytest.param("batches", marks=pytest.mark.slow)])
 def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
     version, server = opened
     said = hired(version, corpus, server, how=how).run()

@@ -14,7 +14,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.version import numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
@@ -34,7 +34,7 @@ def by_file(version, corpus, choice=None):
 def give(version, path, said, judge, model=""):
     answers = path.with_name(f"{path.stem}.answers.jsonl")
     answers.write_text("".join(json.dumps(said(row)) + "\n" for row in read_batch(path)))
-    return import_answers(version, answers, judge=judge, model=model, judged_on="2026-01-31")
+    return Importer(version).take_file(answers, judge=judge, model=model, judged_on="2026-01-31")
 
 
 @pytest.fixture(name="judged", scope="module")
@@ -142,7 +142,7 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     left = [row for row in read_batch(path) if (row.query_id, row.doc_id) not in done]
     answers = version.judging / "double-0001.answers.jsonl"
     answers.write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in left))
-    import_answers(version, answers, judge="a person", model="", judged_on="2026-01-31")
+    Importer(version).take_file(answers, judge="a person", model="", judged_on="2026-01-31")
     asked = len(server.asked)
     assert "chosen is" in hired(version, corpus, server).run()
     assert len(server.asked) == asked
@@ -161,7 +161,7 @@ def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, 
     row = read_batch(path)[0]
     answers = version.judging / "one.jsonl"
     answers.write_text(json.dumps({**second_opinion(row), "batch": row.batch}) + "\n")
-    import_answers(version, answers, judge=SECOND, model=SECOND, judged_on="2026-01-31")
+    Importer(version).take_file(answers, judge=SECOND, model=SECOND, judged_on="2026-01-31")
     assert by_file(version, corpus, CHOICE).run()
 
 
@@ -203,9 +203,9 @@ def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version
     rows = [answer(row.query_id, row.doc_id, 2) for row in read_batch(second)]
     path = second.with_name(f"{second.stem}.answers.jsonl")
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    added = import_answers(version, path, judge="j", model="m", judged_on="2026-01-31")
+    added = Importer(version).take_file(path, judge="j", model="m", judged_on="2026-01-31")
     first.unlink()
-    again = import_answers(version, path, judge="j", model="m", judged_on="2026-01-31")
+    again = Importer(version).take_file(path, judge="j", model="m", judged_on="2026-01-31")
     assert (again.added, again.known) == (0, added.added)
 
 

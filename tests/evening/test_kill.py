@@ -154,6 +154,7 @@ def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed,
     assert verify_lock(make_version(tmp_path).record)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_do_not_hurt_each_other(tmp_path, undisturbed):
     whole, _, _ = undisturbed
     assert exit_codes([start(run, tmp_path) for _ in range(2)]) == [0, 0]

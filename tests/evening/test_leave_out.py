@@ -16,7 +16,7 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_decision, load_results
 from runner.evening.evening import Evening
 from runner.evening.leave_out import leave_out, without_advice
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from tests.support.evening_process import CHOICE, few_draws_in_plans
 from tests.support.small_set import SmallEncoder, answers, fake_encoders, few_draws, make_version
 
@@ -73,7 +73,7 @@ def test_an_evening_without_it_says_so_in_plan_results_page_and_decision(version
     assert path.read_text().splitlines()[: len(kept)] == kept, "comments and order stay"
     gone = [re.search(r'"(.*)"', line)[1] for line in before if STATIC in line]
     for answer in answers(version):
-        import_answers(version, answer, judge="words", model="", judged_on="2026-01-31")
+        Importer(version).take_file(answer, judge="words", model="", judged_on="2026-01-31")
     evening(version, without=[STATIC], choice=CHOICE).run()
     expected = [{"encoder": STATIC, "cells": gone, "left_out_on": version.plan().left_out[0].left_out_on}]
     results = load_results(version)

@@ -20,7 +20,7 @@ from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.score.looks import Look
 from runner.tools.replay.record import recorded
 from runner.tools.verify import verify_record
@@ -50,7 +50,7 @@ def evening(version, choice=CHOICE, **more):
 
 def judged(version):
     for path in answers(version):
-        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def exported(version):

@@ -14,7 +14,7 @@ from runner.base.canonical import read_json
 from runner.base.errors import BackendError, NegativeVerdict
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
-from runner.embed.probe import _FILLER, PARAPHRASES
+from runner.embed.probe import FILLER, PARAPHRASES
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import CHECKOUT, Workspace, open_version
@@ -115,7 +115,7 @@ class ConstantOnceProbed(Words):
 
     def encode(self, texts, side):
         rows = super().encode(texts, side)
-        if any(text in PROBED or text.startswith(_FILLER) for text in texts):
+        if any(text in PROBED or text.startswith(FILLER) for text in texts):
             return rows
         rows = super().encode(["everything"], side) + np.float32(self.noise) * rows[:, :1]
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -145,6 +145,7 @@ def test_an_encoder_that_is_constant_but_for_noise_leaves_no_decision_and_the_nu
     assert "permuted qrels" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_bm25_that_ignores_the_query_is_named_and_cannot_be_chosen(version, monkeypatch):
     honest = cell_runs.bm25_run
 

@@ -30,9 +30,12 @@ from runner.eval_set.version import CHECKOUT, Version, load_queries
 from runner.evening.post_bulk import post_bulk
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
+from runner.retrieve.engine.database import open_substrate
+from runner.retrieve.engine.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
+from runner.retrieve.variants import cut_rows
 from runner.substrate.measure import search_substrate
 from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
-from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
+from runner.substrate.record import decided as decided_record
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run
@@ -418,6 +421,16 @@ def test_a_database_that_is_none_or_has_other_dimensions_is_one_clear_error(deci
     assert not (decided.record / "post-bulk").exists()
 
 
+def test_the_vectors_of_a_cut_cell_are_held_to_their_length(decided, filling, tmp_path):
+    known = replace(decided_record(decided, fake_encoders), cut="24")
+    path = substrate(tmp_path, replace(filling, vectors=cut_rows(filling.vectors, 24)))
+    with open_substrate(path, "demo") as opened:
+        found = search_substrate(known, opened, None)
+        with pytest.raises(InputError, match="have 24 dimensions, and those of minilm-l6-v2 have 48"):
+            search_substrate(replace(known, cut=""), opened, None)
+    assert [finding.name for finding in found.checks.findings if finding.fault] == []
+
+
 def test_an_encoder_that_cannot_be_had_ends_with_the_backends_error(decided, filling, tmp_path):
     def missing(name):
         raise BackendError(f"{name} needs a package")
@@ -463,6 +476,15 @@ def test_an_arm_stands_beside_the_cell_of_its_encoder_and_chunker_else_the_best_
     assert counterparts(CELLS, "a", "three") == {**dense, KEYWORD: "bm25 x whole_doc", FUSED: "rrf(bm25,a) x two"}
     assert counterparts(CELLS, "b", "one") == {**dict.fromkeys((EXACT, BINARY), "b x one"), KEYWORD: "bm25 x whole_doc"}
     assert counterparts(["b x one"], "a", "one") == {}
+
+
+def test_an_arm_stands_beside_what_the_engine_or_as_little_of_a_vector_found():
+    stored = [*CELLS, "a@bit x one", "a@256 x one", "engine(fts5) x one", "engine(fts5,a) x one"]
+    beside = {EXACT: "a x one", BINARY: "a@bit x one", KEYWORD: "engine(fts5) x one", FUSED: "engine(fts5,a) x one"}
+    assert counterparts(stored, "a", "one") == beside
+    assert counterparts([*stored, "engine(a) x one"], "a", "one")[BINARY] == "engine(a) x one"
+    cut = counterparts(stored, "a", "one", "256")
+    assert cut[EXACT] == cut[BINARY] == "a@256 x one"
 
 
 def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, int]) -> tuple[list[ArmResult], Plan]:

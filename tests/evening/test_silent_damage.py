@@ -16,10 +16,10 @@ from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import newest_version
 from runner.evening.evening import Evening
+from runner.evening.exploration import tried
 from runner.evening.next_version import open_next
 from runner.evening.stops import doubts, next_step
-from runner.evening.try_out import tried
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans
@@ -47,7 +47,7 @@ def run(version, **given):
 
 def judged(version, judge="words", model=""):
     for path in answers(version):
-        import_answers(version, path, judge=judge, model=model, judged_on=DAY)
+        Importer(version).take_file(path, judge=judge, model=model, judged_on=DAY)
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_a_missing_second_reading_is_said_where_labels_become_final(waiting):
     other = waiting.judging / "mine.jsonl"
     row = {"query_id": pair.query_id, "doc_id": pair.doc_id, "grade": pair.grade, "reason": "mine"}
     other.write_text(json.dumps(row) + "\n")
-    import_answers(waiting, other, judge="other", model="", judged_on=DAY)
+    Importer(waiting).take_file(other, judge="other", model="", judged_on=DAY)
     with pytest.raises(InputNeeded) as stopped:
         run(waiting)
     assert not any("labels double" in note for note in stopped.value.notes)

@@ -56,27 +56,6 @@ def test_real_means_agree_exactly_and_expectations_to_the_twelfth_place(vectors)
 
 
 @pytest.mark.shared
-def test_null_means_of_a_function_lie_within_four_standard_errors(vectors):
-    n_trials = 150
-    for case in vectors["gate"]:
-        found = ours(case, theirs(case["input"]["metric"]), n_trials=n_trials)
-        assert found["real_mean"] == case["output"]["real_mean"], case["name"]
-        for null in NULLS:
-            recorded = case["output"]["n_trials_large"][null]
-            error = abs(found["null_means"][null] - recorded["expected_null_mean_exact"])
-            assert error <= 4 * recorded["trial_sd"] / math.sqrt(n_trials) + 1e-12, (case["name"], null)
-
-
-@pytest.mark.shared
-def test_the_standard_deviations_are_those_of_recorded_trials(vectors):
-    for case in vectors["gate"]:
-        found = ours(case, case["input"]["metric"])
-        for null in NULLS:
-            recorded = case["output"]["n_trials_large"][null]["trial_sd"]
-            assert found["null_sds"][null] == pytest.approx(recorded, rel=0.08, abs=1e-12), (case["name"], null)
-
-
-@pytest.mark.shared
 def test_verdicts_agree_but_where_a_reason_is_named(vectors):
     for case in vectors["gate"]:
         for n_trials in (50, 400):
@@ -85,20 +64,6 @@ def test_verdicts_agree_but_where_a_reason_is_named(vectors):
                 assert found["verdict"] == "insufficient", OTHER_VERDICT[case["name"]]
             else:
                 assert found["gate_passes"] == case["output"]["n_trials_50"]["gate_passes"], case["name"]
-
-
-@pytest.mark.shared
-def test_each_null_is_passed_by_delta_and_p_where_theirs_asks_for_delta_alone(vectors):
-    stricter = []
-    for case in vectors["gate"]:
-        found, recorded = ours(case, case["input"]["metric"]), case["output"]["n_trials_50"]["passes"]
-        for null in NULLS:
-            if found["passes"][null] != recorded[null]:
-                stricter.append((case["name"], null))
-                assert recorded[null]
-                assert found["deltas"][null] >= case["input"]["tau"]
-                assert found["p_values"][null] > 0.05 or case["name"] in OTHER_VERDICT
-    assert stricter
 
 
 @pytest.mark.shared

@@ -14,7 +14,7 @@ from runner.eval_set.shapes.gate import NullResult
 from runner.gate.controls import controls, most_by_chance
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
-from runner.gate.neighbours import nearest
+from runner.gate.graded_nulls import nearest
 from runner.gate.nulls import GATES, GradedSet
 from runner.score.score import score
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, graded, oracle, run_of

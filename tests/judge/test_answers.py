@@ -11,7 +11,7 @@ from runner.eval_set.batches import all_rows, batch_files
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import load_corpus
-from runner.judge.answers import Imported, import_answers
+from runner.judge.answers import Imported, Importer
 from runner.judge.prep_labels import export_batches
 from tests.support.small_judging import answer, everything, give, rows
 from tests.support.small_set import make_version
@@ -232,7 +232,7 @@ def test_a_file_without_answers_is_refused(judged, content):
     path = judged.work / "empty.jsonl"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"empty\.jsonl holds no answers"):
-        import_answers(judged, path, judge="j", model="", judged_on="2026-01-31")
+        Importer(judged).take_file(path, judge="j", model="", judged_on="2026-01-31")
 
 
 def test_damaged_labels_stop_an_import(judged):

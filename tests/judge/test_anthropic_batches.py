@@ -12,8 +12,7 @@ from runner.base.http_client import Patience
 from runner.embed.cost.ledger import BudgetError, Ledger
 from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
-from runner.judge.models.anthropic.batch_record import records
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches, records
 from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.prices import price_of
@@ -241,7 +240,7 @@ with AnthropicBatches(MODEL, meter, Way(url=sys.argv[1]), folder / "batches", po
 """
 
 
-@pytest.mark.parametrize("when", ["before the id is known", "while it is polled"])
+@pytest.mark.parametrize("when", ["before the id is known", pytest.param("while it is polled", marks=pytest.mark.slow)])
 def test_a_killed_run_pays_once(opened, server, tmp_path, when):
     server.polls = 10**9
     until = threading.Event()

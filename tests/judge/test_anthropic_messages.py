@@ -18,8 +18,7 @@ from runner.base.http_client import Patience
 from runner.embed.cost.ledger import BudgetError, Ledger
 from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic.batch_service import read_results
-from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE
-from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE, AnthropicMessages
 from runner.judge.models.anthropic.wire import reply_of, usage_of
 from runner.judge.models.client import Way
 from runner.judge.models.meter import JudgeMeter
@@ -395,7 +394,7 @@ def test_refusals_in_a_row_are_about_the_texts_and_end_nothing(opened, server):
 CHILD = """
 import sys
 from pathlib import Path
-from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.client import (AnthropicMessages)
 from runner.judge.models.client import Way
 from runner.judge.models.prices import (price_of)
 from runner.judge.models.meter import JudgeMeter
@@ -406,6 +405,7 @@ with AnthropicMessages(MODEL, meter, Way(url=sys.argv[1])) as model:
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_session_ends_though_no_answer_comes_and_counts_what_it_sent(server, tmp_path):
     until, under_way = threading.Event(), threading.Semaphore(0)
     server.always = {"dues": wire.hang(until)}

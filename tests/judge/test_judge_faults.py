@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import threading
 
 import pytest
 from hypothesis import settings
@@ -12,7 +11,7 @@ from runner.base.errors import BackendError
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.models.prompt import asks_of
 from tests.support import anthropic_server as faults
 from tests.support import openai_chat_server as chat
@@ -55,7 +54,7 @@ def _expected(exported, tmp_path_factory):
         ]
         file = path.with_name(f"{path.stem}.answers.jsonl")
         file.write_text("".join(json.dumps(one) + "\n" for one in reversed(answers)))
-        import_answers(version, file, judge="a person", model="", judged_on="2026-02-14")
+        Importer(version).take_file(file, judge="a person", model="", judged_on="2026-02-14")
     found = labels(version)
     assert len(found) == PAIRS
     assert {label["grade"] for label in found} >= {0, 1}
@@ -122,7 +121,12 @@ ANSWER_FAULTS = {
 OUTCOMES = ("errored", "expired", "canceled")
 
 
-@pytest.mark.parametrize("name", [*HTTP_FAULTS, *ANSWER_FAULTS])
+def with_one_of_a_kind(*names, quick):
+    """Each fault by itself among the slow tests, but for one of a kind: all together strike in a quick one."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", with_one_of_a_kind(*HTTP_FAULTS, *ANSWER_FAULTS, quick=("529", "reset", "prose")))
 def test_a_fault_that_passes_leaves_no_trace_in_the_labels(waiting, server, expected, name):
     fault = {**HTTP_FAULTS, **ANSWER_FAULTS}[name]
     words = [marks(waiting)[place] for place in (0, 21, 59)]
@@ -146,19 +150,7 @@ def test_an_openai_compatible_server_makes_the_same_labels_through_its_faults(wa
     assert not any(struck.values()), "a fault never struck"
 
 
-def test_a_service_that_does_not_answer_in_time_is_asked_again(waiting, server, expected):
-    never = threading.Event()
-    word = marks(waiting)[30]
-    server.by_text = {word: [faults.hang(never)]}
-    try:
-        judge(waiting, "messages", server.url, timeout=1.0)
-    finally:
-        never.set()
-    assert labels(waiting) == expected
-    assert server.sent(word) == 2
-
-
-@pytest.mark.parametrize("name", [*OUTCOMES, *ANSWER_FAULTS])
+@pytest.mark.parametrize("name", with_one_of_a_kind(*OUTCOMES, *ANSWER_FAULTS, quick=("expired", "refusal")))
 def test_a_part_of_a_message_batch_that_fails_is_handed_in_again_alone(waiting, server, expected, name):
     words = [marks(waiting)[place] for place in (0, 21, 59)]
     server.by_text = {word: [ANSWER_FAULTS.get(name, name)] for word in words}

@@ -10,7 +10,7 @@ from runner.embed.cost.spend_receipt import spend_receipt
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import open_model
 from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.prices import CLAUDE, FREE, PRICE_FLAG, Price, estimate_usd, given_price, price_of
+from runner.judge.models.prices import CLAUDE, FREE, PRICE_FLAG, Price, given_price, price_of
 from runner.judge.models.requests import Ask, Usage
 from tests.embed.test_estimate import session
 
@@ -212,14 +212,6 @@ def test_a_price_that_is_none_is_refused(text):
 def test_a_given_price_is_taken():
     assert given_price(" 3, 15 ")[:2] == (3.0, 15.0)
     assert given_price("0,0").is_free
-
-
-def test_an_estimate_is_below_the_worst_case_and_half_in_batches():
-    asks = [ask(n_characters=5000)] * 40
-    likely = estimate_usd(asks, PRICE)
-    assert 0 < likely < sum(PRICE.worst_usd(each) for each in asks)
-    assert estimate_usd(asks, PRICE, batches=True) == pytest.approx(likely / 2)
-    assert estimate_usd(asks, FREE) == 0
 
 
 def test_a_plan_that_asks_for_what_an_api_has_not_is_refused(tmp_path, monkeypatch):

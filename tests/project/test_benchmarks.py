@@ -15,7 +15,8 @@ SHARED_PARTS = {"corpus.py", "measuring.py", "no_op_encoder.py", "run.py", "size
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"embed_local.py"}
 SLOW = EMBEDS | {"agreement.py", "external.py", "judge_noise.py", "modal_overhead.py", "post_bulk.py", "report.py"}
-SLOW |= {"significance.py", "simulate_judges.py"}
+SLOW |= {"significance.py", "simulate_judges.py", "simulate_planning.py", "simulate_pooled.py"}
+SLOW |= {"graded_gate.py", "linearity.py", "retrieve.py", "sampling.py"}
 READS_PROC = {"read_sources.py", "retrieve.py", "vectors_on_disk.py"}
 
 

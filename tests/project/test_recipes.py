@@ -85,6 +85,7 @@ def test_every_file_of_the_recipes_is_there_but_those_that_they_have_one_write()
     assert {Path(path).stem for path in named if not (CHECKOUT / path).exists()} == own
 
 
+@pytest.mark.slow
 def test_a_source_is_a_reader_and_a_row(checkout, tmp_path):
     checkout.write(
         "samplers/sources/press_releases.py",
@@ -227,6 +228,7 @@ print(RemoteOptions(gpu="b300").price, default_rate("mxbai-large-v1", "B300"))
     assert checkout.changed == {"runner/embed/cost/prices.py"} == steps("A GPU")
 
 
+@pytest.mark.slow
 def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     path = "runner/gate/nulls.py"
     checkout.insert(
@@ -289,7 +291,7 @@ from runner.base.canonical import JSON
 from runner.base.http_client import Client, Service
 from runner.judge.models.client import JudgeClient
 from runner.judge.models.requests import Ask, Reply
-from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address
+from runner.judge.models.client import (JUDGE_KEY, URL_FLAG, judge_address)
 
 URL = "https://parrot.example.org/v1"
 PARROT = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
@@ -340,6 +342,7 @@ print(model_price(spec).is_free)
     assert checkout.changed <= steps("A judge's service")
 
 
+@pytest.mark.slow
 def test_a_statistic_on_the_page_takes_four_files(checkout, tmp_path):
     checkout.write(
         "runner/score/first_three.py",

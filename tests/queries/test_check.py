@@ -203,8 +203,8 @@ def test_generated_queries_that_lean_on_their_documents_are_told_once(version):
     rows = [replace(row(text, f"BILLS-117hr{number}ih", id=number)) for number, text in LEANING.items()]
     report = checked(version, *rows)
     assert [one.message for one in report.findings if one.rule == "close to documents"] == [
-        "Generated queries share 1.00 of their words with their documents, citations and quotes left out; above 0.6 "
-        "they favour retrieval by words."
+        "Queries of the origin generated share 1.00 of their words with their documents, citations and quotes left "
+        "out; above 0.6 they favour retrieval by words."
     ]
     own = [replace(each, row=each.row.model_copy(update={"origin": "hand"})) for each in rows]
     assert "close to documents" not in rules(checked(version, *own))
@@ -216,7 +216,7 @@ LEANING = {"101": "loans to growers of apples", "102": "dredge the channel of ha
 def test_what_is_too_few_or_of_one_kind_only_is_told(version):
     report = checked(version, *[row(f"ferry{n} harbor{n} dog{n}", id=f"x{n}") for n in range(25)])
     said = [one.message for one in report.findings if one.rule in ("too few", "spread")]
-    assert "0 queries are a person's own (hand); 8 are wanted." in said
+    assert "0 queries are a person's own; 8 are wanted." in said
     assert "25 queries are of the kind topic; the share would be 6." in said
     assert not any("missing" in message for message in said)
     assert "No query is of the kind citation; the source's share would be 5." in said
@@ -226,10 +226,10 @@ def test_what_is_too_few_or_of_one_kind_only_is_told(version):
 @pytest.mark.parametrize(
     ("hand", "generated", "said"),
     [
-        (8, 0, "8 queries; at least 25 are needed. 17 generated are still missing."),
-        (8, 16, "24 queries; at least 25 are needed. 1 generated is still missing."),
-        (0, 0, "0 queries; at least 25 are needed. 17 generated and 8 hand are still missing."),
-        (7, 17, "24 queries; at least 25 are needed. 1 hand is still missing."),
+        (8, 0, "8 queries; at least 25 are needed. 17 drafted are still missing."),
+        (8, 16, "24 queries; at least 25 are needed. 1 drafted is still missing."),
+        (0, 0, "0 queries; at least 25 are needed. 17 drafted and 8 by a person are still missing."),
+        (7, 17, "24 queries; at least 25 are needed. 1 by a person is still missing."),
     ],
 )
 def test_what_is_missing_is_said_by_origin(version, hand, generated, said):
@@ -282,7 +282,7 @@ def test_a_thousand_documents_are_indexed_once_for_all_queries(version, monkeypa
 
 def test_a_file_that_is_no_queries_is_named_with_every_wrong_field(version, tmp_path):
     path = tmp_path / "bad.yaml"
-    path.write_text("schema_version: 1\nqueries:\n  - {id: 'a b', text: '', kind: topic, origin: found}\n")
+    path.write_text("schema_version: 1\nqueries:\n  - {id: 'a b', text: '', kind: topic, origin: a guess}\n")
     with pytest.raises(InputError) as refused:
         read_files([path])
     assert all(f"queries.0.{field}" in str(refused.value) for field in ("id", "text", "origin"))

@@ -4,6 +4,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from runner.base.errors import InputError
 from runner.eval_set.shapes.queries import QueryRow
@@ -153,6 +154,14 @@ def test_ids_go_on_after_the_highest():
 def test_the_count_names_origins():
     assert count_line([]) == "no queries"
     assert count_line([row(), row(origin="generated"), row()]) == "3 queries (2 hand, 1 generated)"
+    mixed = [row(origin=origin) for origin in ("harvested", "claude", "person", "gpt-oss:120b", "claude")]
+    assert count_line(mixed) == "5 queries (1 person, 2 claude, 1 gpt-oss:120b, 1 harvested)"
+
+
+@pytest.mark.parametrize("origin", ["", "a model", "-x", "who\nelse", "x" * 101])
+def test_an_origin_is_a_name_in_one_word(origin):
+    with pytest.raises(ValidationError):
+        row(origin=origin)
 
 
 def test_a_huge_file_is_refused(tmp_path):

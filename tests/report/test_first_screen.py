@@ -43,10 +43,10 @@ def test_what_is_not_decided_names_the_command_that_decides():
     results = made()
     shown = first_screen(results, None)
     assert shown.headline == "Not decided yet."
-    assert f"--source={results.source} --choose" in shown.command
+    assert f"choose {results.source} " in shown.command
     assert "--reason" in shown.command
     rehearsed = made(kind="rehearsal")
-    assert "--rehearse --choose" in first_screen(rehearsed, None).command
+    assert f"choose {results.source} --rehearse " in first_screen(rehearsed, None).command
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_a_provisional_page_says_what_to_do_though_nothing_can_be_decided_yet():
     shown = first_screen(results, None)
     assert shown.pill == "provisional"
     assert "may still move" in shown.lead
-    assert shown.command.endswith(f"--source={results.source}")
+    assert shown.command.endswith(f"run {results.source}")

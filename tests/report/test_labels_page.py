@@ -15,7 +15,7 @@ from runner.eval_set.labels import append_labels, load_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_queries
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from runner.judge.second_reading import export_doubles
 from runner.report.labels_page import page, write_labels_page
 from runner.report.page_frame import TEMPLATES
@@ -262,7 +262,7 @@ def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, bat
     rows = read_batch(batch)
     write_batches(version.judging, [one.model_copy(update={"query_id": "q09"}) for one in rows[:1]])
     assert write_labels_page(version, [], None).name == "batch-0001-and-1-more.html"
-    import_answers(version, answered(batch, 1), judge="j", model="", judged_on="2026-01-31")
+    Importer(version).take_file(answered(batch, 1), judge="j", model="", judged_on="2026-01-31")
     assert write_labels_page(version, [], None).name == "batch-0002.html"
     (label,) = load_labels(version.labels_path)[:1]
     append_labels(version.labels_path, [label.model_copy(update={"batch": "batch-0002", "query_id": "q09"})])
@@ -271,14 +271,14 @@ def test_without_batches_the_page_holds_those_that_wait_for_a_judge(version, bat
 
 
 def test_where_only_second_readings_wait_the_command_for_their_page_is_named(frozen, version, batch, command):
-    import_answers(version, answered(batch, 1), judge="first", model="", judged_on="2026-01-31")
+    Importer(version).take_file(answered(batch, 1), judge="first", model="", judged_on="2026-01-31")
     (double,) = export_doubles(version, load_labels(version.labels_path), 1.0).paths
     code, out, said = command("labels", "page")
     assert (code, out) == (2, "")
     assert "Only second readings of demo v1 wait, for somebody who has not judged these pairs" in said
     assert said.rstrip().endswith(str(double))
     assert command("labels", "page", str(double))[0] == 0
-    import_answers(version, answered(double, 2), judge="second", model="", judged_on="2026-01-31")
+    Importer(version).take_file(answered(double, 2), judge="second", model="", judged_on="2026-01-31")
     assert "No batch of demo v1 waits for a judge" in command("labels", "page")[2]
     code, out, _ = command("labels", "double", "--share=1")
     assert (code, out.count("\n")) == (0, 1)
@@ -325,7 +325,7 @@ def test_answers_given_by_keyboard_alone_become_labels(begun, version, batch, tm
         "version": "demo v1",
     }
     assert [list(fields) for fields in written] == [sorted(written[0])] * 4
-    assert import_answers(version, path, judge="", model="", judged_on="2026-01-31").added == 4
+    assert Importer(version).take_file(path, judge="", model="", judged_on="2026-01-31").added == 4
     labels = load_labels(version.labels_path)
     assert [label.grade for label in labels] == [3, 0, 1, 2]
     assert {(label.judge, label.model, label.round, label.batch) for label in labels} == {("Ann", "", 1, "batch-0001")}
@@ -430,7 +430,7 @@ def test_a_page_of_two_batches_grades_a_planted_repeat_as_a_further_round(versio
     shown.press("3", "2", "1", "0", "0", "1")
     path = downloaded(shown, tmp_path)
     assert path.name == "batch-0001-and-1-more.answers.jsonl"
-    assert import_answers(version, path, judge="", model="", judged_on="2026-01-31").added == 6
+    assert Importer(version).take_file(path, judge="", model="", judged_on="2026-01-31").added == 6
     labels = [label for label in load_labels(version.labels_path) if label.query_id == "q02"]
     assert [(label.batch, label.round, label.grade) for label in labels] == [("batch-0001", 1, 2), ("batch-0002", 2, 1)]
 

@@ -259,11 +259,12 @@ def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
 
 
 def test_commands_name_what_made_the_page():
-    assert "bin/per-source-eval.py render --source=us_code --check" in rendered()
-    assert "bin/per-source-eval.py --source=us_code --rehearse\n" in rendered(kind="rehearsal")
+    assert "bin/per-source-eval.py render us_code --check" in rendered()
+    assert "bin/per-source-eval.py run us_code --rehearse\n" in rendered(kind="rehearsal")
     exploration = Outline(rendered(kind="exploration"))
-    assert "--cells 'mxbai-large-v1 x fixed_token_512_50' \\" in exploration.words
-    assert "--cells 'arctic-l-v2.0 x fixed_token_512_50'" not in exploration.words
+    assert "explore us_code" in exploration.words
+    assert "'mxbai-large-v1 x fixed_token_512_50' \\" in exploration.words
+    assert "'arctic-l-v2.0 x fixed_token_512_50'" not in exploration.words
     assert "--rehearse" not in exploration.words
     assert "--check" not in exploration.words + rendered(unjudged=11)
 
@@ -271,7 +272,7 @@ def test_commands_name_what_made_the_page():
 def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
     results = synthetic_results(kind="exploration")
     results["plan"]["baseline"] = "minilm-l6-v2 x fixed_token_512_50"
-    assert "--source=us_code --rehearse \\" in words(page_of(results))
+    assert "explore us_code --rehearse \\" in words(page_of(results))
 
 
 def test_a_receipt_that_is_missing_is_said_to_be():

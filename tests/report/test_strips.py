@@ -153,20 +153,16 @@ def test_draws_that_are_all_alike_stay_inside_the_strip():
     assert min(dot.y for dot in dots) > 0
 
 
-def test_the_best_cell_and_the_baseline_are_unfolded_and_a_cell_that_does_not_pass_is_open():
-    found = made(row(BASELINE), row(BETTER, 0.1), row(HYBRID, -0.1), row(SPARSE, -0.2, verdict="fail"))
-    cells = {each.row.cell: each for each in null_strips(typed(found)).cells}
-    assert [name for name, each in cells.items() if each.unfolded] == [BETTER, BASELINE]
-    assert [name for name, each in cells.items() if each.open] == [SPARSE]
-    html = drawn("_gate.html.j2", found)
-    assert html.count("<details open>") == 1
-    assert "gate: fail, 5 of 5 nulls passed" in words(html.split("<details open>")[1].split("</summary>")[0])
-
-
-def test_a_baseline_that_is_the_best_cell_is_shown_once():
-    html = drawn("_gate.html.j2", made(row(BASELINE)))
-    assert "baseline, and best; gate: pass" in words(html)
-    assert html.count("against every null") == 3  # its strips, the summary of the figures, their caption
+def test_one_strip_a_cell_shows_the_null_that_it_fails_or_is_least_above():
+    found = made(row(BASELINE), row(BETTER, 0.1), row(SPARSE, -0.2, verdict="fail"))
+    found["cells"][0]["gate"]["nulls"][2]["delta"] = 0.01
+    found["cells"][-1]["gate"]["nulls"][3] |= {"verdict": "fail", "p": 0.2, "delta": 0.5}
+    names = {each.row.cell: each.nearest.null.name for each in null_strips(typed(found)).cells}
+    nulls = [null["name"] for null in found["cells"][0]["gate"]["nulls"]]
+    assert (names[found["cells"][0]["cell"]], names[SPARSE]) == (nulls[2], nulls[3])
+    shown = strips(drawn("_gate.html.j2", found), "Every cell against its nearest null")
+    assert len(shown) == 3
+    assert sum('class="short"' in item for item in shown.values()) == 1
 
 
 @pytest.mark.parametrize(

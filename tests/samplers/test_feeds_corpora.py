@@ -1,17 +1,22 @@
 """Real files of the sources with a feed, served from loopback where their publishers have them, and fetched again."""
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
 from runner.base.errors import DocumentError
+from runner.commands import fetch as fetch_command
+from runner.eval_set.corpus import pack
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_corpus, newest_version
 from samplers.feeds.client import Client
 from samplers.feeds.endpoints import Endpoints
 from samplers.feeds.fetch import fetch
 from samplers.feeds.registry import source_feeds
 from samplers.feeds.request import FetchRequest
 from samplers.registry import source_format
+from tests.conftest import called
 from tests.support.feed_server import FakeClock, Site, as_xml, as_zip, bulk_listing
 from tests.support.loopback import Wire, as_json, served
 
@@ -80,3 +85,34 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
         request = FetchRequest(documents=wanted, rate=40.0, endpoints=mirrors, cache=tmp_path / "cache")
         report = fetch(source, tmp_path / "out", request, print, FakeClock())
     assert (report.changed, report.missing, report.failed) == ((), (), ())
+
+
+MANIFEST = CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl"
+
+
+@pytest.mark.slow
+def test_bills_v1_comes_again_from_a_mirror_and_what_differs_there_is_named(shared, tmp_path, monkeypatch):
+    """Whether govinfo itself has these bytes today is not known here: no test reaches it."""
+    monkeypatch.setattr("samplers.feeds.fetch.Clock", FakeClock)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    _, rows = load_corpus(MANIFEST)
+    folder, place = tmp_path / "again", {row.doc_id: urlsplit(row.file.url).path for row in rows}
+    with served(Site()) as site:
+        for row in rows:
+            data = (shared / "corpora" / "bills" / "bills-dtd" / f"{row.doc_id}.xml").read_bytes()
+            site.at(place[row.doc_id], as_xml(data))
+        again = ("bills", f"--again={MANIFEST}", f"--endpoint=govinfo={site.url}", "--rate=40")
+        assert called(fetch_command.fetch, *again, f"--to={folder}") == (0, "")
+        version = replace(newest_version("bills"), work=tmp_path / "work")
+        assert pack(version, folder, tmp_path / "bills-v1.tar.zst").n_documents == 400
+        other, gone, moved = (row.doc_id for row in rows[::150])
+        site.at(place[other], as_xml((folder / f"{other}.xml").read_bytes().replace(b"</text>", b" again</text>", 1)))
+        site.at(place[gone], Wire(status=404))
+        site.at(place[moved], Wire(status=302, headers=(("Location", f"/app/details/{moved}"),)))
+        for doc_id in (other, gone, moved):
+            (folder / f"{doc_id}.xml").unlink()
+        code, message = called(fetch_command.fetch, *again, f"--to={folder}")
+    assert code == 4
+    assert all(doc_id in message for doc_id in (other, gone, moved))
+    assert "1 of 400 documents are changed and 2 missing" in message
+    assert "397 of them are in" in message

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from runner.base.canonical import file_sha256, jsonl_bytes
+from runner.base.canonical import file_sha256, jsonl_bytes, sha256
 from runner.base.errors import BackendError, InputError
 from runner.commands import fetch as fetch_command
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
@@ -21,7 +21,7 @@ from samplers.feeds.fetch import fetch
 from samplers.feeds.folder import FETCHED, SELECTION
 from samplers.feeds.govinfo_bulk import status_item
 from samplers.feeds.govinfo_content import bill_item
-from samplers.feeds.request import FetchRequest
+from samplers.feeds.request import FetchRequest, ListedFile
 from samplers.registry import SOURCES, source_format
 from tests.conftest import called
 from tests.support.feed_server import FakeClock, Site, as_htm, as_xml, bulk_listing
@@ -515,6 +515,42 @@ def test_differences_are_forgotten_once_there_are_none(run, site, tmp_path):
     assert (tmp_path / "out" / "differences.jsonl").exists()
     assert not run(documents=wanted).missing
     assert not (tmp_path / "out" / "differences.jsonl").exists()
+
+
+def listed(*names: str) -> dict[str, ListedFile]:
+    """The files of documents as a manifest has them."""
+    return {n.removesuffix(".xml"): ListedFile(GOVINFO + again_place(n), sha256(content(n))) for n in names}
+
+
+def test_a_file_of_other_bytes_than_the_manifest_has_is_named_and_its_text_can_be_used(run, site, tmp_path):
+    wanted, files = digests(*NAMES[:2]), listed(*NAMES[:2])
+    assert not run(documents=wanted, listed=files).changed
+    site.at(again_place(NAMES[1]), as_xml(content(NAMES[1]) + b"\n<!-- touched -->\n"))
+    report = run("again", documents=wanted, listed=files)
+    assert [doc_id for doc_id, _ in report.changed] == ["BILLS-116hr9006eas"]
+    assert {one.doc_id: one.sha256 for one in read_corpus(tmp_path / "again", "bills").documents} == wanted
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/x/BILLS-117hr9001ih.xml", GOVINFO + "/x/..", GOVINFO + "/fetched"]
+)
+def test_a_manifest_that_names_a_stranger_s_address_is_not_followed(run, site, url):
+    wanted = digests(NAMES[3])
+    report = run(documents=wanted, listed={"BILLS-117hr9001ih": ListedFile(url, "0" * 64)})
+    assert [doc_id for doc_id, _ in report.missing] == ["BILLS-117hr9001ih"]
+    assert not asked(site)
+
+
+@pytest.mark.parametrize(
+    ("location", "is_same"),
+    [("https://example.org/x.xml", False), (again_place(NAMES[0]), False), (place(NAMES[3]), True)],
+    ids=["another host", "another edition", "the same file elsewhere"],
+)
+def test_a_redirected_file_is_named_and_missing_unless_it_leads_to_the_same_bytes(run, site, location, is_same):
+    site.at(again_place(NAMES[3]), Wire(status=302, headers=(("Location", location),)))
+    report = run(documents=digests(NAMES[3]), listed=listed(NAMES[3]))
+    assert [doc_id for doc_id, _ in report.missing] == ([] if is_same else ["BILLS-117hr9001ih"])
+    assert (NAMES[3] in " ".join(report.notes)) == ("example" not in location)
 
 
 # --- the command ------------------------------------------------------------------------------------------------

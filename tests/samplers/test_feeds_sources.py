@@ -6,9 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from runner.base.canonical import read_jsonl
 from runner.base.errors import BackendError, InputError
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import CHECKOUT, load_corpus
 from samplers.feeds.client import Client
 from samplers.feeds.download import had
 from samplers.feeds.draw import OVERSAMPLING, drawn
@@ -647,13 +646,14 @@ def test_documents_of_govinfo_are_found_by_their_ids(drawing):
     assert drawing.locate("congressional_record", "govinfo", "CREC-2005-07-20-pt1-PgH6174").items
 
 
-def test_every_bill_of_the_committed_manifest_can_be_had_again(drawing):
-    path = CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl"
-    doc_ids = [row["doc_id"] for _, row in list(read_jsonl(path))[1:]]
-    located = drawing.locate("bills", "govinfo", *doc_ids)
-    # What stays out are drafts of a conversion, which were never published, and a bill that states no version.
-    assert all("draft" in doc_id or doc_id == "BILLS-116s2245" for doc_id in located.missing)
-    assert len(located.items) > 80
+def test_every_bill_of_the_committed_manifest_names_the_file_of_its_package(drawing):
+    _, rows = load_corpus(CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl")
+    located = drawing.locate("bills", "govinfo", *(row.doc_id for row in rows))
+    places = {doc_id: item.url for item, ids in located.items for doc_id in ids}
+    assert places == {row.doc_id: row.file.url for row in rows}
+    assert all(row.file.package == row.doc_id and row.doc_id.endswith(row.file.edition) for row in rows)
+    assert {row.file.edition for row in rows} >= {"ih", "rh", "eh", "enr", "rs"}
+    assert len(rows) == 400
 
 
 @pytest.mark.parametrize("source", ["gao_reports", "cbo_cost_estimates", "statements_of_administration_policy"])

@@ -53,7 +53,7 @@ def test_the_search_finds_a_crash_a_greedy_reader_foreign_words_and_what_cannot_
 
 
 def test_the_search_finds_a_hang_and_goes_on_behind_it(tmp_path):
-    said = planted(tmp_path, "hang", "good", n=4, seconds=1)
+    said = planted(tmp_path, "hang", "good", n=3, seconds=1)
     assert said["hang"] <= {"a hang in planted_reader.py:17", "a hang in planted_reader.py:18"}
     assert said["hang"]
     assert said["good"] == set()

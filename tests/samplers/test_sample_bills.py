@@ -142,24 +142,6 @@ def markdown(name: str) -> FileContent:
     return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
 
 
-def test_what_others_wrote_about_a_bill_is_no_text_of_it() -> None:
-    content = markdown("119hr9007.md")
-    assert content.documents[0].text.startswith(
-        "To repair towpaths, and for other purposes.\n\n1. Short title\nThis Act"
-    )
-    assert not any("somebody else" in document.text or "Timeline" in document.text for document in content.documents)
-    assert set(content.left_out) == {"metadata", "form", "markup"}
-
-
-def test_what_a_resolution_resolves_is_a_section() -> None:
-    introduced, engrossed = markdown("119hconres9009.md").documents
-    (resolved, fiddlers) = introduced.sections
-    assert (resolved.kind, resolved.level) == (fiddlers.kind, fiddlers.level) == ("section", 11)
-    assert resolved.label == "That, pursuant to the Barn Act of 1902, …"
-    assert introduced.text[resolved.span.start : resolved.span.end].endswith("spurs.")
-    assert [each.label for each in engrossed.sections] == ["Sec. 1. Dancers"]
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

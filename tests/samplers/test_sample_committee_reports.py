@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chunkers.registry import chunker, limit_of
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.printed.text import read_page
@@ -20,7 +19,6 @@ from samplers.sources.committee_reports.tables import Tables
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
-CHUNKER = "section_aware_committee_v1"
 COVER = (
     "[House Report 116-7]\n\n" + "=" * 70 + "\n\n" + " " * 30 + "A TITLE\n" + " " * 32 + "_______\n\n"
     "  Mr. Larch, from the Committee on Rules, submitted the following\n\n" + " " * 26 + "[To accompany H.R. 9]\n\n"
@@ -81,20 +79,6 @@ def test_a_part_of_a_report_has_its_own_id() -> None:
         assert FORMAT.read(source, "x.htm", frozenset()).documents[0].doc_id == expected
 
 
-def test_the_contents_are_left_out_and_give_the_levels() -> None:
-    read = fixture("118srpt901")
-    levels = {section.label: section.level for section in read.sections if section.kind in ("title", "heading")}
-    assert levels["TITLE I"] == 1
-    assert levels["DEPARTMENT OF BRIDGES"] == 2
-    assert levels["Office of the Surveyor"] == 3
-    assert levels["SALARIES AND EXPENSES"] == 4
-    assert levels["COMMITTEE RECOMMENDATIONS"] == levels["PROGRAM DESCRIPTION"] == 5
-    assert levels["Keeping of the Lights, Buoys and Markers of the Northern Coast"] == 3
-    assert levels["BUDGETARY IMPACT OF BILL"] == 1
-    assert "C O N T E N T S" not in read.text
-    assert read.text.count("Salaries and Expenses") == 0
-
-
 def test_without_contents_titles_hold_capitals_and_those_small_letters() -> None:
     headings = (
         "TITLE I",
@@ -124,28 +108,6 @@ def parents(read: Document) -> list[tuple[str, str]]:
             found.append((section.label, open_[-1].label if open_ else ""))
             open_.append(section)
     return found
-
-
-def test_an_account_holds_its_description_and_recommendation() -> None:
-    held = parents(fixture("118srpt906"))
-    for account in ("LANTERNS", "FLOAT BRIDGE"):
-        assert ("PROGRAM DESCRIPTION", account) in held
-        assert ("COMMITTEE RECOMMENDATION", account) in held
-    assert ("CABLE ACCOUNTS—PROGRAM DESCRIPTION", "SALARIES AND EXPENSES") in held
-
-
-def test_a_heading_without_words_holds_the_next_one_that_the_contents_do_not_list() -> None:
-    held = parents(fixture("118srpt906"))
-    assert ("SALARIES AND EXPENSES", "CABLES OF IRON") in held
-    assert ("SALARIES AND EXPENSES", "Bureau of Ropes") in held
-    assert ("Bureau of Anchors", "DEPARTMENT OF FERRIES") in held
-
-
-def test_the_second_part_of_a_line_of_contents_holds_the_entries_under_it() -> None:
-    held = parents(fixture("118srpt906"))
-    assert ("Toll Board", "TOLLS") in held
-    assert ("Council on Fords", "RELATED AGENCIES") in held
-    assert ("RELATED AGENCIES", "TITLE III") in held
 
 
 def test_a_heading_printed_before_its_place_in_the_contents_hides_none_between() -> None:
@@ -213,18 +175,6 @@ def test_leaders_become_tabs() -> None:
     assert [section.kind for section in read.documents[0].sections] == ["introduction", "table"]
 
 
-def test_a_row_whose_label_leaves_room_for_two_points_is_a_row() -> None:
-    row = "Committee recommendation, advance appropriations for 2026\t9,933,000"
-    assert f"\t9,890,000\n{row}\n\n" in fixture("118srpt906").text
-
-
-def test_figures_under_their_labels_are_rows() -> None:
-    assert (
-        "\n\nAppropriations, 2024\t$176,750,000\nBudget estimate, 2025\nCommittee recommendation\t195,845,000\n\n"
-        in (fixture("118srpt901").text)
-    )
-
-
 def test_the_heads_of_columns_that_span_others_stand_above_them() -> None:
     rule, heads = "-" * 60, "                         Authority             Outlays\n"
     heads += "                     --------------------------------------\n"
@@ -243,18 +193,6 @@ def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
     assert part(without, label).kind == part(with_law, label).kind == "existing law"
     assert part(without, "DISSENTING VIEWS").level == part(with_law, "DISSENTING VIEWS").level == 1
     assert_accounted(FORMAT.read(page(""), "x.htm", frozenset((EXISTING_LAW,))), words_of(page(""), ".htm"))
-
-
-def test_a_report_that_changes_no_law_says_so() -> None:
-    assert fixture("115srpt903").text.endswith("would make no change to existing law.")
-
-
-def test_a_reprinted_estimate_is_a_cost_estimate() -> None:
-    read = fixture("116hrpt902")
-    estimate = words(read, part(read, "Committee Cost Estimate"))
-    assert part(read, "Committee Cost Estimate").kind == "cost estimate"
-    assert estimate.endswith("approved by Ann Rope, Deputy Director.")
-    assert part(read, "H.R. 911—Covered Bridges Act of 2019").level == 2
 
 
 def test_a_footnote_follows_the_paragraph_that_it_interrupts() -> None:
@@ -378,12 +316,3 @@ def test_real_tables_have_a_figure_in_their_rows(shared: Path) -> None:
         ruled = [section for section in read.sections if section.kind == "table" and section.label]
         assert all(re.search(r"\t[$(+-]*[\d,]+|\t[A-Z]", words(read, section)) for section in ruled)
         assert all("\t\n" not in words(read, section) for section in ruled)
-
-
-@pytest.mark.shared
-def test_real_chunks_hold_every_character_within_the_bound(shared: Path) -> None:
-    for _, read in real(shared)[:2]:
-        chunks = chunker(CHUNKER)(read)
-        assert max(chunk.n_tokens for chunk in chunks) <= limit_of(CHUNKER)
-        covered = "".join(read.text[chunk.span.start : chunk.span.end] for chunk in chunks)
-        assert "".join(covered.split()) == "".join(read.text.split())

@@ -12,7 +12,7 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.congressional_record.reader import FORMAT, SHORT, facts
+from samplers.sources.congressional_record.reader import FORMAT, facts
 from samplers.sources.congressional_record.speakers import speaker
 from tests.support.corpora import real_files
 
@@ -114,39 +114,6 @@ def test_a_statement_between_bullets_is_no_turn() -> None:
     assert read.text == "Mr. ROWAN. One.\n\nTwo.\n\nThe CLERK. Three."
 
 
-def test_what_was_printed_in_a_turn_belongs_to_it() -> None:
-    read = fixture("PgS1880")
-    turn = next(part for part in read.sections if part.label == "Mr. McELM")
-    inserted = [part for part in read.sections if part.kind == "inserted text"]
-    assert [part.label for part in inserted] == ["", "S. 911", ""]
-    assert all(turn.span.start < part.span.start and part.span.end <= turn.span.end for part in inserted)
-
-
-def test_a_heading_between_turns_holds_those_that_follow() -> None:
-    read = fixture("PgH2640")
-    topic = next(part for part in read.sections if part.kind == "heading")
-    assert topic.label == "General Leave"
-    inside = [part for part in read.sections if part.kind == "turn" and part.span.start > topic.span.start]
-    assert len(inside) == len(turns(read)) - 1
-    assert {part.level for part in inside} == {topic.level + 1}
-
-
-def test_permission_in_small_letters_opens_no_turn() -> None:
-    read = fixture("PgH2601-3")
-    assert [part.kind for part in read.sections] == ["turn", "turn"]
-    assert turns(read) == ["Mr. OAKES of Vermont", "The SPEAKER pro tempore (Ms. Birch)"]
-
-
-def test_the_lines_of_a_heading_are_one_label() -> None:
-    assert fixture("PgE301-2").title.endswith("FIRE COMPANIES OF NORTH AND SOUTH HOLM")
-
-
-def test_a_short_notice_is_marked_as_such() -> None:
-    assert fixture("PgH2600").status == "short"
-    assert len(fixture("PgH2601-3").text) > SHORT
-    assert fixture("PgH2601-3").status == ""
-
-
 def test_the_name_gives_the_id_unless_the_header_denies_it() -> None:
     ids = {
         "CREC-2019-03-14-pt2-PgH1-3.htm": "CREC-2019-03-14-pt2-PgH1-3",
@@ -173,13 +140,6 @@ def test_a_title_has_the_heading_and_never_what_was_said() -> None:
     assert document("  Mr. ROWAN. One.").title == citation
     assert document(f"{heading}  Mr. ROWAN. One.").title == f"{citation}: IN HONOR OF ANN ROPE, PH.D."
     assert fixture("PgH2641").title == "165 Cong. Rec. H2641 (House, March 14, 2019)"
-
-
-def test_a_masthead_is_set_in_paragraphs_and_is_no_title() -> None:
-    read = fixture("PgD278")
-    assert read.title == "165 Cong. Rec. D278 (Daily Digest, March 14, 2019)"
-    assert "as told by the clerks who sat in them, are set in type" in read.text
-    assert "\nReaders may borrow the Ledger from the mill, where each year is kept in a chest of oak.\n" in read.text
 
 
 def test_paragraphs_of_one_line_stay_paragraphs() -> None:
@@ -283,14 +243,6 @@ def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Pat
         labels = [part.label for part in read.sections if part.kind in ("turn", "inserted statement")]
         found = Counter(" ".join(label.split()[:2]) for label in labels)
         assert not named - found, path.name
-
-
-@pytest.mark.shared
-def test_real_chunks_hold_every_character(shared: Path) -> None:
-    for path in real_files(shared, "congressional_record")[::8]:
-        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        covered = "".join(read.text[c.span.start : c.span.end] for c in chunker("speaker_turn_v2")(read))
-        assert "".join(covered.split()) == "".join(read.text.split())
 
 
 def centred(*lines: str) -> str:

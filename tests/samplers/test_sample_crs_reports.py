@@ -14,16 +14,10 @@ from samplers.sources.crs.reader import FORMAT, MARKUP
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "crs_reports"
-PRODUCTS = sorted(path for path in FIXTURES.glob("*.md") if not path.name.startswith("119-"))
 
 
 def read(data: bytes | str, name: str = "R99000.md") -> FileContent:
     return FORMAT.read(data if isinstance(data, bytes) else data.encode(), name, frozenset())
-
-
-def fixture(start: str) -> Document:
-    path = next(path for path in PRODUCTS if path.name.startswith(start))
-    return read(path.read_bytes(), path.name).documents[0]
 
 
 def product(body: str, number: str = "R99000") -> Document:
@@ -120,45 +114,6 @@ def test_the_newest_version_of_a_product_is_the_greatest() -> None:
     assert FORMAT.newest(old) == (2,)
 
 
-def test_page_furniture_is_no_text() -> None:
-    for path in PRODUCTS:
-        text = read(path.read_bytes(), path.name).documents[0].text
-        for words in (
-            "Share/Save",
-            "Hide Overview",
-            "Version:",
-            "Product Number",
-            "Listen",
-            "prepared by the Congress",
-        ):
-            assert words not in text, (path.name, words)
-
-
-def test_lines_of_the_contents_list_are_headings_even_over_two_lines() -> None:
-    labels = [label for _, label in sections(fixture("R99001"))]
-    assert "Keepers in the Towers: What Does the Law Say About Them?" in labels
-    assert "Appendix A. Text of the Grant Form" in labels
-
-
-def test_lines_that_only_look_like_headings_rank_below_those_of_the_contents_list() -> None:
-    assert sections(fixture("R99001"))[-4:-1] == [
-        (2, "Red Paint"),
-        (1, "Keepers in the Towers: What Does the Law Say About Them?"),
-        (1, "Issues for Congress"),
-    ]
-
-
-def test_the_summary_is_a_section_of_its_own_with_its_headings_inside() -> None:
-    document = fixture("R99001")
-    assert sections(document, "summary") == [(1, "Summary")]
-    assert sections(document)[0] == (2, "Issues for Congress")
-    assert sections(document, "footnotes") == [(1, "Footnotes")]
-
-
-def test_headings_of_markdown_nest_by_rank() -> None:
-    assert sections(fixture("RS99006")) == [(1, "Overview"), (2, "Gates"), (2, "Water"), (1, "Costs"), (1, "Empty")]
-
-
 def test_a_heading_with_nothing_of_its_own_holds_the_next_one() -> None:
     found = sections(product("First Part\n\nInner Part\n\nWords here.\n\nSecond Part\n\nMore words."))
     assert found == [(1, "First Part"), (2, "Inner Part"), (1, "Second Part")]
@@ -222,23 +177,6 @@ def test_other_short_lines_are_no_headings(line: str) -> None:
 )
 def test_titles_questions_and_short_lines_above_text_are_headings(line: str) -> None:
     assert sections(product(f"Words before.\n\n{line}\n\nWords that follow.")) == [(1, plain(line))]
-
-
-def test_a_table_has_its_caption_rows_and_notes() -> None:
-    document = fixture("R99001")
-    table = next(section for section in document.sections if section.kind == "table")
-    text = document.text[table.span.start : table.span.end]
-    assert table.label == "Table 1. Awards by Year"
-    assert text.startswith(
-        "Table 1. Awards by Year\n(in millions of nominal dollars)\nYear\tPaint\tLamps\n2024\t$1.5\t$2.0"
-    )
-    assert text.endswith("Notes: Amounts may not sum.\na. Includes a late award.")
-
-
-def test_a_figure_keeps_its_source_and_loses_its_picture() -> None:
-    document = fixture("R99001")
-    assert "Figure 1. Towers by Coast\nSource: Map drawn by CRS from harbor lists.\nNotes: Towers" in document.text
-    assert sections(document, "figure") == [(2, "Figure 1. Towers by Coast")]
 
 
 @pytest.mark.parametrize(

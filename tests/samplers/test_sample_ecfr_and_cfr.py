@@ -18,7 +18,6 @@ from samplers.sources.cfr.reader import FORMAT
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
-FILES = sorted(FIXTURES.glob("*.xml"))
 
 
 def content(data: bytes | str, name: str = "CFR-2019-title91-vol1.xml") -> FileContent:
@@ -36,30 +35,6 @@ def section(body: str, number: str = "§ 1.1") -> Document:
 
 def labels(document: Document, kind: str = "paragraph") -> list[tuple[int, str]]:
     return [(section.level, section.label) for section in document.sections if section.kind == kind]
-
-
-@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
-def test_ids_are_unique_and_labels_and_titles_are_short_lines(path):
-    documents = content(path.read_bytes(), path.name).documents
-    assert len({document.doc_id for document in documents}) == len(documents)
-    for document in documents:
-        assert 0 < len(document.title) <= TITLE_LENGTH
-        assert "\n" not in document.title + "".join(part.label for part in document.sections)
-        assert document.doc_id == f"{document.family}@{document.doc_id.rpartition('@')[2]}"
-
-
-@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
-def test_the_first_section_is_the_whole_document(path):
-    for document in content(path.read_bytes(), path.name).documents:
-        first = document.sections[0]
-        assert (first.span.start, first.span.end, first.level) == (0, len(document.text), 1)
-        assert first.kind == document.stratum.split("/")[1]
-
-
-def test_a_title_names_part_subpart_and_subject():
-    document = fixture("CFR-2019-title91-vol2-part3001.xml")["cfr:91-3001.11@2019"]
-    assert document.title == "§ 3001.11 (91 CFR Part 3001, Subpart B): Lights"
-    assert document.sections[0].label == "PART 3001—LICENSES FOR LANTERN BOATS; Subpart B—Conduct"
 
 
 def test_a_long_title_is_cut_at_a_word():
@@ -112,20 +87,6 @@ def test_odd_ranks_and_long_headings_of_an_appendix_are_read():
     assert max(len(part.label) for part in document.sections) <= LABEL_LENGTH
 
 
-def test_a_table_has_a_line_a_row_and_its_title_as_label():
-    document = fixture("CFR-2019-title91-vol2-part3002.xml")["cfr:91-appendix-a-to-part-3002@2019"]
-    table = next(part for part in document.sections if part.kind == "table")
-    assert table.label == "Table 1—Tolls by Lock"
-    rows = document.text[table.span.start : table.span.end].split("\n")[1:]
-    assert rows == ["Lock\tToll in crowns", "Barge\tOther", "Upper lock\t2\t3", "Lower lock\t\t1 1/4"]
-
-
-def test_footnotes_follow_their_paragraph_and_their_marks_are_left_out():
-    document = fixture("ECFR-title92-part12.xml")["cfr:92-12.1@ecfr"]
-    assert "names. It is rung" in document.text
-    assert labels(document, "footnote") == [(2, "Footnote 1")]
-
-
 def test_reserved_and_short_documents_have_a_status():
     assert section("<RESERVED>[Reserved]</RESERVED>").status == "reserved"
     assert section("<SUBJECT>Boats.</SUBJECT><P>[Reserved]</P>").status == "reserved"
@@ -139,11 +100,6 @@ def test_a_reserved_part_is_left_out():
     read = content("<PART><RESERVED>PART 2 [RESERVED]</RESERVED></PART>")
     assert read.documents == ()
     assert read.left_out == {"headings of parts and chapters": 15}
-
-
-def test_the_second_of_two_sections_with_one_number_keeps_its_own_id():
-    documents = fixture("CFR-2021-title91-vol3-part3003.xml")
-    assert [name for name in documents if "3003.7" in name] == ["cfr:91-3003.7@2021", "cfr:91-3003.7~2@2021"]
 
 
 @pytest.mark.parametrize(
@@ -181,15 +137,6 @@ def test_an_ecfr_edition_is_its_date_or_the_current_one(root, name, date):
     assert [document.doc_id for document in content(root.replace("{}", one), name).documents] == [f"cfr:9-1.1@{date}"]
 
 
-def test_a_title_and_a_slice_of_it_hold_equal_documents():
-    whole, part = fixture("ECFR-title92.xml"), fixture("ECFR-title92-part12.xml")
-    assert whole == part
-    roofs = [
-        fixture(f"versioner-title-92-{name}-2024-03-01.xml")["cfr:92-14.3@2024-03-01"] for name in ("full", "part-14")
-    ]
-    assert roofs[0] == roofs[1]
-
-
 def test_the_newest_edition_of_a_family_is_the_greatest():
     one = section("<P>Boats float.</P>")
     ids = ("undated", "2019", "2024-01-15", "2024", "2024-05-17", "2025", "ecfr")
@@ -200,18 +147,6 @@ def test_the_newest_edition_of_a_family_is_the_greatest():
         random.Random(0).shuffle(editions)
         ordered = sorted(editions, key=FORMAT.newest)
         assert [edition.doc_id.partition("@")[2] for edition in ordered] == [*ids[:2], *in_2024, "2025", "ecfr"]
-
-
-def test_links_lead_to_the_section_the_appendix_or_the_part():
-    annual = fixture("CFR-2021-title91-vol3-part3003.xml")
-    assert annual["cfr:91-3003.1@2021"].url == "https://www.govinfo.gov/link/cfr/91/3003?sectionnum=1&year=2021"
-    assert annual["cfr:91-3003.4-3003.6@2021"].url == "https://www.govinfo.gov/link/cfr/91/3003?year=2021"
-    current = fixture("ECFR-title92.xml")
-    assert current["cfr:92-12.1@ecfr"].url == "https://www.ecfr.gov/current/title-92/section-12.1"
-    appendix = "https://www.ecfr.gov/current/title-92/part-12/appendix-Appendix%20A%20to%20Part%2012"
-    assert current["cfr:92-appendix-a-to-part-12@ecfr"].url == appendix
-    dated = fixture("versioner-title-92-full-2024-03-01.xml")["cfr:92-14.3@2024-03-01"]
-    assert dated.url == "https://www.ecfr.gov/on/2024-03-01/title-92/section-14.3"
 
 
 @pytest.mark.parametrize(
@@ -238,12 +173,6 @@ def test_a_granule_knows_its_part_from_its_ancestors():
     document = content(f"<CFRGRANULE><FDSYS>{ancestors}</FDSYS>{one}</CFRGRANULE>").documents[0]
     assert document.title == "§ 7.3 (91 CFR Part 7, Subpart C): Logs"
     assert document.sections[0].label == "PART 7—RAFTS; Subpart C—Logs"
-
-
-def test_a_section_in_uslm_has_the_levels_of_its_elements():
-    document = fixture("2017-CFR-s4001.39.xml")["cfr:93-4001.39@2017"]
-    assert labels(document) == [(2, "(a)"), (2, "(b)"), (3, "(1)"), (4, "(i)"), (4, "(ii)"), (3, "(2)")]
-    assert "SO2 rules of § 4001.1 apply" in document.text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.corpus.sampling import stratified_sample
@@ -208,28 +207,12 @@ def test_of_the_pieces_of_one_rule_a_sample_holds_one():
         assert len(stratified_sample(pieces, 10, seed, FORMAT.families)) == 1
 
 
-def test_an_appendix_in_an_unclosed_section_is_no_part_of_it():
-    document = one(read("2031-10001-2.xml"))
-    last = next(s for s in document.sections if s.label == "§ 14.2 Ringing.")
-    assert document.text[last.span.start : last.span.end].endswith("N2O.")
-    assert [s.label for s in document.sections if s.kind == "appendix"] == [
-        "Appendix A to Part 14—Model Bells",
-        "Supplement I to Part 14—Interpretations",
-    ]
-
-
 def test_contents_that_repeat_the_headings_are_left_out():
     content = read("2031-06-13_PRORULE_2031-10050.xml")
     assert one(content).text.count("I. The Plan") == 1
     assert content.left_out["table of contents"] == n_visible("Table of Contents I. The Plan A. Soot II. The Proposal")
     kept = rule('<SUPLINF><HD SOURCE="HD1">Contents</HD><P>Casks hold oil.</P></SUPLINF>')
     assert "Contents\nCasks hold oil." in kept.text
-
-
-def test_what_eregs_put_into_a_file_is_no_text():
-    content = read("2031-10001.xml")
-    assert "Put it in place" not in one(content).text
-    assert content.left_out["eRegs instructions"] == n_visible("Put it in place of the old one")
 
 
 def test_a_long_title_keeps_the_citation_and_is_cut_at_a_word():
@@ -349,12 +332,6 @@ def test_emphasis_of_real_files_glues_no_words(real):
                 assert expected.translate({0xAD: None}) in text, (path, expected)
     assert n_lost >= 683
     assert n_letters >= 6
-
-
-@pytest.mark.shared
-def test_chunks_of_real_files_are_within_their_limit(real):
-    chunks = [chunk for _, content in real for chunk in chunker("section_aware_fr_v2")(one(content))]
-    assert max(chunk.n_tokens for chunk in chunks) <= 512
 
 
 def _text_before(mark: etree._Element) -> str:

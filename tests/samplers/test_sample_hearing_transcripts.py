@@ -106,21 +106,6 @@ def name_in(label: str) -> str:
     return found[0] if found else label
 
 
-def test_a_statement_heading_belongs_to_the_turn_below_it() -> None:
-    label, said = of_kind(fixture("110hhrg90001"), "turn")[3]
-    assert label == "Mr. Brook, Keeper of the North Lamp, Village of Saltmarsh"
-    assert said.startswith(
-        "STATEMENT OF ANSELM BROOK, KEEPER OF THE NORTH LAMP, VILLAGE OF SALTMARSH\n\nMr. Brook. Thank"
-    )
-
-
-def test_a_heading_that_begins_where_paragraphs_do_belongs_to_the_turn_below_it() -> None:
-    turns = of_kind(fixture("109hhrg90003"), "turn")
-    assert turns[1][1].startswith("STATEMENT OF BEN FENN, MILLER, HEAD OF THE GUILD OF THE LOWER VALLEY\n\nMr.Fenn. ")
-    assert turns[5][1].startswith("STATEMENT OF COLE BARROW, CHIEF OF THE FIRE BRIGADE OF KENT\n\nChief Barrow. ")
-    assert not any(said.rpartition("\n")[2].isupper() for _, said in turns)
-
-
 def test_capitals_that_somebody_says_are_no_heading() -> None:
     said = ["Mr. Fenn. Read it.", "", "    FIRE AND SMOKE.", "", "    Mr. Pike. I did."]
     turns = of_kind(read(hearing("    The Chairman. Yes.", f"    {said[0]}", *said[1:])).documents[0], "turn")
@@ -145,38 +130,6 @@ def test_a_title_with_nothing_below_it_is_left_out(after: list[str], kept: str, 
     content = read(hearing(*said, *after, "", "  [GRAPHIC] [TIFF OMITTED] T0001.001"))
     assert content.documents[0].text.partition("adjourned.]")[2].strip() == kept
     assert content.left_out.get("titles of scanned pages", 0) == n_titles
-
-
-def test_what_an_editor_struck_out_of_one_column_leaves_the_other() -> None:
-    text = fixture("110hhrg90001").text
-    assert "BEATRIX FENN, Florida\tL. T. QUAYSIDE, Jr.,\nVirginia\nAUDREY PELL, Iowa\nTOM WRACK, Ohio" in text
-    assert "the oil replaced by gas and the gas by wire." in text
-
-
-def test_contents_notices_and_scans_are_left_out_and_the_roster_stays() -> None:
-    content = read((FIXTURES / "CHRG-110hhrg90001.htm").read_bytes())
-    text = content.documents[0].text
-    assert {"contents", "notice of sale", "places of scanned pages", "page numbers"} <= content.left_out.keys()
-    assert not re.search(r"\.{5}|Superintendent|TIFF|\(iii\)|C O N T E N T S", text)
-    assert "ROLAND O. PIKE, Oregon\tSILAS McGREW, Ohio" in text
-
-
-def test_broken_words_quotation_marks_and_dashes_are_mended() -> None:
-    said = of_kind(fixture("110hhrg90001"), "turn")[0][1]
-    assert "whether “night ferries” can be kept on time—and" in said
-    assert "pre-hearing letters, and the keepers for the interview that they gave us." in said
-    assert "short- and long-term" in said
-
-
-def test_labels_are_normalised_and_the_text_stays_as_printed() -> None:
-    turns = of_kind(fixture("109hhrg90003"), "turn")
-    labels = [label for label, _ in turns]
-    assert [label.partition(", ")[0] for label in labels[:4]] == ["Chairwoman Ortega", "Mr. Fenn"] * 2
-    assert turns[3][1] == "Mr.Fenn. Okay. About nine tons."
-    assert {"Chief Barrow", "Mt. Fenn"} <= {label.partition(", ")[0] for label in labels}
-    assert {"Lt. General Stone", "Mr. St. John of Kent", "Ms. de la Cruz O'Dell, Jr."} <= {*labels}
-    assert {"Mr. Van Tassel and Chief Barrow", "Maribel", "Mr. Chairman"} <= {*labels}
-    assert "Senator Quill" in [label for label, _ in of_kind(fixture("111shrg90002"), "turn")]
 
 
 @pytest.mark.parametrize(
@@ -235,45 +188,6 @@ def test_a_bare_name_opens_a_turn_only_if_it_is_announced_and_does_so_twice() ->
     assert speakers({0: "Maribel. Yes."}, {"maribel"}) == {}
     assert speakers({0: "Okay. Yes.", 1: "Okay. No."}, {"okay"}) == {}
     assert speakers({0: "Training. Yes.", 1: "Training. No."}, set()) == {}
-
-
-def test_questions_for_the_record_are_pairs_in_every_style() -> None:
-    assert [label for label, _ in of_kind(fixture("111shrg90002"), "question", "answer")] == [
-        "Q.1. Who pays for the oil?",
-        "A.1",
-        "Q.2.a. Could a pump be run by wind, as in the flat counties to the west of your town?",
-        "A.2.a",
-    ]
-    assert of_kind(fixture("108shrg90005"), "question", "answer")[2:] == [
-        (
-            "Question 2 (Senator Holm). General Rook and Mr. Ames, what does twine cost?",
-            "COST OF TWINE\n\n2. Senator Holm. General Rook and Mr. Ames, what does twine cost?\n\n"
-            "General Rook and Mr. Ames. A dollar a fathom.",
-        ),
-        ("General Rook and Mr. Ames", "General Rook and Mr. Ames. A dollar a fathom."),
-    ]
-    assert [label for label, _ in of_kind(fixture("113jhrg90006"), "question", "answer")] == [
-        *("Question a. Which bridges are small?", "Answer", "Question b. Which are large?", "Response"),
-    ]
-
-
-def test_a_pause_does_not_end_a_day_and_a_second_day_is_heard() -> None:
-    document = fixture("108shrg90005")
-    assert [one.kind for one in document.sections if one.level == 1] == ["front matter", "oral", "oral"]
-    assert len(of_kind(document, "closing")) == 3
-
-
-def test_a_page_mark_splits_no_sentence() -> None:
-    turns = dict(of_kind(fixture("113jhrg90006"), "turn"))
-    assert "I would move the non-conforming bridges first." in turns["Ms. Fall"]
-    assert "The plan that the engineers have sent us forgets it." in fixture("113jhrg90006").text
-
-
-def test_exhibits_without_speech_keep_their_contents_and_say_so() -> None:
-    document = fixture("111shrg90004")
-    assert document.status == "no speech"
-    assert of_kind(document, "turn") == []
-    assert "I. Letters\t1" in of_kind(document, "contents")[0][1]
 
 
 @pytest.mark.parametrize(

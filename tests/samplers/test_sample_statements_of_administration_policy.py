@@ -69,13 +69,6 @@ def test_a_statement_that_names_neither_date_nor_measure_is_named_after_its_file
     assert (document.doc_id, document.family, document.stratum) == ("SAP-my-file", "SAP-my-file", "unknown/other")
 
 
-def test_letterhead_form_and_end_mark_are_no_text() -> None:
-    for part in ("_hr9001", "_hr1004", "_sjr12", "_s77"):
-        text = fixture(part).text
-        for words in ("EXECUTIVE OFFICE", "BUDGET", "ASHINGTON", "STATEMENT OF ADMIN", "* *"):
-            assert words not in text, (part, words)
-
-
 @pytest.mark.parametrize(
     ("sentence", "position"),
     [

@@ -83,14 +83,6 @@ def test_the_notes_of_a_title_are_a_document_of_their_own_and_no_section_loses_i
     assert read.left_out == {"metadata": 1}
 
 
-def test_a_section_is_known_by_title_number_and_release_point() -> None:
-    found = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60")
-    assert found.title == "97 U.S.C. 101 – Hives of the Republic"
-    assert found.stratum == "97/positive/short"
-    assert found.family == "usc:97-101"
-    assert found.url.endswith("USC-prelim-title97-section101&edition=prelim")
-
-
 @pytest.mark.parametrize(
     ("title", "stated", "is_positive_law"),
     [
@@ -111,36 +103,10 @@ def test_whether_a_title_is_positive_law_is_what_it_says_or_else_known(
     assert read_one(data, "x.xml").stratum == f"{title}/{is_positive_law}/short"
 
 
-def test_prefixes_of_names_do_not_matter() -> None:
-    text = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60").text
-    assert "(a) In General.— Each hive holds the frames in this table:\nHive\tFrames\nStraw\t0\nWood\t10\n" in text
-
-
-def test_parts_around_a_section_span_its_document_and_its_own_heading_is_the_title_alone() -> None:
-    found = document("97-part-chapter-slice.xml", "usc:97-101@119-73not60")
-    outer = [(each.kind, each.label) for each in found.sections if each.span.end == len(found.text)]
-    assert outer[:3] == [
-        ("title", "Title 97—BEEKEEPING"),
-        ("subtitle", "Subtitle A—Hives"),
-        ("part", "Part I—KEEPING OF HIVES"),
-    ]
-    assert [each.label for each in found.sections if each.kind == "section"] == [""]
-
-
 def test_a_section_inside_the_one_that_is_the_document_keeps_its_label() -> None:
     inner = '<section><num value="1a">§ 1a.</num><heading> Ferries</heading><content>y</content></section>'
     found = read_one(section().replace("</section>", f"{inner}</section>").encode())
     assert [each.label for each in found.sections] == ["", "§ 1a. Ferries"]
-
-
-def test_statute_and_notes_follow_each_other_and_quoted_sections_are_text() -> None:
-    found = document("usc95.xml", "usc:95-1@113-31")
-    (statute,) = (each.span for each in found.sections if each.kind == "section")
-    (notes,) = (each.span for each in found.sections if each.kind == "notes")
-    assert found.text[statute.end : notes.start] == "\n\n"
-    assert notes.end == len(found.text)
-    assert "“Sec. 9. The Keeper of the Isles" in found.text[notes.start :]
-    assert [each.label for each in found.sections if each.kind == "note"] == ["", "Amendments", "Lamps of the Isles"]
 
 
 def test_footnotes_leave_the_sentence_whole() -> None:
@@ -186,13 +152,6 @@ def test_short_counts_the_statute_alone() -> None:
     assert read_one(code(section(body="x" * SHORT))).status == ""
 
 
-def test_contents_and_what_larger_parts_say_of_themselves_are_counted() -> None:
-    left_out = content("usc95.xml").left_out
-    assert left_out["table of contents"] == len("Chap.Sec.1.Ferries11Soinoriginal.1")
-    assert left_out["headings of larger parts"] == len("CHAPTER1—FERRIES")
-    assert left_out["attestation"] == len("A.Wherry.")
-
-
 def test_a_slice_without_meta_takes_its_release_point_from_its_name() -> None:
     (found,) = content("usc93-ch3-after117-58.xml").documents
     assert found.doc_id == "usc:93-301@117-58"
@@ -229,12 +188,6 @@ def test_what_is_no_title_of_the_code_is_refused(data: bytes, reason: str) -> No
 def test_many_sections_of_one_number_have_ids_of_their_own() -> None:
     read = FORMAT.read(code(section() * 3000), "x.xml", frozenset())
     assert len({each.doc_id for each in read.documents}) == 3000
-
-
-def test_no_chunk_holds_statute_and_notes() -> None:
-    for path in FILES:
-        for each in FORMAT.read(path.read_bytes(), path.name, frozenset()).documents:
-            assert_apart(each)
 
 
 def assert_apart(each: Document) -> None:

@@ -11,7 +11,17 @@ from scipy import integrate, stats
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import least_loss
 from runner.eval_set.shapes.plan import Prior
-from runner.score.expected_loss import Gain, expected_loss, expected_losses, posterior
+from runner.score.expected_loss import (
+    CORRELATION,
+    MEAN_SHARE,
+    Beliefs,
+    Gain,
+    Mixture,
+    beliefs,
+    believed,
+    expected_loss,
+    expected_losses,
+)
 from tests.support.example_results import PLAN as EXAMPLE
 
 PRIOR, COST, BAR = Prior(mean=-0.03, sd=0.05), 0.02, 0.02
@@ -22,29 +32,66 @@ def rng_of(seed):
     return np.random.default_rng(np.random.PCG64(seed))
 
 
-def drawn(seed, n_cells, n_queries=25):
-    """Differences (cells, queries) in units of 1e-9."""
+def drawn(seed, n_cells, n_queries=25, gains=0.05):
+    """Differences (cells, queries) in units of 1e-9, of cells that share their baseline."""
     rng = rng_of(seed)
-    values = rng.normal(0, 0.25, (n_cells, n_queries)) + rng.normal(0, 0.05, (n_cells, 1))
-    return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
+    values = 0.2 * rng.normal(size=(n_cells, n_queries)) + 0.15 * rng.normal(size=n_queries)
+    return np.rint(np.clip(values + gains * rng.normal(size=(n_cells, 1)), -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
-@pytest.mark.parametrize("n_queries", [2, 25, 100])
-def test_the_closed_form_is_bayes_rule_summed_over_a_grid_of_true_gains(n_queries):
-    differences = drawn(n_queries, 3, n_queries)
-    values, grid = differences / SCORE_UNIT, np.linspace(-0.6, 0.6, 120_001)
-    errors = values.std(axis=1, ddof=1) / math.sqrt(n_queries)
-    found, losses = posterior(differences, PRIOR), expected_losses(differences, PLAN)
-    for mean, error, gain, loss in zip(values.mean(axis=1), errors, found, losses, strict=True):
-        weights = stats.norm.pdf(grid, PRIOR.mean, PRIOR.sd) * stats.norm.pdf(mean, grid, error)
-        weights /= weights.sum()
-        expected = weights @ grid
-        assert (gain.mean, loss.gain) == pytest.approx((expected, expected), abs=1e-8)
-        assert gain.sd == pytest.approx(math.sqrt(weights @ (grid - expected) ** 2), abs=1e-8)
-        assert loss.keeping == pytest.approx(weights @ np.maximum(0, grid - COST), abs=1e-7)
-        assert loss.switching == pytest.approx(weights @ np.maximum(0, COST - grid), abs=1e-7)
-        assert loss.p_above_0 == pytest.approx(weights[grid > 0].sum(), abs=1e-3)
-        assert loss.p_above_bar == pytest.approx(weights[grid > BAR].sum(), abs=1e-3)
+@pytest.mark.parametrize("n_queries", [2, 50])
+def test_the_closed_form_is_bayes_rule_summed_over_gains_their_mean_and_their_scatter(n_queries):
+    """Two cells, by brute force: true gains, mu and tau on grids, the density of what was measured at each."""
+    differences = drawn(n_queries, 2, n_queries)
+    values = differences / SCORE_UNIT
+    measured, own = values.mean(axis=1), np.cov(values) / n_queries
+    errors = own * np.array([[1, CORRELATION], [CORRELATION, 1]])
+    grid, mus = np.linspace(-0.7, 0.8, 401), np.linspace(-0.1, 0.04, 57)
+    scale = PRIOR.sd * math.sqrt(1 - MEAN_SHARE)
+    taus = (np.arange(40) + 0.5) / 10 * scale
+    before = np.zeros((len(grid), len(grid)))
+    for tau in taus:
+        each = stats.norm.pdf(grid[None], mus[:, None], tau)
+        each /= each.sum(axis=1, keepdims=True)
+        weights = stats.norm.pdf(mus, PRIOR.mean, PRIOR.sd * math.sqrt(MEAN_SHARE))
+        before += stats.norm.pdf(tau, 0, scale) * np.einsum("m,mi,mj->ij", weights, each, each)
+    points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
+    after = before * stats.multivariate_normal.pdf(measured - points, cov=errors + 1e-15 * np.eye(2))
+    after /= after.sum()
+    believed = beliefs(differences, PRIOR)
+    for place, (gain, loss) in enumerate(zip(believed.gains, expected_losses(believed, PLAN), strict=True)):
+        weights = after.sum(axis=1 - place)
+        mean = weights @ grid
+        assert (gain.gain.mean, loss.gain) == pytest.approx((mean, mean), abs=3e-4)
+        assert gain.gain.sd == pytest.approx(math.sqrt(weights @ (grid - mean) ** 2), abs=4e-4)
+        assert loss.keeping == pytest.approx(weights @ np.maximum(0, grid - COST), abs=3e-4)
+        assert loss.switching == pytest.approx(weights @ np.maximum(0, COST - grid), abs=3e-4)
+        assert loss.p_above_0 == pytest.approx(weights[grid > 0].sum() + weights[grid == 0].sum() / 2, abs=0.02)
+    worth = (after * np.maximum(0, points.max(axis=2))).sum()
+    assert believed.best([0, 1]) == pytest.approx(worth, abs=5e-4)
+    assert believed.best([1]) == pytest.approx(believed.gains[1].excess(0.0), abs=2e-4)
+
+
+@pytest.mark.parametrize("n_cells", [1, 9])
+def test_the_worth_of_knowing_the_best_cell_is_that_of_draws(n_cells):
+    believed, rng = beliefs(drawn(n_cells, n_cells), Prior(mean=0.02, sd=0.06)), rng_of(1)
+    total = 0.0
+    for weight, mean, spread in zip(believed.weights, believed.means, believed.covariances, strict=True):
+        best = rng.multivariate_normal(mean, spread, 1_500).max(axis=1)
+        total += weight * np.maximum(0, best).mean()
+    assert believed.best(range(n_cells)) == pytest.approx(total, rel=0.03)
+    assert believed.best([]) == 0
+
+
+def test_cells_that_hardly_differ_shrink_to_each_other_and_one_of_many_more_than_one_alone():
+    alike, apart = (beliefs(drawn(3, 8, 50, gains), PRIOR) for gains in (0.0, 0.15))
+    spread = [np.ptp([one.gain.mean for one in each.gains]) for each in (alike, apart)]
+    seen = [np.ptp(drawn(3, 8, 50, gains).mean(axis=1)) / SCORE_UNIT for gains in (0.0, 0.15)]
+    assert spread[0] < 0.5 * seen[0]
+    assert spread[1] > 0.6 * seen[1]
+    rows = drawn(3, 8, 50, 0.0)
+    best = rows[[rows.mean(axis=1).argmax()]]
+    assert max(one.gain.mean for one in alike.gains) < beliefs(best, PRIOR).gains[0].gain.mean
 
 
 @pytest.mark.parametrize("gain", [Gain(0.03, 0.04), Gain(-0.05, 0.02), Gain(0.021, 0.001)])
@@ -56,33 +103,48 @@ def test_chances_and_regrets_are_those_of_draws_and_of_the_integral(gain):
     top = max(gain.mean, COST) + 12 * gain.sd
     exact = integrate.quad(lambda g: (g - COST) * density(g), COST, top, epsabs=1e-12)[0]
     assert gain.excess(COST) == pytest.approx(exact, abs=1e-8)
+    twice = Mixture([0.25, 0.75], [gain, gain])
+    assert twice.gain == pytest.approx(gain)
+    assert (twice.above(BAR), twice.excess(COST)) == pytest.approx((gain.above(BAR), gain.excess(COST)))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0, 0.1))
 def test_the_regrets_differ_by_what_is_expected_less_the_cost(seed, n_cells, cost):
-    for loss in expected_losses(drawn(seed, n_cells), PLAN.model_copy(update={"switching_cost": cost})):
+    believed = beliefs(drawn(seed, n_cells), PRIOR)
+    losses = expected_losses(believed, PLAN.model_copy(update={"switching_cost": cost}))
+    for loss in losses:
         assert loss.switching - loss.keeping == pytest.approx(cost - loss.gain, abs=1e-12)
         assert min(loss.switching, loss.keeping) >= 0
         assert loss.p_above_0 >= loss.p_above_bar
+    assert believed.best(range(n_cells)) >= max(0.0, *(loss.gain for loss in losses)) - 1e-4
 
 
-@given(st.integers(0, 10**6))
-def test_what_is_believed_lies_between_the_prior_and_what_was_measured_and_is_surer_than_either(seed):
-    differences = drawn(seed, 4)
-    for row, gain in zip(differences / SCORE_UNIT, posterior(differences, PRIOR), strict=True):
-        low, high = sorted((PRIOR.mean, row.mean()))
-        assert low <= gain.mean <= high
-        assert gain.sd < min(PRIOR.sd, row.std(ddof=1) / 5)
+def test_the_order_of_cells_changes_nothing_and_a_cell_twice_is_believed_twice():
+    rows = drawn(5, 4)
+    gains, back = (beliefs(each, PRIOR).gains for each in (rows, rows[::-1]))
+    assert [one.gain.mean for one in back[::-1]] == pytest.approx([one.gain.mean for one in gains])
+    doubled = beliefs(np.vstack([rows, rows[:1]]), PRIOR).gains
+    assert doubled[0].gain == pytest.approx(doubled[4].gain)
 
 
 def test_a_row_without_scatter_is_believed_as_it_is_and_one_query_says_nothing():
     level = np.full((1, 25), 30_000_000)
-    assert posterior(level, PRIOR) == [Gain(pytest.approx(0.03), 0.0)]
-    loss = expected_losses(level, PLAN)[0]
-    assert (loss.p_above_0, loss.p_above_bar) == (1, 1)
-    assert (loss.keeping, loss.switching) == pytest.approx((0.01, 0))
+    believed = beliefs(level, PRIOR)
+    assert believed.gains[0].gain == pytest.approx(Gain(0.03, 0.0), abs=1e-6)
+    assert believed.best([0]) == pytest.approx(0.03, abs=1e-6)
     with pytest.raises(ValueError, match="2 are the least"):
-        posterior(level[:, :1], PRIOR)
+        beliefs(level[:, :1], PRIOR)
+
+
+def test_beliefs_of_a_known_gaussian_are_it():
+    one = Beliefs(np.ones(1), np.array([[0.03]]), np.array([[[0.0016]]]))
+    assert one.gains[0].gain == pytest.approx(Gain(0.03, 0.04))
+
+
+def test_one_cell_by_itself_is_believed_as_its_mean_and_error_say():
+    row = drawn(7, 1)
+    error = row[0].std(ddof=1) / SCORE_UNIT / 5
+    assert believed(row.mean() / SCORE_UNIT, error, PRIOR) == pytest.approx(beliefs(row, PRIOR).gains[0].gain)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_the_chance_at_the_last_look_is_what_simulation_finds(gain):
     look, sd = Look.of_plan([25, 50, 100], 2, 0.05), 0.2
     rest = np.random.default_rng(np.random.PCG64(2)).normal(FUTILE_GAIN, sd, (40_000, 50)).sum(axis=1)
     means = (50 * gain + rest) / 100
-    simulated = ((norm.sf(means / (sd / 10)) <= look.alpha_of_last) & (means >= 0.02)).mean()
+    simulated = ((norm.sf((100 * means - sd) / (sd * math.sqrt(101))) <= look.alpha_of_last) & (means >= 0.02)).mean()
     assert chance_at_last(gain, sd, look, 0.02) == pytest.approx(simulated, abs=0.01)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.score.pool_bias import arms, pool_bias
+from runner.score.other_measures import arms, pool_bias
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE
 from tests.support.pool_cases import comparison, random_case
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.score.gain_test import gain_tests
 from runner.score.power import assurance, least_gain, power, t_quantile, t_tails
 
 
@@ -29,10 +30,22 @@ def test_quantiles_are_symmetric_and_shrink_towards_the_normal():
 @pytest.mark.parametrize("alpha", [0.05, 0.04, 0.01 / 8])
 def test_power_is_the_noncentral_ts_within_a_point_and_a_half(n, alpha):
     stats = pytest.importorskip("scipy.stats")
-    critical = stats.t.ppf(1 - alpha, n - 1)
+    """With one more query than was asked, which loses one standard deviation."""
+    critical = stats.t.ppf(1 - alpha, n)
     for shift in (0.0, 0.5, 1, 2, 3, 4, 6):
-        exact = stats.nct.sf(critical, n - 1, shift) if shift else alpha
-        assert power(n, shift * 0.2 / math.sqrt(n), 0.2, alpha) == pytest.approx(exact, abs=0.015)
+        exact = stats.nct.sf(critical, n, shift) if shift else alpha
+        gain = 0.2 * (1 + shift * math.sqrt(n + 1)) / n
+        assert power(n, gain, 0.2, alpha) == pytest.approx(exact, abs=0.015)
+        if shift > 1:
+            promised = power(n, gain, 0.2, alpha)
+            assert least_gain(n + 1, 0.2, alpha, power=promised, losses=0) * (n + 1) == pytest.approx(n * gain - 0.2)
+
+
+def test_power_is_that_of_the_test_on_normal_differences():
+    rng, n, gain = np.random.default_rng(2), 25, 0.1
+    rows = np.rint(rng.normal(gain, 0.2, (1500, n)) * 1e9).astype(np.int64)
+    found = np.mean([gain_tests(row[None], 0, draws=199, seed=1)[0].p <= 0.05 for row in rows])
+    assert power(n, gain, 0.2, 0.05) == pytest.approx(found, abs=0.04)
 
 
 @given(st.integers(3, 2000), st.floats(0.01, 0.6), st.floats(0.001, 0.2), st.floats(0, 0.05), st.floats(0.55, 0.95))
@@ -58,7 +71,7 @@ def test_two_queries_and_no_scatter_are_what_they_are():
 def test_assurance_is_the_share_of_imagined_evenings_that_confirm(n, bar):
     rng, sd, believed = np.random.default_rng(1), 0.2, (0.035, 0.03)
     means = rng.normal(rng.normal(*believed, 200_000), sd / math.sqrt(n))
-    settled = (means >= bar) & (means >= t_quantile(0.96, n - 1) * sd / math.sqrt(n))
+    settled = (means >= bar) & ((n * means - sd) / math.sqrt(n + 1) >= t_quantile(0.96, n) * sd)
     assert assurance(n, believed, sd, 0.04, bar=bar) == pytest.approx(settled.mean(), abs=0.004)
 
 

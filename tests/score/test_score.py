@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, Judged, R, nDCG
 
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Judgment, Run, Span
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
 from runner.score.score import MEASURES, qrels, score
+from tests.support.judge_cases import label
 
 HALF_UNIT = 0.5 / SCORE_UNIT + 1e-12
 
@@ -132,13 +133,12 @@ def test_no_queries_give_no_values():
 
 
 def test_qrels_count_the_earliest_first_round_grade_of_each_pair():
-    judgments = [
-        Judgment("q1", "a", 0, "claude", round=2),
-        Judgment("q1", "a", 3, "claude"),
-        Judgment("q1", "a", 1, "human"),
-        Judgment("q1", "b", 0, "human"),
-        Judgment("q2", "b", 2, "claude"),
+    labels = [
+        label("q1", "a", 0, "claude", "", round_=2),
+        label("q1", "a", 3, "claude", ""),
+        label("q1", "a", 1, "human", ""),
+        label("q1", "b", 0, "human", ""),
+        label("q2", "b", 2, "claude", ""),
     ]
-    assert qrels(judgments) == {"q1": {"a": 3, "b": 0}, "q2": {"b": 2}}
-    assert qrels(judgments, "human") == {"q1": {"a": 1, "b": 0}}
+    assert qrels(labels) == {"q1": {"a": 3, "b": 0}, "q2": {"b": 2}}
     assert qrels([]) == {}

@@ -77,12 +77,12 @@ def check_ends(interval, p_at, mean, alpha):
 
 small = arrays.arrays(
     np.int64,
-    st.tuples(st.integers(1, 3), st.integers(2, 8)),
+    st.tuples(st.integers(1, 3), st.integers(2, 7)),
     elements=st.integers(-4, 4).map(lambda tenths: tenths * TENTH),
 )
 
 
-@given(small, st.sampled_from([(7, 0.2), (19, 0.1), (60, 0.05), (127, 0.05), (127, 0.049)]), st.integers(0, 5))
+@given(small, st.sampled_from([(7, 0.2), (19, 0.1), (40, 0.05), (63, 0.05), (63, 0.049)]), st.integers(0, 5))
 def test_p_and_intervals_are_those_of_the_definition(rows, setting, seed):
     draws, alpha = setting
     naive = Naive(rows, draws, seed)

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import READ_TOKENS, SCORE_UNIT, ChunkHit, Judgment, Span, merged, n_characters, n_shared
+from runner.base.records import READ_TOKENS, SCORE_UNIT, ChunkHit, Span, merged, n_characters, n_shared
 from runner.score.span_scores import BUDGETS, characters_read, found_of, gold_spans, span_scores
 from tests.support.example_results import BASELINE, SPARSE
+from tests.support.judge_cases import label
 from tests.support.pool_cases import comparison
 
 ENDS = st.tuples(st.integers(0, 60), st.integers(1, 20))
@@ -28,7 +29,8 @@ def characters(spans):
 
 
 def judgment(doc_id, grade, *spans, judge="first", reading=1, query_id="q"):
-    return Judgment(query_id, doc_id, grade, judge, round=reading, spans=tuple(Span(*ends) for ends in spans))
+    given = label(query_id, doc_id, grade, judge, "", reading)
+    return given.model_copy(update={"spans": [list(ends) for ends in spans]})
 
 
 def chunk(doc_id, start, end, n_tokens):

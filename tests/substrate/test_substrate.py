@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.records import Chunk, Document, Span
-from runner.substrate import database
-from runner.substrate.checks import Checks, Expected, check_substrate
-from runner.substrate.database import document_ids, open_substrate
-from runner.substrate.full_text import tokenizer_finding
-from runner.substrate.search import Search, index_recall, search_runs
+from runner.retrieve.engine import database
+from runner.retrieve.engine.database import document_ids, open_substrate
+from runner.retrieve.engine.search import Search, index_recall, search_runs
+from runner.retrieve.engine.tables import Layout, schema
+from runner.substrate.checks import Checks, Expected, check_substrate, tokenizer_finding
 from runner.substrate.shapes import FindingResult
 from runner.substrate.texts import Cut, Stored, Texts, coverage, others
 from tests.support import substrate_builder
@@ -31,7 +31,6 @@ from tests.support.substrate_builder import (
     edit,
     fictional,
     replace_vector,
-    schema,
     unit_rows,
     writing_connection,
 )
@@ -517,7 +516,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path):
     ],
 )  # fmt: skip
 def test_an_index_that_declares_something_else_is_refused(old, new, match, tmp_path):
-    declared = schema("bills", DIM)
+    declared = schema(Layout("bills"), DIM)
     assert old in declared
     edit(tmp_path / "s.db", declared.replace(old, new))
     _refused(tmp_path / "s.db", match)

@@ -20,7 +20,7 @@ from runner.eval_set import plan
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version
 from runner.evening.evening import Evening
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 from tests.support.small_set import (
     answers,
     fake_encoders,
@@ -50,7 +50,7 @@ def run(
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)
                     for path in answers(version):
-                        import_answers(version, path, judge="words", model="", judged_on="2026-01-31")
+                        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def run_to_judges(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A results.json of a few invented cells, for tests of what is said and decided about them."""
 
+import numpy as np
 import yaml
 
 from runner.base.canonical import json_bytes, sha256
@@ -16,7 +17,7 @@ from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
-from runner.score.expected_loss import Gain, expected_loss
+from runner.score.expected_loss import Beliefs, Gain, expected_loss
 from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
@@ -163,6 +164,20 @@ def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     )
 
 
+def beliefs_of(rows):
+    """What `row` was told of each cell but the baseline, each by itself."""
+    gains = [Gain(one.loss.gain, _doubt(one.loss)) for one in rows if one.cell != BASELINE]
+    means, sds = np.array([one.mean for one in gains]), np.array([one.sd for one in gains])
+    return Beliefs(np.ones(1), means[None], np.diag(sds**2)[None]) if gains else None
+
+
+def _doubt(loss):
+    """The SD under which keeping is expected to lose what it is said to."""
+    doubts = np.linspace(0.0005, 0.5, 1000)
+    found = [Gain(loss.gain, doubt).excess(PLAN.switching_cost) for doubt in doubts.tolist()]
+    return float(np.interp(loss.keeping, found, doubts))
+
+
 def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
@@ -173,6 +188,7 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_a
         unjudged=unjudged,
         n_queries=25,
         challengers=challengers,
+        beliefs=beliefs_of(rows),
         false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
         best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
     )

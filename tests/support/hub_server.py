@@ -1,12 +1,15 @@
 """A loopback model hub: folders under (hub id, revision), for huggingface_hub by way of HF_ENDPOINT."""
 
 import hashlib
+import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from runner.base.canonical import file_sha256
+from runner.eval_set.catalog import EncoderSpec
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
 
 Models = Mapping[tuple[str, str], Path]
@@ -21,6 +24,19 @@ def packaged_minilm() -> dict[tuple[str, str], Path]:
 
     spec = ENCODERS["minilm-l6-v2"]
     return {(spec.hub_id, spec.revision): verified_folder(spec)}
+
+
+def put_in_cache(cache: Path, spec: EncoderSpec, folder: Path) -> Path:
+    """What the hub's client leaves of a model: its files under their digests, and the revision's folder of links."""
+    home = cache / f"models--{spec.hub_id.replace('/', '--')}"
+    revision = home / "snapshots" / spec.revision
+    (home / "blobs").mkdir(parents=True)
+    for name in _names(folder):
+        blob = home / "blobs" / file_sha256(folder / name)
+        shutil.copyfile(folder / name, blob)
+        (revision / name).parent.mkdir(parents=True, exist_ok=True)
+        (revision / name).symlink_to(blob)
+    return revision
 
 
 class HubServer(Loopback, ExitStack):

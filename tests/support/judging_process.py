@@ -11,7 +11,7 @@ from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.version import Version
 from runner.judge.answers import import_rows
 from runner.judge.models.anthropic.batches import AnthropicBatches
-from runner.judge.models.anthropic.messages import AnthropicMessages
+from runner.judge.models.anthropic.client import AnthropicMessages
 from runner.judge.models.api import RECORDS
 from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.judging import Judged, judge_batches

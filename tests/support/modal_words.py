@@ -50,7 +50,7 @@ class Container:
     n_made = 0
     facts_of = staticmethod(lambda number: {"device": "cpu"})
 
-    def __init__(self, encoder, revision, device, dtype):
+    def __init__(self, encoder, revision, device, dtype, own):
         type(self).n_made += 1
         self.model, self.facts = Words(), self.facts_of(self.n_made)
 

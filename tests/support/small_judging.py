@@ -5,7 +5,7 @@ import json
 from runner.base.records import Span
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
-from runner.judge.answers import import_answers
+from runner.judge.answers import Importer
 
 
 def everything(version):
@@ -25,7 +25,7 @@ def give(version, *answers, name="answers.jsonl", ending="\n", head=b"", judge="
     path = version.work / name
     text = "".join((one if isinstance(one, str) else json.dumps(one)) + ending for one in answers)
     path.write_bytes(head + text.encode())
-    return import_answers(version, path, judge=judge, model=model, judged_on="2026-01-31", unbatched=unbatched)
+    return Importer(version, unbatched=unbatched).take_file(path, judge=judge, model=model, judged_on="2026-01-31")
 
 
 def answer(query_id="q01", doc_id="BILLS-117hr101ih", grade=2, **fields):

@@ -1,4 +1,4 @@
-"""A substrate of fictional documents in the schema that runner/substrate/tables.py states, with faults on demand."""
+"""A substrate of fictional documents in the schema of runner/retrieve/engine/tables.py, with faults on demand."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,13 @@ from pathlib import Path
 
 import apsw
 import numpy as np
-import sqlite_vec
 
 from runner.base.records import Chunk, Document, Span
-from runner.substrate.database import document_ids
+from runner.retrieve.engine.database import document_ids, load_vec0
+from runner.retrieve.engine.tables import TOKENIZER, Layout, schema
 
 MODEL = ("fictional/encoder", "2")
 VERSION = "2026-11"
-TOKENIZER = "porter unicode61"
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def build(path: Path, made: Build) -> Path:
     connection.pragma("journal_mode", made.journal)
     tokenizer = FAULTY_TOKENIZER if "FTS tokenizer mismatch" in made.faults else made.tokenizer
     with connection:
-        connection.execute(schema(made.source, made.vectors.shape[1], made.metric, tokenizer))
+        connection.execute(schema(Layout(made.source), made.vectors.shape[1], made.metric, tokenizer))
         connection.execute("INSERT INTO substrate_meta VALUES ('version', ?)", (made.version,))
         _fill(connection, made)
         for fault in made.faults:
@@ -78,28 +77,9 @@ def unit_rows(n: int, dim: int, seed: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def schema(source: str, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
-    distance = f" distance_metric={metric}" if metric else ""
-    quoted = tokenizer.replace('"', '""')
-    return f"""
-        CREATE TABLE {source}_chunks (
-            chunk_id INTEGER PRIMARY KEY, document_id TEXT, chunk_index INTEGER, char_start INTEGER, char_end INTEGER,
-            context TEXT, text TEXT, embedded_model_id TEXT, embedded_model_version TEXT, embedded_at TEXT);
-        CREATE VIRTUAL TABLE {source}_chunks_vec0 USING vec0(
-            chunk_id integer primary key, embedding float[{dim}]{distance}, embedding_bq bit[{dim}]);
-        CREATE VIRTUAL TABLE {source}_fts USING fts5(
-            context, text, content='{source}_chunks', content_rowid='chunk_id', tokenize="{quoted}");
-        CREATE TABLE chunk_embedding_jobs (
-            chunk_table TEXT, chunk_id INTEGER, model_id TEXT, model_version TEXT, status TEXT,
-            PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
-        CREATE TABLE substrate_meta (key TEXT PRIMARY KEY, value TEXT);
-    """
-
-
 def writing_connection(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
+    load_vec0(connection)
     return connection
 
 

@@ -19,6 +19,7 @@ from hypothesis.extra.numpy import arrays
 from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.records import Chunk, Hit, Query, Run, Span
+from runner.base.terminal import ASCII
 from runner.commands.case_study import case_study
 from runner.embed.backends import LocalBackend
 from runner.embed.encoder import InProcessEncoder
@@ -41,7 +42,6 @@ from runner.tools.case_study.zoo_lists import (
     text_hash_vectors,
     token_hash_vectors,
 )
-from runner.tools.symbols import ASCII
 from tests.support.small_set import fake_encoders, few_draws
 
 PAGES = [CHECKOUT / "docs" / f"case-study-{name}.md" for name in ("scifact", "nfcorpus")]

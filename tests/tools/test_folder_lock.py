@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from runner.base.canonical import digest, json_bytes
 from runner.base.errors import InputError
 from runner.commands.lock import lock, verify_folder
-from runner.eval_set.version import CHECKOUT
+from runner.commands.main import main
 from runner.tools.folder_lock import folder_lock as folder_lock_module
 from runner.tools.folder_lock.folder_lock import lock_state, verify_state
 from tests.conftest import called
@@ -498,20 +499,14 @@ def test_verify_prints_every_difference_and_the_drift(repo, tmp_path, capsys):
     assert out[5].endswith("on main, with uncommitted changes")
 
 
-def test_a_console_of_ascii_gets_escapes_for_names_that_it_cannot_show(folder, tmp_path):
+def test_a_console_of_ascii_gets_escapes_for_names_that_it_cannot_show(folder, tmp_path, monkeypatch):
     fill(folder, {"é.txt": ""})
-    script = "import sys; from runner.commands.main import main; sys.exit(main(sys.argv[1:]))"
-
-    def run(*arguments):
-        command = [sys.executable, "-c", script, *map(str, arguments)]
-        environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=CHECKOUT, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    code, out, _ = run("lock", folder, "-o", tmp_path / "lock.json", "--json")
-    assert code == 0
-    assert "é.txt" in json.loads(out)["artifacts"]
+    path = tmp_path / "lock.json"
+    assert main(["lock", str(folder), "-o", str(path)]) == 0
+    assert "é.txt" in json.loads(path.read_bytes())["artifacts"]
     (folder / "é.txt").unlink()
-    code, out, _ = run("verify", folder, "--lock", tmp_path / "lock.json")
-    assert code == 4
-    assert out.splitlines()[0] == "[x] missing: \\xe9.txt"
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", console)
+    assert main(["verify", str(folder), "--lock", str(path)]) == 4
+    console.flush()
+    assert console.buffer.getvalue().splitlines()[0] == b"[x] missing: \\xe9.txt"

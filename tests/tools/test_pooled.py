@@ -16,7 +16,7 @@ from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
-from runner.decide import siblings
+from runner.decide import roster as siblings
 from runner.decide.pooled_gains import effects_of, read_pooled
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock

@@ -11,8 +11,8 @@ import yaml
 from huggingface_hub import constants
 
 from runner.base.checks import examine
+from runner.commands import flags
 from runner.commands import main as cli
-from runner.commands.flags import backend as backend_flags
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import Ledger
 from runner.embed.cost.prices import RemoteOptions
@@ -283,7 +283,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     path.write_text(path.read_text().replace("minilm-static-384", SPEC.name))
     (made.server.volume(WEIGHTS_VOLUME) / download_mark(MINILM)).write_text("{}")
     containers = []
-    opened = backend_flags.modal_backend
+    opened = flags.modal_backend
     monkeypatch.setattr(
         "runner.commands.preflight.modal_backend",
         lambda remote, folder: containers.append(remote.containers) or opened(remote, folder),

@@ -18,9 +18,8 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.version import CACHE_VARIABLE
 from runner.tools.replay import record as replay_record
-from runner.tools.replay.noise import noise
 from runner.tools.replay.record import versions_with_results
-from runner.tools.replay.run import replay
+from runner.tools.replay.run import noise, replay
 from tests.support.small_set import _TOPICS, SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
+from runner.base.terminal import ASCII, Signs
 from runner.commands.grade import quickstart
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.grade.bench_file import read_bench, read_pool
@@ -24,7 +25,6 @@ from runner.tools.grade.sample_bench import (
     sample_bench,
     write_quickstart,
 )
-from runner.tools.symbols import ASCII, Signs
 
 SEEDS = st.integers(0, 2**32 - 1)
 

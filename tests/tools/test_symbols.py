@@ -3,8 +3,8 @@ from dataclasses import astuple
 
 import pytest
 
+from runner.base.terminal import ASCII, ASCII_VARIABLE, Signs, signs_for
 from runner.commands.console import show
-from runner.tools.symbols import ASCII, ASCII_VARIABLE, Signs, signs_for
 
 
 @pytest.fixture(autouse=True)

@@ -1,22 +1,182 @@
 """How sure a choice is once the judge's errors count: a bootstrap over queries and, within it, over grades.
 
-The second judge is the reference, as far as it read; what it would have said of the rest is drawn
-(`runner.decide.judge_noise.second_grades`).
+The second judge is the reference, as far as it read: of a pair that both read, the second's own grade counts. Of any
+other, a grade is drawn from what the second said where the first gave the same grade to documents in the same place:
+among the first ten of the cell alone, of the baseline alone, of both, of neither. So a judge that favours what one cell
+finds shows in that cell's difference, which errors that fall on all cells alike do not. It takes second readings drawn
+without regard to how the judges erred, as `labels double` draws them.
+
+Everything random is a whole number out of PCG64, and everything summed is one too: results are the same on every
+machine, where gamma or binomial variates, which go through the platform's logarithm, need not be.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import SCORE_UNIT
-from runner.decide.judge_noise.second_grades import Floats, arms, drawn_differences, judged_queries
+from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.judges import NoiseResult, NoisyCell
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
+from runner.score.score import DISCOUNTS, units
+
+SHRINKAGE = 2
+"""Readings drawn from all places that join those of one place. They keep a place of few readings from being taken at
+its word, and, drawn anew every time, from looking certain."""
+
+Floats = NDArray[np.float64]
+
+Levels = NDArray[np.uint16]
+
+N_GRADES = 4
+
+N_PLACES = 4
+
+_KNOWN = N_GRADES * N_PLACES
+"""Codes below are drawn: 4 times the place, and the first grade. From there on the grade is known: the code less this.
+"""
+
+_N_CODES = _KNOWN + N_GRADES
+
+_SCALE = (1 << 16) - 1
+
+_REACHED = np.concatenate([[0.0], np.cumsum(DISCOUNTS)])
+"""What so many documents of one grade at the top gain, for a grade of 1."""
+
+
+class JudgedQuery(NamedTuple):
+    """A query's judged documents in a fixed order: first grades, and the second judge's where it read (else -1)."""
+
+    slots: Mapping[str, int]
+    first: Ints
+    second: Ints
+
+
+class Arm(NamedTuple):
+    """A cell beside the baseline in one query: slots of both first tens, -1 if nothing was judged.
+
+    `places` and `codes` (documents,) are every judged document's: 0 neither, 1 the cell alone, 2 the baseline alone,
+    3 both.
+    """
+
+    cell: Ints
+    baseline: Ints
+    places: Ints
+    codes: Ints
+
+
+def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[JudgedQuery]:
+    """Every query with its scored grades and those second readings, in the order of the queries."""
+    second = {(double.query_id, double.doc_id): double.second for double in doubles}
+    found = []
+    for query_id in comparison.query_ids:
+        grades = comparison.qrels.get(query_id, {})
+        slots = {doc_id: slot for slot, doc_id in enumerate(sorted(grades))}
+        first = np.array([grades[doc_id] for doc_id in slots], np.int64)
+        read = np.array([second.get((query_id, doc_id), -1) for doc_id in slots], np.int64)
+        found.append(JudgedQuery(slots, first, read))
+    return found
+
+
+def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> list[Arm]:
+    """The cell beside the baseline, query by query."""
+    found = []
+    for query_id, query in zip(comparison.query_ids, queries, strict=True):
+        own, other = (
+            np.array([query.slots.get(hit.doc_id, -1) for hit in comparison.runs[name].hits[query_id][:10]], np.int64)
+            for name in (cell, comparison.plan.baseline)
+        )
+        places = np.zeros(len(query.first), np.int64)
+        places[own[own >= 0]] += 1
+        places[other[other >= 0]] += 2
+        codes = np.where(query.second >= 0, _KNOWN + query.second, N_GRADES * places + query.first)
+        found.append(Arm(own, other, places, codes))
+    return found
+
+
+def drawn_differences(
+    queries: Sequence[JudgedQuery],
+    cells: Sequence[Sequence[Arm]],
+    counts: Ints,
+    relevant_grade: int,
+    generator: np.random.Generator,
+) -> Iterator[tuple[int, Ints]]:
+    """For every query and cell the cell's number and its differences (2, draws), summed over a draw's copies.
+
+    In units of 1e-9: nDCG@10 and Recall@10 less the baseline's, their ideals over the grades drawn. `counts` (draws,
+    queries) says how often a draw takes a query; what the second judge makes of a grade comes from the readings of the
+    queries that the draw took. Each copy has grades of its own, the same ones for all cells as far as their places
+    agree. What was not judged counts nothing. Memory goes with the documents and copies of one query.
+    """
+    draws = len(counts)
+    pseudo = generator.integers(_SCALE, size=(N_PLACES, N_GRADES, SHRINKAGE, 1, draws), dtype=np.uint16)
+    levels = [_levels(_readings(queries, of_cell, counts), pseudo) for of_cell in cells]
+    for row, query in enumerate(queries):
+        copies = np.repeat(np.arange(draws), counts[:, row])
+        uniform = generator.integers(_SCALE, size=(len(query.first), len(copies)), dtype=np.uint16)
+        for number, of_cell in enumerate(cells):
+            values = _differences(of_cell[row], uniform, levels[number][:, :, copies], relevant_grade)
+            # Whole numbers below 2 ** 53, so that weights of float add up exactly.
+            yield number, np.stack([np.bincount(copies, value, draws) for value in values]).astype(np.int64)
+
+
+def _readings(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm], counts: Ints) -> Ints:
+    """Second readings of the queries that each draw took: (places, first grades, second grades, draws)."""
+    found = np.zeros((len(queries), N_PLACES, N_GRADES, N_GRADES), np.int64)
+    for row, (query, arm) in enumerate(zip(queries, of_cell, strict=True)):
+        read = query.second >= 0
+        np.add.at(found[row], (arm.places[read], query.first[read], query.second[read]), 1)
+    return np.tensordot(found, counts, axes=(0, 1))
+
+
+def _levels(readings: Ints, pseudo: Levels) -> Levels:
+    """(3, codes, draws): the grade drawn is how many of these three a uniform number in [0, _SCALE) is not below."""
+    everywhere = readings.sum(axis=0)
+    # A quarter of a reading of every grade: what the second judge happened not to say is not impossible.
+    below = np.cumsum(4 * everywhere + 1, axis=1)[:, :-1] / (4 * everywhere.sum(axis=1, keepdims=True) + N_GRADES)
+    added = (pseudo < np.ceil(below * _SCALE)[None, :, None]).sum(axis=2)
+    totals = readings.sum(axis=2, keepdims=True) + SHRINKAGE
+    drawn = np.ceil((np.cumsum(readings, axis=2)[:, :, :-1] + added) / totals * _SCALE)
+    grades, steps = np.arange(N_GRADES), np.arange(N_GRADES - 1)
+    levels = np.empty((len(steps), _N_CODES, readings.shape[3]), np.uint16)
+    levels[:, :_KNOWN] = drawn.transpose(2, 0, 1, 3).reshape(len(steps), _KNOWN, -1)
+    levels[:, _KNOWN:] = np.where(grades > steps[:, None], 0, _SCALE)[:, :, None]
+    return levels
+
+
+def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int) -> tuple[Ints, Ints]:
+    """nDCG@10 and Recall@10 of the cell less the baseline's, one a copy."""
+    reached = [uniform >= level[arm.codes] for level in levels]
+    numbers = [at_least.view(np.uint8).sum(axis=0, dtype=np.uint32) for at_least in reached]
+    ideal, relevant, gains = np.zeros(uniform.shape[1]), relevant_grade - 1, []
+    for number in numbers:
+        ideal += _REACHED[np.minimum(number, len(DISCOUNTS))]
+    for ranking in (arm.cell, arm.baseline):
+        gain = np.zeros_like(ideal)
+        for at_least in reached:
+            gain += _discounted(at_least, ranking)
+        gains.append(gain)
+    hits = [reached[relevant][ranking[ranking >= 0]].sum(axis=0) for ranking in (arm.cell, arm.baseline)]
+    return _less(gains, ideal), _less(hits, numbers[relevant])
+
+
+def _discounted(at_least: NDArray[np.bool_], ranking: Ints) -> Floats:
+    """The discounts (copies,) of a ranking's documents that reach a grade; added rank by rank, in that order."""
+    judged = np.flatnonzero(ranking >= 0)
+    found: Floats = (at_least[ranking[judged]] * DISCOUNTS[judged, None]).sum(axis=0)
+    return found
+
+
+def _less(parts: Sequence[NDArray[Any]], whole: NDArray[Any]) -> Ints:
+    """The first part's share of the whole less the second's, in units of 1e-9; 0 if there is no whole."""
+    divisor = np.where(whole > 0, whole, 1)
+    first, second = (units(part / divisor) for part in parts)
+    return first - second
+
 
 DRAWS = 2000
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from chunkers.registry import limit_of
 from runner.base.progress import duration
-from runner.base.records import BM25Cell, parse_cell
+from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cell
 from runner.embed.cost.container_pool import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import Rate, RemoteOptions, rate, shown, size, weights_price
-from runner.eval_set.catalog import ENCODERS
+from runner.eval_set.catalog import ENCODERS, NO_OWN, RERANKERS, EncoderSpec
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
 CHARACTERS_PER_TOKEN = 4
@@ -23,6 +23,11 @@ STRUCTURE_SHARE = 1.1
 """Tokens of a structural chunker's chunks over those of the text: context comes before every chunk.
 
 Counted over nine sources (up to 25 documents each, cl100k_base), chunkers needed 0.75 to 1.32 times what is said here.
+"""
+
+NARROW_SHARE = 1.3
+"""The same if chunks are cut further at 256 tokens: more of them, each with its context. Counted over eleven sources
+(up to 4 million characters each), it was 0.72 to 1.13 times this.
 """
 
 
@@ -41,17 +46,22 @@ class Corpus:
     query_chars: int
     stored: Callable[[str, int], int | None]
     """Tokens of a chunker's stored chunks, each cut at a limit (0 for none); None if it has none."""
+    n_queries: int = 0
 
 
 def planned_tokens(
-    cells: Sequence[str], baseline: str, corpus: Corpus, current: Collection[str]
+    cells: Sequence[str],
+    baseline: str,
+    corpus: Corpus,
+    current: Collection[str],
+    own: Mapping[str, EncoderSpec] = NO_OWN,
 ) -> dict[str, TokenCount]:
-    """What each encoder of the cells still has to read; what `current` cells have is left out.
+    """What each encoder of the cells, the plan's `own` among them, still has to read; `current` cells are left out.
 
     Cells of one encoder and chunker share their vectors. The baseline is embedded once more, in other batches, unless
     it is "" or NOISE_FLOOR_CELL is current. From characters, only whole documents are cut at the encoder's limit.
     """
-    parsed = {cell: parsed for cell in cells if not isinstance(parsed := parse_cell(cell), BM25Cell)}
+    parsed = {cell: parsed for cell in cells if not isinstance(parsed := parse_cell(cell), WITHOUT_VECTORS)}
     done = {(parsed[cell].encoder, parsed[cell].chunker) for cell in current if cell in parsed}
     wanted = {(cell.encoder, cell.chunker): 1 for cell in parsed.values() if (cell.encoder, cell.chunker) not in done}
     if baseline in parsed and NOISE_FLOOR_CELL not in current:
@@ -59,7 +69,8 @@ def planned_tokens(
         wanted[pair] = wanted.get(pair, 0) + 1
     planned: dict[str, TokenCount] = {}
     for encoder in sorted({encoder for encoder, _ in wanted}):
-        parts = [(_tokens(encoder, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
+        most = (own.get(encoder) or ENCODERS[encoder]).max_tokens
+        parts = [(_tokens(most, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
         queries = corpus.query_chars // CHARACTERS_PER_TOKEN * max(n for _, n in parts)
         sources = {part.source for part, _ in parts}
         source = sources.pop() if len(sources) == 1 else "chunks in part, characters"
@@ -67,9 +78,8 @@ def planned_tokens(
     return planned
 
 
-def _tokens(encoder: str, chunker: str, corpus: Corpus) -> TokenCount:
-    """Tokens of one chunker's chunks, counted or from characters."""
-    most = ENCODERS[encoder].max_tokens
+def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
+    """Tokens of one chunker's chunks, each cut at `most` if it is not 0, counted or from characters."""
     if (stored := corpus.stored(chunker, most)) is not None:
         return TokenCount(stored, "counted chunks")
     limit = most if not limit_of(chunker) else 0
@@ -81,7 +91,35 @@ def _overlap(chunker: str) -> float:
     """How often a chunker's chunks hold a token of the text, on the average."""
     if match := re.match(r"fixed_token_(\d+)_(\d+)", chunker):
         return int(match[1]) / (int(match[1]) - int(match[2]))
-    return STRUCTURE_SHARE if limit_of(chunker) else 1.0
+    if not limit_of(chunker):
+        return 1.0
+    return NARROW_SHARE if limit_of(chunker) == 256 else STRUCTURE_SHARE
+
+
+def reranked_tokens(cells: Sequence[str], corpus: Corpus, current: Collection[str]) -> dict[str, TokenCount]:
+    """What each cross-encoder of the cells still has to read: at most RUN_DEPTH full chunks a query, each with the
+    query before it.
+    """
+    planned: dict[str, TokenCount] = {}
+    depth = min(RUN_DEPTH, len(corpus.document_chars))
+    for cell in (parse_cell(cell) for cell in cells if cell not in current):
+        if isinstance(cell, CrossCell):
+            longest = limit_of(cell.chunker) or max(corpus.document_chars, default=0) // CHARACTERS_PER_TOKEN
+            chunk = min(longest, RERANKERS[cell.model].max_tokens)
+            tokens = depth * (corpus.n_queries * chunk + corpus.query_chars // CHARACTERS_PER_TOKEN)
+            so_far = planned[cell.model].tokens if cell.model in planned else 0
+            planned[cell.model] = TokenCount(so_far + tokens, f"{depth} full chunks a query")
+    return planned
+
+
+def rerank_lines(planned: Mapping[str, TokenCount], measured: float | None) -> list[str]:
+    """How long re-ranking takes on this machine at most, a line per model; it runs here whatever embeds."""
+    pace = measured or LOCAL_GFLOP_PER_SECOND
+    return [
+        f"re-ranking: {duration(count.tokens * size(model).gflop_per_token / pace)} at most for {model} to read "
+        f"{count.tokens:,} tokens here ({count.source}); {size(model).weights_gb:g} GB of weights, once"
+        for model, count in planned.items()
+    ]
 
 
 LOCAL_GFLOP_PER_SECOND = 150.0
@@ -97,6 +135,30 @@ def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str
     origin = "as measured here" if measured else "a guess for two cores, until a cell is measured"
     pace = measured or LOCAL_GFLOP_PER_SECOND
     return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens here ({pace:,.0f} GFLOP/s, {origin})"
+
+
+def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> dict[str, float]:
+    """Dollars by each service's own price of what it still has to read; without encoders that are no service's."""
+    priced = {name: own[name].service for name in planned if name in own}
+    return {
+        name: planned[name].tokens * service.usd_per_million_tokens / 1e6 for name, service in priced.items() if service
+    }
+
+
+def service_lines(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> list[str]:
+    """A line a service, and their sum; none if the plan names no service."""
+    usd = service_usd(planned, own)
+    if not usd:
+        return []
+    lines = []
+    for name, dollars in usd.items():
+        service, count = own[name].service, planned[name]
+        assert service is not None
+        lines.append(
+            f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
+            f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"
+        )
+    return [*lines, f"cost: {shown(sum(usd.values()))} for embedding by services"]
 
 
 START_SECONDS = 60.0
@@ -170,7 +232,7 @@ class Total:
     max_usd: float
     spent: float = 0.0
     embedding: float = 0.0
-    """Weights included."""
+    """By services and on rented machines, weights included."""
     judging: float = 0.0
     held: float = 0.0
     """What judging sets aside at once beyond what it is likely to cost."""

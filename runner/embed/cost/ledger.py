@@ -42,8 +42,9 @@ class LedgerRow(FrozenModel):
 
     `seconds` are by the clock, `container_seconds` what is charged. `busy_seconds` are container-seconds from an answer
     of a container to its next, idle times left out, and `busy_tokens` the tokens of those next answers. `ended` is
-    False for a session that runs, or whose process was killed. A judge's session has no GPU and no price a second;
-    its `texts` are requests, and `usd` includes what is held for those under way. `containers`, `tokens` and `texts`
+    False for a session that runs, or whose process was killed. A session of requests to a paid API, a judge's or an
+    encoder's, has no GPU and no price a second; its `texts` are requests, and `usd` includes what is held for those
+    under way. `containers`, `tokens` and `texts`
     are read by no program: they are the record of the session, for whoever holds it against the provider's bill.
     """
 

@@ -54,20 +54,21 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
     yet.
     """
     rows = Ledger(folder).rows()
-    embedding = [row for row in rows if row.kind == "embed"]
     if not rows:
         return None
     attempts = _attempts(folder)
-    rented = [row for row in rows if row.kind != "judge"]
-    latest = max(embedding or rented or rows, key=lambda row: row.started_on)
+    rented = [row for row in rows if row.gpu]
+    on_machines = [row for row in rented if row.kind == "embed"]
+    latest = max(on_machines or rented or rows, key=lambda row: row.started_on)
     return SpendReceipt(
         estimate_usd=attempts[0].estimate_usd if attempts else None,
-        embedding_usd=round(sum(row.usd for row in embedding), 6),
+        embedding_usd=round(sum(row.usd for row in on_machines), 6),
         weights_usd=round(sum(row.usd for row in rows if row.kind == "weights"), 6),
         judging_usd=round(sum(row.usd for row in rows if row.kind == "judge"), 6),
+        services_usd=round(sum(row.usd for row in rows if row.kind == "embed" and not row.gpu), 6),
         actual_usd=_sum(billed(attempt.run_id, datetime.fromisoformat(attempt.began_on)) for attempt in attempts),
-        gpu=", ".join(sorted({row.gpu for row in embedding})),
-        gpu_seconds=round(sum(row.container_seconds for row in embedding), 3),
+        gpu=", ".join(sorted({row.gpu for row in on_machines})),
+        gpu_seconds=round(sum(row.container_seconds for row in on_machines), 3),
         price_per_second=latest.price_per_second,
         price_source=attempts[-1].price_source if attempts else "as the ledger has it",
         sessions=len(rented),

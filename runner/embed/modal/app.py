@@ -53,7 +53,6 @@ image = (
             "HF_HOME": WEIGHTS_MOUNT,
             "HF_HUB_OFFLINE": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_MODULES_CACHE": "/tmp/hf-modules",  # noqa: S108  # in a container of our own; the mount is read-only
             "TOKENIZERS_PARALLELISM": "false",
         }
     )
@@ -72,9 +71,9 @@ _hub_access = modal.Secret.from_dict({"HF_HUB_OFFLINE": "0", "HF_TOKEN": os.envi
     max_containers=4,
     retries=modal.Retries(max_retries=2, initial_delay=1.0, backoff_coefficient=2.0),
 )
-def fetch(encoder: str, revision: str) -> dict[str, str]:
+def fetch(encoder: str, revision: str, own: str = "") -> dict[str, str]:
     """What was downloaded into the Volume. The mark is written after the files are committed, never before."""
-    spec = _spec(encoder, revision)
+    spec = _spec(encoder, revision, own)
     fetched = download(spec)
     volume.commit()
     (_weights_home() / download_mark(spec)).write_text(json.dumps(fetched))
@@ -94,19 +93,24 @@ def fetch(encoder: str, revision: str) -> dict[str, str]:
     retries=modal.Retries(max_retries=3, initial_delay=1.0, backoff_coefficient=2.0),
 )
 class Embedder:
-    """One encoder at one revision; `device` is "cuda" or "cpu", and never the one in place of the other."""
+    """One encoder at one revision; `device` is "cuda" or "cpu", and never the one in place of the other.
+
+    `own` is the row of a plan's own encoder as JSON, "" for one of the catalog.
+    """
 
     encoder: str = modal.parameter()
     revision: str = modal.parameter()
     device: str = modal.parameter()
     dtype: str = modal.parameter()
+    own: str = modal.parameter(default="")
 
     @modal.enter()
     def load(self) -> None:
         """Load and probe the model; an error that a retry would not mend is kept and answered to every batch."""
         self.refusal = ""
         try:
-            self.model, self.facts = loaded(self.encoder, self.revision, self.device, cast(Dtype, self.dtype))
+            dtype = cast(Dtype, self.dtype)
+            self.model, self.facts = loaded(self.encoder, self.revision, self.device, dtype, self.own)
         except EvalError as error:
             self.refusal = str(error)
 
@@ -169,18 +173,20 @@ def billed(run_id: str, start: datetime, end: datetime) -> float | None:
     return sum(rows) if rows else None
 
 
-def _spec(encoder: str, revision: str) -> EncoderSpec:
-    spec = catalog.encoder(encoder)
+def _spec(encoder: str, revision: str, own: str) -> EncoderSpec:
+    spec = EncoderSpec(**json.loads(own)) if own else catalog.encoder(encoder)
     if spec.revision != revision:
         raise BackendError(f"{encoder} is catalogued at revision {spec.revision}; {revision} was asked for.")
     return spec
 
 
-def loaded(encoder: str, revision: str, device: str, dtype: Dtype) -> tuple[TransformerEncoder, dict[str, str]]:
+def loaded(
+    encoder: str, revision: str, device: str, dtype: Dtype, own: str = ""
+) -> tuple[TransformerEncoder, dict[str, str]]:
     """The probed model and where it runs; a BackendError if it is not what was asked for."""
     import torch
 
-    spec = _spec(encoder, revision)
+    spec = _spec(encoder, revision, own)
     if device == "cuda" and not torch.cuda.is_available():
         raise BackendError(f"{encoder} was to run on a GPU, and the container has none. Nothing runs on a CPU instead.")
     mark = _weights_home() / download_mark(spec)

@@ -1,9 +1,10 @@
 """The account's side of Modal: one app for all encoders, weights fetched once, and a meter over everything."""
 
+import json
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _REPORTED_AFTER = timedelta(hours=1)
 
 
+def own_row(spec: EncoderSpec) -> dict[str, str]:
+    """What a container is told of a plan's own encoder, as JSON; nothing of the catalog's, which it has itself."""
+    return {} if spec.name in catalog.ENCODERS else {"own": json.dumps(asdict(spec))}
+
+
 class ModalBackend:
     """Encoders of one app on Modal, which the first batch starts and closing stops; several may embed at once."""
 
@@ -35,6 +41,7 @@ class ModalBackend:
     def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
         self.meter, self.options = meter, options
         self.rented: RemoteOptions | None = options
+        self.max_usd: float | None = options.max_usd
         self.placement = Placement(options.gpu, options.containers)
         self.service = ModalService(secrets.token_hex(8))
         self._remembered = False
@@ -54,7 +61,11 @@ class ModalBackend:
 
     def encoder(self, name: str) -> "ModalEncoder":
         """The encoder of a catalogued name, nothing started yet; an InputError for an unknown or excluded name."""
-        return ModalEncoder(self, catalog.encoder(name))
+        return self.encoder_of(catalog.encoder(name))
+
+    def encoder_of(self, spec: EncoderSpec) -> "ModalEncoder":
+        """The encoder of any row, nothing started yet."""
+        return ModalEncoder(self, spec)
 
     def check(self, encoders: "Sequence[str]") -> None:
         """Raise BackendError if Modal does not take the token; nothing is started."""
@@ -65,9 +76,9 @@ class ModalBackend:
         """The workspace of the token; nothing is started."""
         return self.service.workspace()
 
-    def located(self, name: str) -> str:
+    def located(self, spec: EncoderSpec) -> str:
         """In Modal's Volume, or nowhere yet."""
-        return "in Modal's Volume" if download_mark(catalog.encoder(name)) in self.service.stored() else ""
+        return "in Modal's Volume" if download_mark(spec) in self.service.stored() else ""
 
     def prepare(self, work: "Sequence[Work]", judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
@@ -79,7 +90,7 @@ class ModalBackend:
         if not self._expected.encoders:
             return
         later = judging or Total(self.meter.max_usd)
-        total = replace(later, spent=self.meter.spent(), embedding=self._expected.usd)
+        total = replace(later, spent=self.meter.spent(), embedding=later.embedding + self._expected.usd)
         total.check(self._expected.lines)
         say("\n".join([*self._expected.lines, total.line]))
 
@@ -103,6 +114,7 @@ class ModalBackend:
                     revision=spec.revision,
                     device=self.placement.device,
                     dtype=self.placement.dtype,
+                    **own_row(spec),
                 )
         return self._embedders[spec.name]
 
@@ -128,7 +140,7 @@ class ModalBackend:
             return
         with self.meter.session(spec.name, CPU, 1, "weights") as session:
             try:
-                self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision))
+                self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision, **own_row(spec)))
             except BackendError as error:
                 session.check()
                 raise BackendError(

@@ -1,4 +1,4 @@
-"""The two ways in which servers are asked for embeddings: OpenAI's /v1/embeddings and TEI's /embed."""
+"""How servers are asked for embeddings: OpenAI's and Voyage's /v1/embeddings, Cohere's /v2/embed, TEI's /embed."""
 
 import base64
 import json
@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
 from runner.base.http_client import Place, Response, Service, Unusable, parsed, plain_address
+from runner.base.records import PromptSide
 
 Api = Literal["openai", "tei"]
+"""What --encoder-api may be: a server that somebody runs."""
+
+Dialect = Literal["openai", "tei", "cohere", "voyage"]
 
 KEY_VARIABLE = "PSE_ENCODER_API_KEY"
 
@@ -34,7 +38,7 @@ PLACE = "{encoder}"
 class Address(NamedTuple):
     """Where one encoder is served. Nothing secret is in it."""
 
-    api: Api
+    api: Dialect
     endpoint: str
     info: str
     """Where TEI describes itself."""
@@ -58,13 +62,20 @@ def address(url: str, api: Api, name: str) -> Address:
         raise InputError(f"--encoder-api {api!r} is none of {', '.join(get_args(Api))}.")
     if re.search(r"[{}]", url.replace(PLACE, "")):
         raise InputError(f"{URL_FLAG} has a place in braces that is not {PLACE}, the only one that is filled in.")
-    parts = plain_address(url.replace(PLACE, name), URL_FLAG, KEY_VARIABLE)
+    return address_at(plain_address(url.replace(PLACE, name), URL_FLAG, KEY_VARIABLE), api)
+
+
+def address_at(parts: Place, api: Dialect) -> Address:
+    """Where a place is asked; its path may end in the version or in the endpoint."""
     endpoint, base = _paths(parts.path, api)
     return Address(api, parts.origin + endpoint, f"{parts.origin}{base}/info", parts)
 
 
-def _paths(path: str, api: Api) -> tuple[str, str]:
+def _paths(path: str, api: Dialect) -> tuple[str, str]:
     """The endpoint's path, and what /info is added to."""
+    if api == "cohere":
+        base = path.removesuffix("/embed").removesuffix("/v2")
+        return f"{base}/v2/embed", base
     if api == "tei":
         base = path.removesuffix("/embed")
         return f"{base}/embed", base
@@ -73,31 +84,60 @@ def _paths(path: str, api: Api) -> tuple[str, str]:
     return endpoint, endpoint.removesuffix("/embeddings").removesuffix("/v1")
 
 
-def request_body(api: Api, model: str, texts: Sequence[str]) -> bytes:
-    """The JSON that asks for one vector per text; TEI must not truncate: a text that does not fit is an error."""
+_MOST_TOKENS = 10**12
+"""No request has more; a number beyond it is none."""
+
+_COHERE_TYPE = {"query": "search_query", "document": "search_document"}
+
+
+def request_body(api: Dialect, model: str, texts: Sequence[str], side: PromptSide) -> bytes:
+    """The JSON that asks for one vector per text; a text that does not fit is to be an error wherever that can be said.
+
+    Cohere's and Voyage's APIs are told the side; for the others it is in the texts.
+    """
+    body: dict[str, JSON]
     if api == "tei":
-        body: dict[str, JSON] = {"inputs": list(texts), "truncate": False, "normalize": True}
+        body = {"inputs": list(texts), "truncate": False, "normalize": True}
+    elif api == "cohere":
+        kind = _COHERE_TYPE[side]
+        body = {"model": model, "texts": list(texts), "input_type": kind, "embedding_types": ["float"]}
+        body["truncate"] = "NONE"
+    elif api == "voyage":
+        body = {"model": model, "input": list(texts), "input_type": side, "truncation": False}
     else:
         body = {"model": model, "input": list(texts), "encoding_format": "float"}
     return json.dumps(body).encode()
 
 
-def embeddings(api: Api, answer: Response, n_texts: int) -> Embeddings:
+def embeddings(api: Dialect, answer: Response, n_texts: int) -> Embeddings:
     """The vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
     told = parsed(answer.body)
     if api == "tei":
         tokens = answer.headers.get("x-compute-tokens", "")
         counted = int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None
         return Embeddings(_matrix(told, n_texts), "", counted)
+    if api == "cohere":
+        return Embeddings(_matrix(_at(told, "embeddings", "float"), n_texts), "", tokens_billed(told))
     if not isinstance(told, dict) or not isinstance(told.get("data"), list):
         raise Unusable('the answer has no list "data"')
-    usage = told.get("usage")
-    read = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return Embeddings(
-        _matrix(_in_order(told["data"], n_texts), n_texts),
-        str(told.get("model") or ""),
-        read if isinstance(read, int) else None,
-    )
+    rows = _matrix(_in_order(told["data"], n_texts), n_texts)
+    return Embeddings(rows, str(told.get("model") or ""), tokens_billed(told))
+
+
+def tokens_billed(told: JSON) -> int | None:
+    """The tokens that an answer says were read, wherever its API says it; None if it does not."""
+    places = (("usage", "prompt_tokens"), ("usage", "total_tokens"), ("meta", "billed_units", "input_tokens"))
+    found = (_at(told, *place) for place in places)
+    # A number of JSON may be 12.0, and Cohere's is.
+    # Cohere's count is 12.0; a bool is an int to Python, and no count.
+    known = (int(each) for each in found if type(each) in (int, float) and 0 <= each <= _MOST_TOKENS)
+    return next(known, None)
+
+
+def _at(told: JSON, *place: str) -> JSON:
+    for name in place:
+        told = told.get(name) if isinstance(told, dict) else None
+    return told
 
 
 def _in_order(data: Sequence[JSON], n_texts: int) -> list[JSON]:

@@ -1,4 +1,7 @@
-"""Encoders behind HTTP: a TEI, vLLM, infinity or llama.cpp server that somebody else runs."""
+"""Encoders behind HTTP: a TEI, vLLM, infinity or llama.cpp server that somebody else runs.
+
+What a TEI server says of itself is held against the catalogue before it embeds anything.
+"""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -10,18 +13,64 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Client, Patience, Unusable
+from runner.base.http_client import Client, Patience, Response, Unusable, parsed
 from runner.base.records import PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
 from runner.embed.local_encoder import STATIC, encoder_class
 from runner.embed.over_http.dialects import ENCODER, Address, Api, address, embeddings, request_body
-from runner.embed.over_http.server_info import TEXTS_PER_REQUEST, ServerInfo, server_info
 from runner.embed.over_http.text_clip import Clip, Clipped, Uncuttable
 from runner.embed.weights import tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
+
+TEXTS_PER_REQUEST = 32
+"""TEI's own default; it answers 413 to more."""
+
+
+class ServerInfo(NamedTuple):
+    """How a server is to be used; `counts_tokens` if the tokens it reports are those its model read."""
+
+    facts: dict[str, str]
+    texts_per_request: int = TEXTS_PER_REQUEST
+    counts_tokens: bool = False
+
+
+def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Callable[[str], str]) -> ServerInfo:
+    """What /info says; nothing if the server is not TEI. A BackendError if it serves another model."""
+    try:
+        info = parsed(page.body) if page else None
+    except Unusable:
+        info = None
+    if not isinstance(info, dict) or not isinstance(info.get("model_id"), str) or "max_input_length" not in info:
+        return ServerInfo({})
+    _check(spec, info, where, shown)
+    facts = {"server": f"text-embeddings-inference {shown(str(info.get('version') or 'of unknown version'))}"}
+    for fact in ("model_id", "model_sha", "model_dtype"):
+        if info.get(fact):
+            facts[fact] = shown(str(info[fact]))
+    most = info.get("max_client_batch_size")
+    texts = min(TEXTS_PER_REQUEST, most) if isinstance(most, int) and most > 0 else TEXTS_PER_REQUEST
+    return ServerInfo(facts, texts, counts_tokens=True)
+
+
+def _check(spec: EncoderSpec, info: dict[str, JSON], where: str, shown: Callable[[str], str]) -> None:
+    model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
+    start = f"Start it with --model-id {spec.hub_id} --revision {spec.revision}, or give another --encoder-url."
+    # A folder says nothing of the model in it; the probe and the parity check then stand alone.
+    if not model.startswith(("/", ".")) and model.lower() != spec.hub_id.lower():
+        raise BackendError(f"{where} serves {shown(model)}, {spec.name} is {spec.hub_id}. {start}")
+    if revision and revision != spec.revision:
+        raise BackendError(
+            f"{where} serves revision {shown(str(revision))} of {spec.hub_id}, {spec.revision} is catalogued. {start}"
+        )
+    if isinstance(longest, int) and longest < spec.max_tokens:
+        raise BackendError(
+            f"{where} reads at most {longest} tokens of a text, {spec.name} is catalogued with {spec.max_tokens}. "
+            "Start the server with the model's full length."
+        )
+
 
 CLIENT = 1
 """Raised when texts are cut, grouped or normalised otherwise: it is part of the identity."""
@@ -68,20 +117,21 @@ class HttpBackend(Unmetered):
         for name in encoders:
             self.encoder(name).check()
 
-    def located(self, name: str) -> str:
+    def located(self, spec: EncoderSpec) -> str:
         """At the server, which embeds one word."""
-        self.encoder(name).check()
-        return f"answers at {address(self._url, self._api, name).place.host}"
+        self.encoder_of(spec).check()
+        return f"answers at {address(self._url, self._api, spec.name).place.host}"
 
     def encoder(self, name: str) -> "HttpEncoder":
         """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
-        spec = catalog.encoder(name)
-        if name in STATIC:
-            raise InputError(f"{name} is made on this machine from token vectors; no server has it. Embed it locally.")
-        return self.encoder_of(spec)
+        return self.encoder_of(catalog.encoder(name))
 
     def encoder_of(self, spec: EncoderSpec) -> "HttpEncoder":
-        """The encoder of a catalogue's row."""
+        """The encoder of a catalogue's row, nothing sent yet; an InputError for one that no server can have."""
+        if spec.name in STATIC:
+            raise InputError(
+                f"{spec.name} is made on this machine from token vectors; no server has it. Embed it locally."
+            )
         where = address(self._url, self._api, spec.name)
         return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
 
@@ -110,7 +160,8 @@ class HttpEncoder:
 
     def check(self) -> None:
         """Raise BackendError for what every request would meet, a refused key first of all."""
-        self._client.check_key(self._where.endpoint, request_body(self._where.api, self.spec.hub_id, ["word"]))
+        body = request_body(self._where.api, self.spec.hub_id, ["word"], "document")
+        self._client.check_key(self._where.endpoint, body)
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method, address and grouping; nothing is sent."""
@@ -145,15 +196,26 @@ class HttpEncoder:
         return Answer(batch.batch_id, rows, facts=facts)
 
     def _parts(self, batch: Batch, info: ServerInfo, stopped: threading.Event) -> Iterator[_Read]:
-        clipped = self._clip.cut(self._prompted(batch.texts, batch.side))
+        clipped = self._cut(self._prompted(batch.texts, batch.side))
         for start in range(0, len(clipped), info.texts_per_request):
-            yield self._request(clipped[start : start + info.texts_per_request], info, stopped)
+            yield self._request(clipped[start : start + info.texts_per_request], batch.side, info, stopped)
 
-    def _request(self, clipped: Sequence[Clipped], info: ServerInfo, stopped: threading.Event) -> _Read:
+    def _cut(self, prompted: Sequence[str]) -> list[Clipped]:
+        """The texts as they are sent."""
+        return self._clip.cut(prompted)
+
+    def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
+        """The answer to one request; raises as `Client.post` does."""
+        return self._client.post(self._where.endpoint, body, longest, stopped)
+
+    def _request(
+        self, clipped: Sequence[Clipped], side: PromptSide, info: ServerInfo, stopped: threading.Event
+    ) -> _Read:
         where, n_texts = self._where, len(clipped)
-        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped])
-        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO
-        answer = embeddings(where.api, self._client.post(where.endpoint, body, longest, stopped), n_texts)
+        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped], side)
+        repeated = len(body) if where.api == "cohere" else 0  # its answer holds the texts again
+        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO + repeated
+        answer = embeddings(where.api, self._send(body, longest, stopped), n_texts)
         if answer.rows.shape[1] != self.spec.dim:
             raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
         self._check_tokens(sum(n_tokens for _, n_tokens in clipped), answer.n_tokens, info)

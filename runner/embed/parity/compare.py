@@ -20,7 +20,7 @@ from runner.base.records import PromptSide
 from runner.base.schema import FrozenModel, Sha256, checked
 from runner.base.store import Store, disk_errors
 from runner.embed.batches import TextSet, planned, token_counts, tokens_read
-from runner.embed.encoder import BATCH_TOLERANCE, Encoder, Matrix, checked_rows
+from runner.embed.encoder import Encoder, Matrix, checked_rows
 from runner.embed.parity.checks import CHECKS, Compared, ParityCheck, ParityRows
 from runner.embed.parity.texts import Text, Texts, parity_texts
 
@@ -88,7 +88,7 @@ def parity(local: Encoder, remote: Encoder, *, today: str) -> Parity:
         here=_embedded(local, texts),
         there=there,
         is_float32=backend.get("dtype") == "float32",
-        noise=max(remote.tolerance, BATCH_TOLERANCE),
+        noise=remote.tolerance,
     )
     cosines = compared.cosines
     return Parity(

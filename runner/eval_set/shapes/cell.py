@@ -104,8 +104,9 @@ class BackendRecord(FrozenModel):
 class CellFile(Provenance):
     """cells/<cell>.json: the provenance, what embedded it, the chunkers' digest, and the chunks of every document.
 
-    `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as float32,
-    8 a posting of BM25; null for an imported run, which counts one chunk a document.
+    `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as they
+    are stored (float32 for a plain cell), 8 a posting of BM25, an engine's own pages; null for an imported run, which
+    counts one chunk a document.
     """
 
     backend: BackendRecord | None

@@ -58,8 +58,20 @@ class CollectionFile(CollectionFacts):
     made: dict[str, Sha256]
 
 
+class SourceFile(FrozenModel):
+    """The publisher's file that a document was read from: its package and edition at govinfo, address and digest."""
+
+    package: str
+    edition: str
+    url: str
+    sha256: Sha256
+
+
 class CorpusRow(Sparse):
-    """A further row of corpus.jsonl: one sampled document, without its text; `status` is as in the record."""
+    """A further row of corpus.jsonl: one sampled document, without its text; `status` is as in the record.
+
+    `file` stands where one file of govinfo holds the document and no other.
+    """
 
     doc_id: str
     url: str
@@ -68,3 +80,4 @@ class CorpusRow(Sparse):
     family: str
     n_chars: Count
     status: str = ""
+    file: SourceFile | None = None

@@ -13,19 +13,21 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
-class SpendReceipt(FrozenModel):
+class SpendReceipt(Sparse):
     """What a version cost by list price, and what was billed: embedding on a provider's machines, judging by models.
 
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
     where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
     `sessions` are those of machines; `price_per_second` is 0 if nothing was embedded. `actual_usd` is what the
-    provider of the machines billed, null if its billing did not answer; judging's bill is at its service alone.
+    provider of the machines billed, null if its billing did not answer; judging's bill is at its service alone, and
+    so is that of a service that embeds, whose price the plan has.
     """
 
     estimate_usd: Usd | None
     embedding_usd: Usd
     weights_usd: Usd
     judging_usd: Usd = 0.0
+    services_usd: Usd = 0.0
     actual_usd: Usd | None
     gpu: str
     gpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -33,6 +35,11 @@ class SpendReceipt(FrozenModel):
     price_source: Annotated[str, Field(min_length=1)]
     sessions: Count
     max_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+
+    @property
+    def usd(self) -> float:
+        """Dollars of everything by list price."""
+        return self.embedding_usd + self.weights_usd + self.services_usd + self.judging_usd
 
 
 class Embedded(BackendRecord):

@@ -1,7 +1,7 @@
 """The shape of a cell's measures and of its paired tests in results.json."""
 
 from runner.base.records import RecallState
-from runner.base.schema import Count, Ends, FrozenModel, Share
+from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
 
 
 class MeasureResult(FrozenModel):
@@ -24,10 +24,11 @@ class Difference(FrozenModel):
     losses: Count
 
 
-class PairedTestResult(FrozenModel):
+class PairedTestResult(Sparse):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `e_value` is
+    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `p_step`, given
+    where it is another, is that of the cell's own step by itself, the first challengers or the others; `e_value` is
     evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
     two-sided: `interval` inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
     preregistered cells at once. Those that hold over several cells are null for one outside of that family.
@@ -39,6 +40,7 @@ class PairedTestResult(FrozenModel):
     exact: bool
     p_adjusted: float | None
     p_gain: float | None
+    p_step: float | None = None
     e_value: float | None = None
     interval: Ends
     simultaneous: Ends | None

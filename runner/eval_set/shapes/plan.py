@@ -7,7 +7,9 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
+from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.shapes.labels import Judges
+from runner.eval_set.shapes.own_encoders import OwnEncoder
 
 
 class Sample(Sparse):
@@ -121,7 +123,8 @@ class Plan(Sparse):
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
     was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
-    ascending; empty for once, after all. `left_out` is what `run --without ENCODER` took out.
+    ascending; empty for once, after all. `encoders` are the plan's own, by the names that its cells have for them.
+    `left_out` is what `run --without ENCODER` took out.
     """
 
     schema_version: Literal[2]
@@ -145,7 +148,13 @@ class Plan(Sparse):
     ] = 0.02
     prior: Prior = Prior(mean=-0.03, sd=0.049)
     looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
     left_out: list[LeftOut] = Field(default_factory=list)
+
+    @property
+    def own(self) -> dict[str, EncoderSpec]:
+        """The plan's own encoders, as `catalog.encoder` takes them."""
+        return {name: given.spec(name) for name, given in self.encoders.items()}
 
 
 class PlanDigest(FrozenModel):

@@ -10,13 +10,20 @@ QueryId = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]+$")]
 """Any text without white space and control characters: public collections name queries as they like."""
 
 
+Origin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}$")]
+"""Who wrote a query: `person`, the name of the language model, or `harvested` for one of a log.
+
+Older sets have `hand` for a person's and `generated` for those of a model that nobody named.
+"""
+
+
 class QueryRow(FrozenModel):
     """One query of queries.yaml."""
 
     id: QueryId
     text: Annotated[str, Field(pattern=r"\S")]
     kind: Annotated[str, Field(min_length=1)]
-    origin: Literal["hand", "generated", "harvested"]
+    origin: Origin
     source_document: str = ""
     stratum: str = ""
     note: str = ""

@@ -1,31 +1,23 @@
-"""What the clients of all judges' services share. A new one says how it sends an ask and how it reads the answer."""
+"""What the clients of all judges' services share: address, keys, and the JSON they send.
 
+A new one says how it sends an ask and how it reads the answer.
+"""
+
+import json
+import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
+from urllib.parse import unquote
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Fate, Patience, Unusable
+from runner.base.errors import InputError
+from runner.base.http_client import Patience, Place, Unusable, parsed, plain_address, without_keys
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.requests import Ask, Reply, replies_in_flight
-
-_FREE = (Fate.REFUSED, Fate.TURNED_AWAY)
-_Result = TypeVar("_Result")
-
-
-class Connection(Protocol):
-    """The way to a service: `runner.base.http_client.Client`, or one around a vendor's SDK."""
-
-    def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str) -> _Result:
-        """What `once` returns, tried again while the service is busy."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +51,7 @@ class JudgeClient(ABC):
 
     @abstractmethod
     def connected(self) -> tuple[Any, str]:
-        """A Connection by `way`, nothing sent yet, and where the model is asked, as messages name it.
+        """A connection like http_client.Client, nothing sent yet, and where the model is asked, as messages name it.
 
         An InputError for a bad address, for a missing key, and for one that would go in clear to a public address.
         """
@@ -95,18 +87,8 @@ class JudgeClient(ABC):
         return self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
 
     def _once(self, ask: Ask) -> Reply:
-        """One try; it counts as it was held if it may have been answered and nobody says what that cost."""
-        hold = self.meter.reserve([ask])
-        try:
-            reply = self.read(ask, self.send(ask))
-        except Unusable as error:
-            self.meter.settle(hold, [] if error.fate in _FREE else [None])
-            raise
-        except Exception:
-            self.meter.release(hold)
-            raise
-        self.meter.settle(hold, [reply.usage])
-        return reply
+        """One try, metered."""
+        return self.meter.once(ask, lambda: self.read(ask, self.send(ask)), lambda reply: reply.usage)
 
     def close(self) -> None:
         """Let go of the connections, and write down what was spent."""
@@ -120,3 +102,46 @@ class JudgeClient(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+DEEPEST = 50
+"""Lists and objects within one another; no answer needs a tenth of it."""
+
+
+def received(text: str) -> JSON:
+    """What a text of JSON holds; Unusable for no JSON, NaN, infinity, half a surrogate pair, and DEEPEST exceeded."""
+    value = parsed(text)
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise Unusable("the answer is not JSON") from None
+    if not _is_shallow(value, DEEPEST):
+        raise Unusable("the answer is nested too deep")
+    return value
+
+
+def _is_shallow(value: JSON, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return True
+    items = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(item, levels - 1) for item in items)
+
+
+ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
+
+JUDGE_KEY = "PSE_JUDGE_API_KEY"
+"""Variables of the environment that hold judges' keys."""
+
+URL_FLAG = "--judge-url"
+
+
+def judge_address(url: str) -> Place:
+    """The parts of an address; an InputError, which repeats nothing of it, for a bad one."""
+    place = plain_address(url, URL_FLAG, f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
+    for variable in (ANTHROPIC_KEY, JUDGE_KEY):
+        key = os.environ.get(variable, "").strip()
+        if any(without_keys(text, key) != text for text in (url, unquote(url))):
+            raise InputError(
+                f"{URL_FLAG} holds the key of {variable}. Give the address without it: the key is sent in a header."
+            )
+    return place

@@ -16,8 +16,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
-from runner.judge.models.anthropic.batch_record import records
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, records
 from runner.judge.models.api import RECORDS, model_price
 from runner.judge.models.client import Way
 from runner.judge.models.kept_replies import ReplyFiles

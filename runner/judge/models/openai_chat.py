@@ -7,9 +7,8 @@ from dataclasses import replace
 from runner.base.canonical import JSON
 from runner.base.http_client import Client, Service
 from runner.judge.models.anthropic.wire import token_count
-from runner.judge.models.client import JudgeClient
+from runner.judge.models.client import JUDGE_KEY, URL_FLAG, JudgeClient, judge_address, received
 from runner.judge.models.requests import Ask, Reply, Usage
-from runner.judge.models.service import JUDGE_KEY, URL_FLAG, judge_address, received
 
 MAX_BYTES = 4_000_000
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from runner.base.errors import InputError
@@ -111,17 +110,6 @@ def given_price(text: str) -> Price:
             f"{PRICE_FLAG} {text!r}: two numbers are needed, dollars a million tokens read and written, such as 3,15."
         )
     return Price(read, written, source=PRICE_FLAG)
-
-
-def estimate_usd(asks: Iterable[Ask], price: Price, *, batches: bool = False) -> float:
-    """Dollars that the requests would cost as a rule: answered at once, nothing cached, little thought."""
-    charged = price.in_batches() if batches else price
-    return math.fsum(charged.usd(_likely(ask)) for ask in asks)
-
-
-def _likely(ask: Ask) -> Usage:
-    read = math.ceil(_n_bytes(ask) / LIKELY_BYTES) + FORM_TOKENS // 2
-    return Usage(read=read, written=min(ask.max_tokens, LIKELY_WRITTEN))
 
 
 def _n_bytes(ask: Ask) -> int:

@@ -35,6 +35,11 @@ class Usage:
     cache_read: int = 0
     written: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.read + self.cache_written + self.cache_read + self.written
+
 
 @dataclass(frozen=True)
 class Reply:

@@ -58,7 +58,7 @@ def comparison_page(pair: Pair) -> bytes:
         confidence=100 * pair.now.results.plan.bootstrap.confidence,
         alpha=pair.now.results.plan.significance.alpha,
         measures=[(name, _HEADS[name]) for name in MEASURES],
-        verify=inert(f"{DRIVER} verify --source={shlex.quote(pair.now.results.source)}"),
+        verify=inert(f"{DRIVER} verify {shlex.quote(pair.now.results.source)}"),
         template_version=TEMPLATE_VERSION,
     )
 

@@ -144,7 +144,7 @@ def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
     change = told(one.recall, -rule.max_recall_loss, bound.low, bound.high)
     words = {
         "gain": (f"gains at least {rule.min_gain:g} nDCG@10", told(one.gain, rule.min_gain, *interval_of(test))),
-        "chance": ("gains beyond chance, all cells compared", _p("p", test.p_gain, alpha)),
+        "chance": ("gains beyond chance, all cells compared", _p(test, alpha)),
         "recall": (
             f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean",
             f"{change}; {recall_words(bound, n_queries, rule)}",
@@ -155,5 +155,8 @@ def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
     return [Criterion(*words[each.name], each.met) for each in criteria(CellFigures.of(row), rule, alpha)]
 
 
-def _p(name: str, p: float | None, alpha: float) -> str:
-    return "none: not preregistered" if p is None else f"{name} {p_beside_alpha(p, alpha)}"
+def _p(test: PairedTestResult, alpha: float) -> str:
+    if test.p_gain is None:
+        return "none: not preregistered"
+    own = "" if test.p_step is None else f" ({p_beside_alpha(test.p_step, alpha)} in its own step)"
+    return f"p {p_beside_alpha(test.p_gain, alpha)}{own}"

@@ -250,18 +250,18 @@ def _unread(base: CellResult | None, row: CellResult | None, results: Results) -
 
 def _to_do(results: Results, decision: Decision | None, one: Challenger | None) -> tuple[str, str]:
     """What to do next, and the command for it."""
-    run = f"{DRIVER} --source={shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
+    source = f"{shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
     said = results.outcome
     if results.kind in ("external", "exploration"):
         return said.next_step, ""
     if results.provisional:
-        return "Have the remaining pairs judged, then run the evaluation again.", run
+        return "Have the remaining pairs judged, then run the evaluation again.", f"{DRIVER} run {source}"
     if said.tier == "no decision":
         return said.next_step, ""
     if decision is None:
         return (
             "Read this page, then choose a cell and say why.",
-            f"{run} --choose {shlex.quote(said.recommended)} --reason WHY --by NAME",
+            f"{DRIVER} choose {source} {shlex.quote(said.recommended)} --reason WHY --by NAME",
         )
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""

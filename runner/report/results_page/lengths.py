@@ -128,7 +128,7 @@ def _shared(rows: Iterable[tuple[str, Figures | None, str]]) -> list[Shared[Figu
 
 
 def _chunker(cell: str) -> str:
-    return cell.rpartition(" x ")[2]
+    return cell.rpartition(" x ")[2].partition("+")[0]
 
 
 def _retrieval(cell: str) -> str:

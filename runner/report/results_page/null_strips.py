@@ -45,14 +45,12 @@ class NullStrip(NamedTuple):
 
 
 class CellStrips(NamedTuple):
-    """A cell against every null; `unfolded` for the best cell and the baseline, `open` for those that do not pass."""
+    """A cell against every null; `nearest` is the one that it is least above, of those that it fails if any."""
 
     row: CellResult
-    unfolded: bool
-    open: bool
     real: Label
     passed: str
-    nearest: str
+    nearest: NullStrip
     nulls: Sequence[NullStrip]
 
 
@@ -90,25 +88,23 @@ def null_strips(results: Results) -> NullStrips:
     return NullStrips(
         ticks=AXIS.ticks,
         nulls=[BY_NAME[null.name] for null in baseline.gate.nulls],
-        cells=[_cell(row, unfolded=place == 0 or row is baseline) for place, row in enumerate(rows)],
+        cells=[_cell(row) for row in rows],
         controls=[_control(control) for control in results.controls],
         baseline=_score(baseline),
         single=_single(rows),
     )
 
 
-def _cell(row: CellResult, *, unfolded: bool) -> CellStrips:
+def _cell(row: CellResult) -> CellStrips:
     gate, score = row.gate, row.scores["ndcg@10"]
-    nearest = min(gate.nulls, key=lambda null: null.delta)
+    nulls = [_null(null, gate, score) for null in gate.nulls]
     passed = sum(null.verdict == "pass" for null in gate.nulls)
     return CellStrips(
         row=row,
-        unfolded=unfolded,
-        open=gate.verdict != "pass",
         real=_score(row),
         passed=f"{passed} of {len(gate.nulls)}",
-        nearest=f"{nearest.name}, {_from(nearest, score)}",
-        nulls=[_null(null, gate, score) for null in gate.nulls],
+        nearest=min(nulls, key=lambda strip: (strip.null.verdict == "pass", strip.null.delta)),
+        nulls=nulls,
     )
 
 

@@ -101,7 +101,7 @@ def cost_plot(results: Results, receipt: Receipt | None) -> CostPlot:
     spend = None if receipt is None else receipt.spend
     return CostPlot(
         panels=[panel for panel in panels if panel is not None],
-        spent=None if spend is None else spend.embedding_usd + spend.weights_usd + spend.judging_usd,
+        spent=None if spend is None else spend.usd,
         told=told.cell if told else "",
     )
 

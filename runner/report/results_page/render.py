@@ -9,6 +9,7 @@ import yaml
 from runner.base.canonical import json_bytes, rounded, sha256
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
+from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
@@ -58,7 +59,7 @@ def page(
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
-        filters=(ranked, confirmation, fragment),
+        filters=(ranked, confirmation, described_encoder, fragment),
         results=shown,
         plots={
             "first": first_screen(shown, decided),
@@ -79,7 +80,7 @@ def page(
         results_sha256=sha256(json_bytes(written)),
         plan_lines=plan.splitlines(),
         commands=inert(_commands(results)),
-        double_command=inert(f"{DRIVER} labels double --source={shlex.quote(results.source)}"),
+        double_command=inert(f"{DRIVER} labels double {shlex.quote(results.source)}"),
         judges_say=inert(_judges_say(stored.judging)),
         template_version=TEMPLATE_VERSION,
     )
@@ -93,15 +94,15 @@ def _judges_say(panel: JudgePanel | None) -> list[str]:
 
 def _commands(results: Results) -> list[str]:
     """Commands that make these results, check the record and compare the page; outside the record the first alone."""
-    source = f"--source={shlex.quote(results.source)}"
+    source = shlex.quote(results.source)
     known = catalog.SOURCES.get(results.source)
     # An exploration does not say whose cells it was compared with; a baseline of a rehearsal gives it away.
     elsewhere = known is not None and results.plan.baseline != known.baseline
     rehearse = " --rehearse" if results.kind == "rehearsal" or (results.kind == "exploration" and elsewhere) else ""
-    run = f"{DRIVER} {source}{rehearse}"
+    run = f"{DRIVER} run {source}{rehearse}"
     if results.kind == "exploration":
         cells = [row.cell for row in results.cells if row.role != "baseline"]
-        return [" \\\n    ".join([run, *(f"--cells {shlex.quote(cell)}" for cell in cells)])]
+        return [" \\\n    ".join([f"{DRIVER} explore {source}{rehearse}", *map(shlex.quote, cells)])]
     if results.collection is not None:
         place = "--eval-set-path FOLDER"
         imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)

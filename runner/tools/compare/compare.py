@@ -222,7 +222,7 @@ def _paired(run: QueryScores, other: QueryScores, shared: Sequence[str], resampl
         sd=test.sd,
         left_out=test.left_out,
         influential=shared[test.influential],
-        detectable=least_gain(len(shared), test.sd, ALPHA / 2) if len(shared) > 2 and test.sd else None,
+        detectable=least_gain(len(shared), test.sd, ALPHA / 2, losses=0) if len(shared) > 2 and test.sd else None,
     )
 
 

@@ -3,8 +3,8 @@
 from decimal import ROUND_HALF_UP, Decimal
 
 from runner.base.records import Interval
+from runner.base.terminal import ASCII, Signs
 from runner.tools.compare.compare import Against, Compared, Paired, RufloPaired
-from runner.tools.symbols import ASCII, Signs
 
 
 def comparison_lines(compared: Compared, signs: Signs) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
+from runner.base.terminal import Signs
 from runner.eval_set.version import CHECKOUT, cache_folder
-from runner.tools.symbols import Signs
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
@@ -22,11 +22,16 @@ def compared(backend: "Backend", names: Sequence[str], today: str) -> "Iterator[
     """One comparison per encoder, each kept in the checkout's cache when it is made."""
     from runner.base.store import Store
     from runner.embed.backends import Work
-    from runner.embed.local_encoder import encoder_for
+    from runner.embed.local_encoder import TransformerEncoder, encoder_for
     from runner.embed.parity.compare import keep, n_tokens, parity
+    from runner.eval_set.catalog import ENCODERS
 
     store = Store(cache_folder(CHECKOUT))
-    pairs = [(encoder_for(name), backend.encoder(name)) for name in names]
+    remotes = {name: backend.encoder(name) for name in names}
+    pairs = [
+        (encoder_for(name) if name in ENCODERS else TransformerEncoder(remote.spec), remote)
+        for name, remote in remotes.items()
+    ]
     backend.prepare([Work(local.spec.name, TEXTS, n_tokens(local)) for local, _ in pairs])
     for local, remote in pairs:
         say(f"{local.spec.name}: embedding {TEXTS} texts on {backend.name}, then here")
@@ -89,10 +94,10 @@ def smoked(backend: "Backend", name: str, today: str) -> str:
     back, or other vectors.
     """
     from runner.embed.weights import is_here
-    from runner.eval_set import catalog
 
-    spec = catalog.encoder(name)
-    found = next(compared(backend, [name], today)) if backend.name != "local" and is_here(spec) else None
+    spec = backend.encoder(name).spec
+    has_other = backend.name != "local" and spec.service is None and is_here(spec)
+    found = next(compared(backend, [name], today)) if has_other else None
     served = _embedded(backend, name) if found is None else found.served
     if found is not None and not found.passed:
         failed = "; ".join(f"{check.name}: {check.said}" for check in found.checks if not check.passed)

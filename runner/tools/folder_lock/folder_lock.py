@@ -22,7 +22,7 @@ from runner.base.errors import InputError
 from runner.base.git import git_state
 from runner.base.given_files import LONGEST_LINE, display, printable
 from runner.base.schema import Count, FrozenModel, Sha256, checked
-from runner.tools.symbols import Signs
+from runner.base.terminal import Signs
 
 
 def files_below(folder: Path) -> set[str]:

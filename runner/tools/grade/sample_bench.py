@@ -10,9 +10,9 @@ import numpy as np
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.store import disk_errors
+from runner.base.terminal import Signs
 from runner.tools.grade.bench_file import Bench
 from runner.tools.grade.grade import ALPHA, TAU, grade_bench
-from runner.tools.symbols import Signs
 
 DEPTH = 5
 SEED = 2026

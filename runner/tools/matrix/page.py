@@ -12,12 +12,12 @@ from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.records import Interval
 from runner.base.store import disk_errors
+from runner.base.terminal import Signs
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.version import DRIVER
 from runner.tools.markdown import escaped, table
 from runner.tools.matrix.matrix import PLACES, TESTED, Average, Beside, DatasetMatrix, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source
-from runner.tools.symbols import Signs
 
 SHOWN: dict[Measure, str] = {"ndcg@10": "nDCG@10", "recall@100": "Recall@100", "mrr@10": "MRR@10"}
 """The measures that the page has, by their names on it."""

@@ -19,6 +19,7 @@ from runner.base.canonical import json_line, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
 from runner.base.schema import FrozenModel, problems
+from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import CHECKOUT, Version, newest_version
 from runner.evening.dry_run import describe
@@ -28,7 +29,6 @@ from runner.tools.compare.text import comparison_lines
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 from runner.tools.grade.grade import TAU, TRIALS, grade_bench
-from runner.tools.symbols import Signs
 
 MAX_QUERIES = 20_000
 

@@ -193,7 +193,7 @@ def _given(sources: Sequence[SourceGains], names: Sequence[str], priors: Priors)
     y = np.concatenate([source.gains for source in sources])
     shared = priors.effect_sd**2 * design
     parts, logs = [], []
-    for tau in _taus(priors):
+    for tau in (priors.tau_scale * TOP * (step + 0.5) / GRID for step in range(GRID)):
         prior = shared @ design.T + tau**2 * np.eye(len(y))
         whole = prior + errors
         solved = np.linalg.solve(whole, np.column_stack([y, prior, shared]))
@@ -206,10 +206,6 @@ def _given(sources: Sequence[SourceGains], names: Sequence[str], priors: Priors)
     weights = np.exp(np.array(logs) - max(logs))
     weights /= weights.sum()
     return [part._replace(weight=float(weight)) for part, weight in zip(parts, weights, strict=True)]
-
-
-def _taus(priors: Priors) -> list[float]:
-    return [priors.tau_scale * TOP * (step + 0.5) / GRID for step in range(GRID)]
 
 
 def _estimate(parts: Sequence[tuple[float, float]], weights: Floats, bar: float) -> Estimate:

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from runner.base.canonical import JSON
+from runner.base.terminal import Signs
 from runner.decide.pooled_gains import STRUCTURAL
 from runner.report.chart import axis_over
 from runner.report.page_frame import inert, rendered
 from runner.tools.pooled.model import Pooled, Priors, pool
 from runner.tools.pooled.records import Given
-from runner.tools.symbols import Signs
 
 TEMPLATE_VERSION = 1
 SHOWN = 0.95

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import EvalError, InputError, IntegrityError
-from runner.base.records import BM25Cell, Document, Qrels, Run, parse_cell
+from runner.base.records import BM25Cell, CrossCell, Document, Qrels, Run, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import SOURCES, reranker
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import judgments, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
@@ -61,7 +61,7 @@ def recorded(version: Version) -> Recorded:
     for row in results.cells:
         _check_run(version, row)
     ids = [query.query_id for query in load_queries(version.queries_path)]
-    graded = judgments(version_labels(version)[: results.labels.lines])
+    graded = version_labels(version)[: results.labels.lines]
     return Recorded(version, results, ids[: len(results.queries)], ids, qrels(graded))
 
 
@@ -86,11 +86,12 @@ def check_encoders(results: Results, backend: Backend) -> None:
         cell, then = parse_cell(row.cell), row.provenance.encoder
         if isinstance(cell, BM25Cell) or then is None:
             continue
-        now = catalogue_facts(backend.encoder(cell.encoder).spec)
+        spec = reranker(cell.model) if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).spec
+        now = catalogue_facts(spec)
         moved = sorted(name for name in now if name in then and then[name] != now[name])
         if moved:
             raise InputError(
-                f"{row.cell}: the catalogue's {moved[0]} of {cell.encoder} is {now[moved[0]]!r} today and was "
+                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now[moved[0]]!r} today and was "
                 f"{then[moved[0]]!r} when the record was made: that is no replay. Use the release that made the record."
             )
 

@@ -10,12 +10,12 @@ from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbe
 from runner.base.records import Run, parse_cell
 from runner.base.schema import checked
 from runner.base.store import disk_errors
+from runner.base.terminal import Signs
 from runner.eval_set.lock import verified, verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
 from runner.eval_set.version import DRIVER, load_cell_file, load_queries, newest_version
-from runner.tools.symbols import Signs
 from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, listed, load_snapshot
 
 

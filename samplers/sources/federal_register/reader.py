@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from lxml import etree
 
@@ -41,7 +40,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     _lower_subparts(root)
     _mark_announced(root)
     reading = _Reading(root, name, options, left_out)
-    for element in list(_outermost(root)):
+    for element in [e for e in root.iter(*DOCUMENTS) if next(e.iterancestors(*DOCUMENTS), None) is None]:
         reading.add(element)
         take_out(element)
     if reading.is_issue:
@@ -178,10 +177,6 @@ def _year_of_issue(root: etree._Element) -> str:
     date = root.find("DATE") if root.tag == "FEDREG" else None
     found = re.search(r"\b(?:19|20)\d\d\b", line_of(date)) if date is not None else None
     return found[0] if found else ""
-
-
-def _outermost(root: etree._Element) -> Iterator[etree._Element]:
-    return (e for e in root.iter(*DOCUMENTS) if next(e.iterancestors(*DOCUMENTS), None) is None)
 
 
 FORMAT = SourceFormat(

@@ -12,8 +12,8 @@ from runner.base.errors import BackendError
 from runner.base.http_client import Busy, Fate, Unusable
 from runner.judge.models.anthropic.client import AnthropicClient, NotThere
 from runner.judge.models.anthropic.wire import reply_of, usage_of
+from runner.judge.models.client import received
 from runner.judge.models.requests import Reply, Usage
-from runner.judge.models.service import received
 
 if TYPE_CHECKING:
     import httpx2

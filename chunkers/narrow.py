@@ -1,0 +1,103 @@
+"""Chunks cut further, so that an encoder of few tokens reads every one to its end."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from chunkers.contexts import ELLIPSIS, PATH_TOKENS, shortened
+from chunkers.outline import Node, is_heading_alone
+from chunkers.splitting import Piece, split_text, trimmed
+from chunkers.tokens import Tokenized, count_tokens
+from chunkers.word_pieces import SPECIAL, count_word_pieces
+
+_LEAST = 8
+"""Tokens below which text is halved at a character: one character may take four, and a cut must lie between two."""
+
+
+class Narrow:
+    """Cuts one document's pieces until each, context included, has at most `most` tokens.
+
+    Counted twice: in cl100k_base, as chunks are, and in WordPiece with what opens and closes a text, as the encoder
+    reads. What is returned was counted so in the end, whatever the text. A piece that fits stays as it is; any other is
+    cut at the sections inside it, theirs, and so on, then at breaks of the text, and neighbours are joined while they
+    fit. So the boundaries before are among those after.
+    """
+
+    def __init__(self, text: str, tokens: Tokenized, root: Node, context: Callable[[Piece], str], most: int) -> None:
+        """`context` says what a piece is read with."""
+        self.text = text
+        self.tokens = tokens
+        self.root = root
+        self.most = most
+        self._context = context
+
+    def cut(self, piece: Piece) -> list[Piece]:
+        """The piece in parts that fit, in text order; every character but white space is in one of them."""
+        if self.room(piece) >= 1:
+            return [piece]
+        parts = list(self.parts(piece))
+        if len(parts) == 1:
+            return self.at_breaks(piece)
+        return self.packed(part for outer in parts for part in self.cut(outer))
+
+    def context(self, piece: Piece) -> str:
+        """What the piece is read with; shortened if it would leave less than half of the limit to the text."""
+        return readable(self._context(piece), self.most // 2 - SPECIAL)
+
+    def room(self, piece: Piece) -> float:
+        """How many times over the piece's text fits beside its context: 1 or more if the whole is read."""
+        context, used = self.context(piece), self.tokens.count(*piece)
+        beside = (self.most - count_tokens(context)) / used
+        if beside < 1:  # no need to count once more
+            return beside
+        left = self.most - SPECIAL - count_word_pieces(context)
+        return min(beside, left / max(1, count_word_pieces(self.text[piece[0] : piece[1]])))
+
+    def parts(self, piece: Piece) -> Iterable[Piece]:
+        """The piece at the sections of the innermost one that holds it, and the text between them."""
+        node = self.root
+        while len(touched := node.touched(piece)) == 1 and touched[0].holds(piece):
+            node = touched[0]
+        position, end = piece
+        for child in touched:
+            for gap in ((position, child.start), (max(position, child.start), min(child.end, end))):
+                if found := trimmed(self.text, gap):
+                    yield found
+            position = min(child.end, end)
+        if found := trimmed(self.text, (position, end)):
+            yield found
+
+    def packed(self, pieces: Iterable[Piece]) -> list[Piece]:
+        """Neighbours joined, first come first served, while they fit; a heading goes with some of what follows it."""
+        result: list[Piece] = []
+        for piece in pieces:
+            joined = (result[-1][0], piece[1]) if result else piece
+            if self.room(joined) >= 1:
+                result[-1:] = [joined]
+            elif is_heading_alone(self.text, self.root, result[-1]):
+                result[-1:] = self.at_breaks(joined)
+            else:
+                result.append(piece)
+        return result
+
+    def at_breaks(self, piece: Piece) -> list[Piece]:
+        """The piece at breaks of the text, in parts as long as fit."""
+        budget = self.most
+        while budget > _LEAST:
+            pieces = split_text(self.text, self.tokens, piece, budget)
+            least = min(map(self.room, pieces))
+            if least >= 1:
+                return pieces
+            budget = max(_LEAST, min(budget - 1, int(budget * least)))
+        middle = sum(piece) // 2
+        halves = filter(None, (trimmed(self.text, (piece[0], middle)), trimmed(self.text, (middle, piece[1]))))
+        return [part for half in halves for part in ([half] if self.room(half) >= 1 else self.at_breaks(half))]
+
+
+@lru_cache(maxsize=4096)
+def readable(context: str, most: int) -> str:
+    """The context, or as much of its beginning as has at most so many WordPiece tokens."""
+    n_tokens = PATH_TOKENS
+    while count_word_pieces(context) > most:
+        n_tokens //= 2
+        context = shortened(context, n_tokens) if n_tokens else ELLIPSIS
+    return context

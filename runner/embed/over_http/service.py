@@ -1,0 +1,130 @@
+"""An encoder behind a paid API that tokenizes and prices by itself: OpenAI's, Cohere's or Voyage's."""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chunkers.tokens import count_tokens
+from runner.base.canonical import JSON
+from runner.base.http_client import Client, Patience, Response, Service, Unusable, parsed, plain_address
+from runner.base.records import PromptSide
+from runner.embed.cost.request_meter import RequestMeter
+from runner.embed.encoder import catalogue_facts
+from runner.embed.over_http.dialects import address_at, tokens_billed
+from runner.embed.over_http.encoder import CLIENT, TEXTS_PER_REQUEST, HttpEncoder, ServerInfo
+from runner.embed.over_http.text_clip import Clip, Clipped
+from runner.eval_set.catalog import EncoderSpec
+
+TIMEOUT = 300.0
+
+CONNECTIONS = 4
+
+TOKENIZER = "cl100k_base, in place of the service's own tokenizer"
+
+
+class Read(NamedTuple):
+    """What an answer says was charged."""
+
+    tokens: int
+
+
+class PerToken(NamedTuple):
+    """Dollars of a million tokens; of a request at most every byte of its body is one."""
+
+    usd_per_million_tokens: float
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is charged."""
+        return self.usd_per_million_tokens == 0
+
+    def worst_usd(self, n_bytes: int, /) -> float:
+        """Dollars of so many bytes."""
+        return self.usd_per_million_tokens * n_bytes / 1e6
+
+    def usd(self, usage: Read, /) -> float:
+        """Dollars of so many tokens."""
+        return self.usd_per_million_tokens * usage.tokens / 1e6
+
+
+ServiceMeter = RequestMeter[int, Read]
+
+
+class ServiceEncoder(HttpEncoder):
+    """A plan's own encoder of a service. Its owner closes it. Each try is metered.
+
+    Texts are sent whole: one that is too long is the service's to refuse, and the probe sees that it does. Token counts
+    are of cl100k_base, for batches and estimates alone.
+    """
+
+    def __init__(self, spec: EncoderSpec, meter: ServiceMeter, patience: Patience | None = None) -> None:
+        service = spec.service
+        assert service is not None
+        url = f"encoders.{spec.name}.url"
+        place = plain_address(service.url, url, service.key_env)
+        words = Service(
+            url,
+            service.key_env,
+            f"Either the service has no model {spec.hub_id}, or the path is wrong. Check {url} and "
+            f"encoders.{spec.name}.model in plan.yaml.",
+        )
+        where = address_at(place, service.api)
+        super().__init__(spec, where, Client(TIMEOUT, patience or Patience(), words, place), CONNECTIONS, Clip(spec))
+        self.meter = meter
+
+    def close(self) -> None:
+        """Let go of the connections, and write down what was spent."""
+        try:
+            self._client.close()
+        finally:
+            self.meter.close()
+
+    def check(self) -> None:
+        """As HttpEncoder has it; the word is charged as the most that it can cost."""
+        self.meter.once(64, super().check, lambda _: None)
+
+    def identity(self) -> dict[str, JSON]:
+        """The plan's block, address and grouping; nothing is sent."""
+        return {
+            **catalogue_facts(self.spec),
+            "method": "a model behind an API, which says nothing of its weights",
+            "backend": {
+                "name": "http",
+                "client": CLIENT,
+                "api": self._where.api,
+                "url": self._where.endpoint,
+                "revision": "unverified",
+                "tokens": TOKENIZER,
+                "grouping": {**self.grouping._asdict(), "texts_per_request": TEXTS_PER_REQUEST},
+            },
+        }
+
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
+        """Tokens of cl100k_base, the service's limit at most: it takes no longer text."""
+        counts = [count_tokens(text) for text in self._prompted(texts, side)]
+        return np.clip(np.array(counts, dtype=np.int64), 1, self.spec.max_tokens)
+
+    def _cut(self, prompted: Sequence[str]) -> list[Clipped]:
+        return [Clipped(text, 0) for text in prompted]
+
+    def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
+        url = self._where.endpoint
+
+        def once() -> Response:
+            return self.meter.once(len(body), lambda: self._client.once("POST", url, body, longest), _charged)
+
+        return self._client.patiently(once, stopped, url)
+
+    def _server(self, stopped: threading.Event) -> ServerInfo:
+        return ServerInfo({})
+
+
+def _charged(answer: Response) -> Read | None:
+    try:
+        tokens = tokens_billed(parsed(answer.body))
+    except Unusable:
+        return None
+    return None if tokens is None else Read(tokens)

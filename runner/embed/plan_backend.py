@@ -1,0 +1,112 @@
+"""A backend that knows a plan's own encoders beside the catalog's."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from runner.embed.backends import Backend, BackendName, Work
+from runner.embed.cost.ledger import SPEND, Ledger
+from runner.embed.cost.prices import positive
+from runner.embed.encoder import Encoder
+from runner.eval_set.catalog import EncoderSpec
+
+if TYPE_CHECKING:
+    from runner.embed.cost.estimate import Total
+    from runner.embed.over_http.service import ServiceEncoder
+
+
+class PlanBackend:
+    """Another backend, whose context it is, and the services that a plan names.
+
+    A plan's own models of the hub run where that backend's encoders do. A service is asked by itself, each request
+    within `max_usd`, and its ledger lies with the others of `work`. `own` is asked once, when an encoder is first
+    needed: an evening writes its plan after it has begun.
+    """
+
+    def __init__(
+        self, backend: Backend, own: Callable[[], Mapping[str, EncoderSpec]], work: Path, max_usd: float
+    ) -> None:
+        self.name: BackendName = backend.name
+        self.concurrent = backend.concurrent
+        self._backend, self._ask = backend, own
+        self.rented = backend.rented
+        self._ledger, self.max_usd = work / SPEND, positive("--max-usd", max_usd)
+        self._services: dict[str, ServiceEncoder] = {}
+        self._open = ExitStack()
+
+    @cached_property
+    def _own(self) -> Mapping[str, EncoderSpec]:
+        return self._ask()
+
+    def encoder(self, name: str) -> Encoder:
+        """The plan's own encoder of that name, else the backend's of the catalog; nothing is loaded or sent yet."""
+        spec = self._own.get(name)
+        return self._backend.encoder(name) if spec is None else self.encoder_of(spec)
+
+    def encoder_of(self, spec: EncoderSpec) -> Encoder:
+        """The encoder of any row; one for each service, since its requests share connections and a ceiling."""
+        if spec.service is None:
+            return self._backend.encoder_of(spec)
+        if spec.name not in self._services:
+            from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
+
+            price = PerToken(spec.service.usd_per_million_tokens)
+            made = ServiceEncoder(spec, ServiceMeter(self._ledger, self.max_usd, spec.name, price))
+            self._services[spec.name] = made
+            self._open.callback(made.close)
+        return self._services[spec.name]
+
+    def check(self, encoders: Sequence[str]) -> None:
+        """Ask the backend and each service whether they take the key; a BackendError if one does not."""
+        services = [name for name in encoders if self._is_service(name)]
+        self._backend.check([name for name in encoders if name not in services])
+        for name in services:
+            self.encoder(name)
+            self._services[name].check()
+
+    def account(self) -> str:
+        """The other backend's; each service has its own key."""
+        return self._backend.account()
+
+    def located(self, spec: EncoderSpec) -> str:
+        """At the service, which embeds one word, else where the other backend has it."""
+        if spec.service is None:
+            return self._backend.located(spec)
+        self.encoder_of(spec)
+        self._services[spec.name].check()
+        return f"answers at {urlsplit(spec.service.url).hostname}"
+
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
+        """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""
+        from runner.embed.cost.estimate import TokenCount, Total, service_lines, service_usd
+
+        counted = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
+        usd = sum(service_usd(counted, self._own).values())
+        total = replace(judging or Total(self.max_usd), embedding=usd)
+        if usd:
+            total = replace(total, spent=sum(row.usd for row in Ledger(self._ledger).rows()))
+            total.check(service_lines(counted, self._own))
+        self._backend.prepare([part for part in work if not self._is_service(part.encoder)], total)
+
+    def billed(self, run_id: str, began: datetime) -> float | None:
+        """What the backend's provider billed; a service is not asked."""
+        return self._backend.billed(run_id, began)
+
+    def dollars(self, encoder: str) -> float | None:
+        """What the encoder cost so far, None if nothing is metered."""
+        return self._services[encoder].meter.usd() if encoder in self._services else self._backend.dollars(encoder)
+
+    def _is_service(self, name: str) -> bool:
+        return name in self._own and self._own[name].service is not None
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(self._backend)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()

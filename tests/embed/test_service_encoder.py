@@ -1,0 +1,173 @@
+"""A plan's own encoder behind a paid API, against stand-ins of three shapes."""
+
+import json
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from runner.base.errors import BackendError
+from runner.base.store import Store
+from runner.embed.cost.ledger import BudgetError, Ledger
+from runner.embed.embed_chunks import embed
+from runner.embed.encoder import Batch
+from runner.embed.probe import probe
+from tests.support.loopback import Wire, served
+from tests.support.service_server import KEY, VARIABLE, ServiceServer, encoder, rows_of
+
+TEXTS = [f"the ferry {n} carries {word}" for n, word in enumerate(["hay", "bees", "sand", "snow", "ink"])]
+APIS = ["openai", "cohere", "voyage"]
+
+
+@pytest.fixture(name="server", params=APIS)
+def _server(request, monkeypatch):
+    monkeypatch.setenv(VARIABLE, KEY)
+    with served(ServiceServer(request.param)) as server:
+        yield server
+
+
+def answer_of(server, folder, texts=TEXTS, side="document"):
+    own = encoder(server, folder)
+    try:
+        (answer,) = own.embed([Batch(side, tuple(texts), (len(texts),))])
+    finally:
+        own.close()
+    return answer
+
+
+@pytest.mark.parametrize("side", ["query", "document"])
+def test_rows_are_those_of_the_service_by_index_and_unit_and_it_is_told_the_side(server, tmp_path, side):
+    answer = answer_of(server, tmp_path, side=side)
+    told = "" if server.api == "openai" else side
+    expected = rows_of(TEXTS, told)
+    assert np.allclose(answer.rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
+    assert server.asked == [(told, TEXTS)]
+    assert answer.facts["rows"] == "normalised here"
+
+
+def test_what_is_billed_is_in_the_ledger(server, tmp_path):
+    answer_of(server, tmp_path)
+    (row,) = Ledger(tmp_path).rows()
+    assert (row.kind, row.what, row.gpu, row.ended, row.tokens) == ("embed", "own", "", True, server.tokens)
+    assert row.usd == pytest.approx(server.tokens * 10 / 1e6)
+
+
+def test_it_passes_the_probe_which_sees_that_a_long_text_is_refused(server, tmp_path):
+    apart = {"query_prompt": "query: "} if server.api == "openai" else {}
+    own = encoder(server, tmp_path, **apart)
+    found = probe(own)
+    own.close()
+    assert found["refuses_above"] == 400
+    assert found["prompt_shift"] > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [({"cuts_silently": True}, "truncation"), ({"hears_sides": False}, "prompts"), ({"limit": 80}, "HTTP 400")],
+)
+def test_the_probe_catches_a_service_that_cuts_that_is_deaf_to_sides_or_takes_less(server, tmp_path, fault, check):
+    for name, value in fault.items():
+        setattr(server, name, value)
+    if server.api == "openai" and "hears_sides" in fault:
+        pytest.skip("OpenAI's API knows no sides")
+    own = encoder(server, tmp_path)
+    with pytest.raises(BackendError, match=check):
+        probe(own)
+    own.close()
+
+
+def change(told, rows):
+    """The answer with its rows, in the order of the texts, changed."""
+    if "embeddings" in told:
+        return told | {"embeddings": {"float": rows(told["embeddings"]["float"])}}
+    listed = rows([item["embedding"] for item in sorted(told["data"], key=lambda item: item["index"])])
+    return told | {"data": [{"index": n, "embedding": row} for n, row in enumerate(listed)]}
+
+
+HOSTILE = {
+    "another width": lambda told: change(told, lambda rows: [row[:-1] for row in rows]),
+    "one too few": lambda told: change(told, lambda rows: rows[:-1]),
+    "one too many": lambda told: change(told, lambda rows: [*rows, rows[0]]),
+    "NaN": lambda told: Wire(json.dumps(change(told, lambda rows: [[math.nan] * 48, *rows[1:]])).encode()),
+    "beyond a float": lambda told: Wire(
+        json.dumps(change(told, lambda rows: [["X"] * 48, *rows[1:]])).replace('"X"', "1e999").encode()
+    ),
+    "null": lambda told: change(told, lambda rows: [None, *rows[1:]]),
+    "zeros": lambda told: change(told, lambda rows: [[0.0] * 48, *rows[1:]]),
+    "no JSON": lambda told: Wire(b"<html>"),
+    "a list": lambda told: [told],
+    "nothing": lambda told: {},
+}
+
+
+@pytest.mark.parametrize("fault", HOSTILE)
+def test_an_answer_that_cannot_be_trusted_is_an_error_and_is_charged(server, tmp_path, fault):
+    server.tamper = HOSTILE[fault]
+    answer = answer_of(server, tmp_path)
+    assert answer.rows is None
+    assert answer.error
+    (row,) = Ledger(tmp_path).rows()
+    assert row.usd > 0
+
+
+@pytest.mark.parametrize("index", [[0, 0], [1, 2], [True, 0], [-1, 0], [None, None]])
+def test_a_text_whose_vector_has_no_sound_index_is_an_error(tmp_path, monkeypatch, index):
+    monkeypatch.setenv(VARIABLE, KEY)
+    with served(ServiceServer("voyage")) as server:
+        server.tamper = lambda told: (
+            told
+            | {
+                "data": [
+                    {"index": n, "embedding": item["embedding"]} for n, item in zip(index, told["data"], strict=True)
+                ]
+            }
+        )
+        assert answer_of(server, tmp_path, TEXTS[:2]).rows is None
+
+
+@pytest.mark.parametrize("said", [None, -5, "7", math.inf, True, {"total": 3}, 10**30])
+def test_without_a_sound_count_the_most_that_a_request_can_cost_is_charged(tmp_path, monkeypatch, said):
+    monkeypatch.setenv(VARIABLE, KEY)
+    with served(ServiceServer("voyage")) as server:
+        told_of = {"usage": {"total_tokens": said}}
+        server.tamper = lambda told: Wire(json.dumps(told | told_of).replace("Infinity", "1e999").encode())
+        assert answer_of(server, tmp_path).rows is not None
+        (row,) = Ledger(tmp_path).rows()
+        assert server.tokens * 10 / 1e6 < row.usd < 1e-2
+
+
+def test_a_refused_request_costs_nothing_and_a_request_beyond_the_ceiling_is_not_sent(server, tmp_path):
+    assert "HTTP 400" in answer_of(server, tmp_path / "one", ["word " * 600]).error
+    assert [row.usd for row in Ledger(tmp_path / "one").rows()] == [0.0]
+    n_before = len(server.asked)
+    own = encoder(server, tmp_path / "two", max_usd=1e-5)
+    with pytest.raises(BudgetError, match="max-usd"):
+        list(own.embed([Batch("document", tuple(TEXTS), (len(TEXTS),))]))
+    own.close()
+    assert len(server.asked) == n_before
+
+
+def test_a_text_over_the_limit_is_named_and_the_others_are_kept(server, tmp_path):
+    own = encoder(server, tmp_path / "spend")
+    store = Store(tmp_path / "cache")
+    with pytest.raises(BackendError, match="chunk 5"):
+        embed(store, own, [*TEXTS, "word " * 600], "document", name_of=lambda index: f"chunk {index}")
+    own.close()
+
+
+def test_a_key_is_refused_at_once_and_is_shown_nowhere(server, tmp_path, monkeypatch, caplog, capsys):
+    caplog.set_level(logging.DEBUG)
+    wrong = KEY[::-1]
+    monkeypatch.setenv(VARIABLE, wrong)
+    own = encoder(server, tmp_path)
+    with pytest.raises(BackendError, match=VARIABLE) as refused:
+        own.check()  # the server repeats the key
+    server.tamper = lambda told: Wire(json.dumps({"error": f"no {KEY} here"}).encode(), 400)
+    monkeypatch.setenv(VARIABLE, KEY)
+    answer = answer_of(server, tmp_path)
+    own.close()
+    said = [str(refused.value), answer.error, caplog.text, *capsys.readouterr(), json.dumps(own.identity())]
+    said += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(key in text for text in said for key in (KEY, wrong))
+    assert "[key]" in answer.error

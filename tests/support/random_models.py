@@ -1,0 +1,317 @@
+"""Every catalogued encoder with random weights, in the files of its hub repository.
+
+Configurations, tensor names and settings of the tokenizers are the hub's; weights and vocabularies are made here. Words
+of one meaning, as the probe has them, have token vectors that point the same way, so that an honest model passes it.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from runner.embed.probe import ENDINGS, FILLER, PARAPHRASES
+from runner.eval_set import catalog
+
+_BERT = {
+    "architectures": ["BertModel"],
+    "attention_probs_dropout_prob": 0.1,
+    "gradient_checkpointing": False,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "initializer_range": 0.02,
+    "layer_norm_eps": 1e-12,
+    "max_position_embeddings": 512,
+    "model_type": "bert",
+    "pad_token_id": 0,
+    "position_embedding_type": "absolute",
+    "type_vocab_size": 2,
+    "vocab_size": 30522,
+}
+CONFIGS = {
+    "arctic-l-v2.0": {
+        "architectures": ["XLMRobertaModel"],
+        "attention_probs_dropout_prob": 0.1,
+        "bos_token_id": 0,
+        "classifier_dropout": None,
+        "eos_token_id": 2,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": 1024,
+        "initializer_range": 0.02,
+        "intermediate_size": 4096,
+        "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 8194,
+        "model_type": "xlm-roberta",
+        "num_attention_heads": 16,
+        "num_hidden_layers": 24,
+        "output_past": True,
+        "pad_token_id": 1,
+        "position_embedding_type": "absolute",
+        "torch_dtype": "float32",
+        "type_vocab_size": 1,
+        "use_cache": True,
+        "vocab_size": 250002,
+    },
+    "mxbai-large-v1": _BERT
+    | {
+        "hidden_size": 1024,
+        "intermediate_size": 4096,
+        "num_attention_heads": 16,
+        "num_hidden_layers": 24,
+        "torch_dtype": "float16",
+        "use_cache": False,
+    },
+    "nomic-v1.5": {
+        "activation_function": "swiglu",
+        "architectures": ["NomicBertModel"],
+        "attn_pdrop": 0.0,
+        "auto_map": {
+            "AutoConfig": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
+            "AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel",
+            "AutoModelForMaskedLM": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertForPreTraining",
+        },
+        "bos_token_id": None,
+        "causal": False,
+        "dense_seq_output": True,
+        "embd_pdrop": 0.0,
+        "eos_token_id": None,
+        "fused_bias_fc": True,
+        "fused_dropout_add_ln": True,
+        "initializer_range": 0.02,
+        "layer_norm_epsilon": 1e-12,
+        "max_trained_positions": 2048,
+        "mlp_fc1_bias": False,
+        "mlp_fc2_bias": False,
+        "model_type": "nomic_bert",
+        "n_embd": 768,
+        "n_head": 12,
+        "n_inner": 3072,
+        "n_layer": 12,
+        "n_positions": 8192,
+        "pad_vocab_size_multiple": 64,
+        "parallel_block": False,
+        "parallel_block_tied_norm": False,
+        "prenorm": False,
+        "qkv_proj_bias": False,
+        "reorder_and_upcast_attn": False,
+        "resid_pdrop": 0.0,
+        "rotary_emb_base": 1000,
+        "rotary_emb_fraction": 1.0,
+        "rotary_emb_interleaved": False,
+        "rotary_emb_scale_base": None,
+        "rotary_scaling_factor": None,
+        "scale_attn_by_inverse_layer_idx": False,
+        "scale_attn_weights": True,
+        "summary_activation": None,
+        "summary_first_dropout": 0.0,
+        "summary_proj_to_labels": True,
+        "summary_type": "cls_index",
+        "summary_use_proj": True,
+        "torch_dtype": "float32",
+        "type_vocab_size": 2,
+        "use_cache": True,
+        "use_flash_attn": True,
+        "use_rms_norm": False,
+        "use_xentropy": True,
+        "vocab_size": 30528,
+    },
+    "mpnet-base-v2": {
+        "architectures": ["MPNetForMaskedLM"],
+        "attention_probs_dropout_prob": 0.1,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": 768,
+        "initializer_range": 0.02,
+        "intermediate_size": 3072,
+        "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 514,
+        "model_type": "mpnet",
+        "num_attention_heads": 12,
+        "num_hidden_layers": 12,
+        "pad_token_id": 1,
+        "relative_attention_num_buckets": 32,
+        "vocab_size": 30527,
+    },
+    "minilm-l6-v2": _BERT
+    | {"hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 12, "num_hidden_layers": 6},
+}
+"""config.json as each hub repository has it."""
+
+_NOMIC_NAMES = {"hidden_size": "n_embd", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer"} | {
+    "intermediate_size": "n_inner"
+}
+_READS = {"arctic-l-v2.0": 8192, "mxbai-large-v1": 512, "nomic-v1.5": 8192, "mpnet-base-v2": 384, "minilm-l6-v2": 256}
+_SHIPS = {
+    "arctic-l-v2.0": {"query": "query: "},
+    "mxbai-large-v1": {"query": "Represent this sentence for searching relevant passages: ", "passage": ""},
+}
+_SPECIAL = {
+    "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    "mpnet": ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"],
+    "bert": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
+    "nomic_bert": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
+}
+"""What opens a text, pads, closes it, is unknown and is masked."""
+
+_CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "mpnet": "MPNetTokenizer"}
+REDUCED = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+
+
+def write_model(folder, name, *, sizes=None, seed=0):
+    """The files of an encoder, and its catalogue row without package and digest: at full size, or of other `sizes`.
+
+    Other sizes come with a vocabulary of a few hundred words, and the row has them too. Positions and limit stay.
+    """
+    row = catalog.ENCODERS[name]
+    config, words = dict(CONFIGS[name]), _words(row)
+    if sizes is not None:
+        config |= sizes
+        if name == "nomic-v1.5":
+            # Of the hub's names transformers knows none: it would take the full size, so both are written.
+            config |= {theirs: config[ours] for ours, theirs in _NOMIC_NAMES.items()}
+    tokenizer = _tokenizer(config["model_type"], words, config["vocab_size"] if sizes is None else 0)
+    config["vocab_size"] = tokenizer.get_vocab_size()
+    folder.mkdir(parents=True)
+    tensors = dict(_tensors(config, tokenizer, np.random.default_rng(seed)))
+    if config.get("torch_dtype") == "float16":
+        tensors = {tensor: values.astype(np.float16) for tensor, values in tensors.items()}
+    if name in ("mpnet-base-v2", "minilm-l6-v2"):
+        tensors["embeddings.position_ids"] = np.arange(config["max_position_embeddings"])[None]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer.save(str(folder / "tokenizer.json"))
+    width, pooled = tensors["embeddings.word_embeddings.weight"].shape[1], row.pooling
+    modes = {f"pooling_mode_{mode}": mode.startswith(pooled) for mode in ("cls_token", "mean_tokens", "max_tokens")}
+    normalize = [] if name in ("nomic-v1.5", "mxbai-large-v1") else [("2_Normalize", "Normalize")]
+    steps = [("", "Transformer"), ("1_Pooling", "Pooling"), *normalize]
+    opens, pads, closes, unknown, masks = _SPECIAL[config["model_type"]]
+    special = {"cls_token": opens, "pad_token": pads, "sep_token": closes, "unk_token": unknown, "mask_token": masks}
+    for path, content in {
+        "config.json": config,
+        "modules.json": [
+            {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{step}"}
+            for place, (path, step) in enumerate(steps)
+        ],
+        "1_Pooling/config.json": {"word_embedding_dimension": width, **modes},
+        "sentence_bert_config.json": {"max_seq_length": _READS[name], "do_lower_case": False},
+        "config_sentence_transformers.json": {"prompts": _SHIPS.get(name, {}), "default_prompt_name": None},
+        "special_tokens_map.json": special,
+        "tokenizer_config.json": special
+        | {
+            "tokenizer_class": _CLASSES.get(config["model_type"], "BertTokenizer"),
+            "model_max_length": _READS[name],
+            "do_lower_case": True,
+        },
+    }.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(json.dumps(content))
+    changed = {entry: config[entry] for entry in row.config}
+    return replace(row, dim=width, package="", weights_sha256="", config=changed)
+
+
+def _words(row):
+    """What the probe says, and the catalogued prompts; XLM-R alone keeps capitals."""
+    sentences = [sentence for pair in PARAPHRASES for sentence in pair]
+    said = " ".join([*sentences, FILLER, *ENDINGS, row.query_prompt, row.document_prompt])
+    return sorted(set(re.findall(r"\w+", said if row.name == "arctic-l-v2.0" else said.lower())))
+
+
+def _tokenizer(kind, words, size):
+    """The hub's settings over a vocabulary of these words and single characters, filled up to `size` entries."""
+    opens, pads, closes, unknown, masks = _SPECIAL[kind]
+    characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
+    if kind == "xlm-roberta":
+        pieces = (
+            [(f"\u2581{word}", -5.0) for word in words] + [("\u2581", -6.0)] + [(char, -9.0) for char in characters]
+        )
+        filled = [(f"\u2581unused{number}", -20.0) for number in range(size - len(pieces) - 5)]
+        vocabulary = [(token, 0.0) for token in (opens, pads, closes, unknown)] + pieces + filled + [(masks, 0.0)]
+        made = Tokenizer(models.Unigram(vocabulary, unk_id=3))
+        # The hub's file has nmt_nfkc as a compiled table, of which this is the larger part.
+        made.normalizer = normalizers.NFKC()
+        made.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("\u2581", prepend_scheme="always")]
+        )
+    else:
+        first = [opens, pads, closes, unknown] if kind == "mpnet" else [pads, unknown, opens, closes, masks]
+        pieces = first + characters + [f"##{char}" for char in characters] + [word for word in words if len(word) > 1]
+        n_last = kind == "mpnet"
+        pieces += [f"[unused{number}]" for number in range(size - len(pieces) - n_last)] + [masks] * n_last
+        vocabulary = {token: number for number, token in enumerate(pieces)}
+        made = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
+        made.normalizer = normalizers.BertNormalizer(lowercase=True)
+        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.add_special_tokens([opens, pads, closes, unknown, masks])
+    ends = [(token, made.token_to_id(token)) for token in (opens, closes)]
+    made.post_processor = processors.TemplateProcessing(single=f"{opens} $A {closes}", special_tokens=ends)
+    return made
+
+
+def _ids(tokenizer, sentences):
+    return {number for sentence in sentences for number in tokenizer.encode(sentence, add_special_tokens=False).ids}
+
+
+def _tensors(config, tokenizer, random):
+    """Name and values of every tensor, as the hub's file has them."""
+    kind = config["model_type"]
+    names = _NOMIC_NAMES if kind == "nomic_bert" else {name: name for name in _NOMIC_NAMES}
+    width, _, layers, inner = (config[name] for name in names.values())
+
+    def normal(*shape, scale=1.0):
+        return random.standard_normal(shape, np.float32) * np.float32(scale)
+
+    def norm(name):
+        return [(f"{name}.weight", 1 + normal(width, scale=0.1)), (f"{name}.bias", normal(width, scale=0.02))]
+
+    def linear(name, rows, columns):
+        return [
+            (f"{name}.weight", normal(rows, columns, scale=columns**-0.5)),
+            (f"{name}.bias", normal(rows, scale=0.02)),
+        ]
+
+    table = normal(config["vocab_size"], width)
+    for topic, pair in zip(normal(len(PARAPHRASES), width), PARAPHRASES, strict=True):
+        others = [sentence for other in PARAPHRASES if other is not pair for sentence in other]
+        for number in _ids(tokenizer, pair) - _ids(tokenizer, others):
+            table[number] = topic + 0.5 * table[number]
+    yield "embeddings.word_embeddings.weight", table
+    if kind != "mpnet":
+        yield "embeddings.token_type_embeddings.weight", normal(config["type_vocab_size"], width, scale=0.1)
+    if kind == "nomic_bert":
+        yield from norm("emb_ln")
+        for number in range(layers):
+            layer = f"encoder.layers.{number}"
+            for name, rows, columns in (
+                ("attn.Wqkv", 3 * width, width),
+                ("attn.out_proj", width, width),
+                ("mlp.fc11", inner, width),
+                ("mlp.fc12", inner, width),
+                ("mlp.fc2", width, inner),
+            ):
+                yield linear(f"{layer}.{name}", rows, columns)[0]
+            yield from norm(f"{layer}.norm1")
+            yield from norm(f"{layer}.norm2")
+        return
+    yield "embeddings.position_embeddings.weight", normal(config["max_position_embeddings"], width, scale=0.1)
+    yield from norm("embeddings.LayerNorm")
+    if kind == "mpnet":
+        buckets = config["relative_attention_num_buckets"], config["num_attention_heads"]
+        yield "encoder.relative_attention_bias.weight", normal(*buckets, scale=0.1)
+        parts = [f"attention.attn.{part}" for part in "qkvo"]
+    else:
+        parts = [f"attention.self.{part}" for part in ("query", "key", "value")] + ["attention.output.dense"]
+    attended = "attention.LayerNorm" if kind == "mpnet" else "attention.output.LayerNorm"
+    for number in range(layers):
+        layer = f"encoder.layer.{number}"
+        for part in parts:
+            yield from linear(f"{layer}.{part}", width, width)
+        yield from norm(f"{layer}.{attended}")
+        yield from linear(f"{layer}.intermediate.dense", inner, width)
+        yield from linear(f"{layer}.output.dense", width, inner)
+        yield from norm(f"{layer}.output.LayerNorm")
+    if kind != "xlm-roberta":
+        yield from linear("pooler.dense", width, width)
