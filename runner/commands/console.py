@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from runner.base.canonical import JSON, rounded
+from runner.base.checks import Check, Outcome, examine
 from runner.base.errors import BackendError
+from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.verbs import VERBS, near
 from runner.eval_set.version import DRIVER
@@ -126,6 +128,25 @@ def answer_json(value: JSON) -> None:
 def show(lines: Iterable[str], signs: Signs) -> None:
     """Print lines; where the signs are plain, so is the rest: what is not ASCII becomes an escape."""
     answer("\n".join(lines), ascii_only=signs == ASCII)
+
+
+def show_checks(
+    checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False, advise: bool = True
+) -> list[Outcome]:
+    """The outcome of each check, printed as soon as it is made unless --json was given, with what helps if `advise`."""
+    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
+    outcomes = []
+    for outcome in examine(checks, quick=quick):
+        outcomes.append(outcome)
+        if not options.json:
+            first, *more = outcome.result.splitlines() or [""]
+            show([f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}"], signs)
+            if more:
+                show((f"    {printable(line, LONGEST_LINE)}" for line in more), signs)
+            if advise and outcome.state == "failed":
+                show([f"    done: {outcome.did}", f"    next: {outcome.next_step}"], signs)
+    return outcomes
 
 
 def tell(options: argparse.Namespace, data: JSON, lines: Callable[[Signs], Iterable[str]]) -> None:

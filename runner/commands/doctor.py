@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.checks import report, summary
 from runner.base.terminal import signs_for
-from runner.commands.console import add_output_flags, answer_json, command_parser, show
+from runner.commands.console import add_output_flags, answer_json, command_parser, show, show_checks
 from runner.commands.flags import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
 from runner.eval_set.version import CHECKOUT
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 
 if TYPE_CHECKING:
     from runner.embed.parity.compare import Parity
-    from runner.tools.doctor.doctor import Outcome
 
 _DESCRIPTION = """\
 Examines the installation end to end: Python and packages against the pins, folders, the packaged encoder, the parts of
@@ -62,21 +61,13 @@ def _check_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from runner.tools.doctor.doctor import all_checks, examine, report, summary
+    from runner.tools.doctor.doctor import all_checks
 
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
-    marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
-    outcomes: list[Outcome] = []
-    for outcome in examine(all_checks(), quick=options.quick):
-        outcomes.append(outcome)
-        if not options.json:
-            show([f"{marks[outcome.state]} {outcome.name}: {printable(outcome.result, LONGEST_LINE)}"], signs)
-            if outcome.state == "failed":
-                show([f"    done: {outcome.did}", f"    next: {outcome.next_step}"], signs)
+    outcomes = show_checks(all_checks(), options, quick=options.quick)
     if options.json:
         answer_json(report(outcomes))
     else:
-        show([summary(outcomes)], signs)
+        show([summary(outcomes)], signs_for(sys.stdout, ascii_only=options.ascii))
     return 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
 
 

@@ -40,6 +40,13 @@ def run(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
     add("--try", action="store_true", dest="trial", help="a rehearsal in a folder of its own; nothing of it counts")
+    add(
+        "--without",
+        action="append",
+        default=[],
+        metavar="ENCODER",
+        help="take its cells out of a plan that is not frozen",
+    )
     add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
     options = _parsed(parser, arguments)
     if options.live and options.corpus_path:
@@ -147,6 +154,7 @@ def plan(arguments: Sequence[str]) -> int:
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
+    from runner.evening.costs import Asked
     from runner.evening.dry_run import describe
 
     verify_version(version)
@@ -155,12 +163,10 @@ def plan(arguments: Sequence[str]) -> int:
         from runner.embed.over_http.dialects import address
 
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
-    remote, models = remote_options(options), judge_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    budget = ceiling if options.budget is None else positive("--budget", options.budget)
-    lines, recorded = describe(
-        version, options.corpus_path, remote, stored_chunk_tokens, server, models, budget, ceiling
-    )
+    budget = None if options.budget is None else positive("--budget", options.budget)
+    asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
+    lines, recorded = describe(version, options.corpus_path, asked, budget)
     if options.json:
         answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
     else:
@@ -205,7 +211,8 @@ def _evening(
     version = _version(options)
     with _backend(options, version) as backend:
         live = getattr(options, "live", False)
-        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live)
+        without = getattr(options, "without", ())
+        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live, without)
         return _answer(evening, as_json=options.json)
 
 
@@ -216,7 +223,12 @@ def _backend(options: argparse.Namespace, version: Version) -> "Backend":
 
 def _compared(parser: Parser, options: argparse.Namespace) -> int:
     """A public collection with published judgments: compared, never decided."""
-    for flag, given in (("--rehearse", options.rehearse), ("--live", options.live), ("--try", options.trial)):
+    for flag, given in (
+        ("--rehearse", options.rehearse),
+        ("--live", options.live),
+        ("--try", options.trial),
+        ("--without", options.without),
+    ):
         if given:
             parser.error(f"{flag}: an external collection is compared and never decided; its cells are in plan.yaml")
     from runner.evening.external import ExternalEvaluation

@@ -1,24 +1,20 @@
 """Flags that several commands share, and the records that they become: where encoders run, how models are asked."""
 
 import argparse
-from typing import TYPE_CHECKING
-
-from runner.embed.cost.prices import MAX_USD, positive
-
-if TYPE_CHECKING:
-    from runner.judge.models.run_judges import JudgeOptions
-
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.commands.console import whole_number
-from runner.embed.cost.prices import CONTAINERS, GPU, RemoteOptions
+from runner.embed.cost.prices import CONTAINERS, GPU, MAX_USD, RemoteOptions, positive
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from runner.embed.backends import Backend
     from runner.embed.modal.backend import ModalBackend
+    from runner.eval_set.catalog import EncoderSpec
     from runner.eval_set.version import Version
+    from runner.judge.models.run_judges import JudgeOptions
 
 WHERE = "where encoders run"
 """On this machine, unless a flag of this group says otherwise."""
@@ -29,30 +25,16 @@ OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
 
 def add_backend_flags(parser: argparse.ArgumentParser) -> None:
     """Local encoders unless --modal or --encoder-url is given."""
-    group = parser.add_argument_group(WHERE)
-    add = group.add_argument
+    add = parser.add_argument_group(WHERE).add_argument
     add("--modal", action="store_true", help="on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET")
-    _add_modal_flags(group, CONTAINERS, MAX_USD, "on a version")
+    number = f"at most so many containers an encoder; default {CONTAINERS}"
+    add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
+    add("--containers", type=whole_number("a number of containers", 1), metavar="N", help=number)
+    add("--max-usd", type=dollars, metavar="USD", help=f"stop before more is spent on a version; default {MAX_USD:.0f}")
+    add("--price-per-second", type=dollars, metavar="USD", help="of one container, in place of the dated list price")
     add("--encoder-url", metavar="URL", help="on an embedding server; its key comes from PSE_ENCODER_API_KEY")
     add("--encoder-key-in-clear", action="store_true", help="send the key to a public http:// address too")
     add("--encoder-api", choices=("openai", "tei"), help="what the server speaks; default openai (/v1/embeddings)")
-
-
-def add_modal_flags(parser: argparse.ArgumentParser, *, containers: int, max_usd: float) -> None:
-    """Modal and nothing else, asked for by its name, with defaults of the command's own."""
-    group = parser.add_argument_group("what is rented")
-    group.add_argument("--modal", action="store_true", required=True, help="the service to try; there is no other yet")
-    _add_modal_flags(group, containers, max_usd, "on it")
-    parser.set_defaults(containers=containers, max_usd=max_usd)
-
-
-def _add_modal_flags(group: "argparse._ArgumentGroup", containers: int, max_usd: float, on: str) -> None:
-    """What RemoteOptions holds; None if it is not given, since only a given flag can be one too many."""
-    add, number = group.add_argument, f"at most so many containers an encoder; default {containers}"
-    add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
-    add("--containers", type=whole_number("a number of containers", 1), metavar="N", help=number)
-    add("--max-usd", type=dollars, metavar="USD", help=f"stop before more is spent {on}; default {max_usd:.0f}")
-    add("--price-per-second", type=dollars, metavar="USD", help="of one container, in place of the dated list price")
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -94,11 +76,15 @@ def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
 
 
 def with_own_encoders(backend: "Backend", version: "Version", options: argparse.Namespace, work: Path) -> "Backend":
-    """The backend with the encoders of the version's plan, whose services are charged to the ledger of `work`."""
+    """The backend with the encoders of the version's plan, if it has one; services are charged to `work`'s ledger."""
     from runner.embed.plan_backend import PlanBackend
 
     max_usd = MAX_USD if options.max_usd is None else options.max_usd
-    return PlanBackend(backend, lambda: version.plan().own, work, max_usd)
+
+    def own() -> "Mapping[str, EncoderSpec]":
+        return version.plan().own if version.plan_path(rehearsal=version.rehearsal).exists() else {}
+
+    return PlanBackend(backend, own, work, max_usd)
 
 
 def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":

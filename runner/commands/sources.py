@@ -1,12 +1,11 @@
-"""`sources`: the roster, also as a page, and what the catalog has moved on from. `preflight`: the health of chunks."""
+"""`sources`: the roster, also as a page, and what the catalog has moved on from."""
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, NegativeVerdict
-from runner.commands.console import answer, answer_json, command_parser, version_parser
+from runner.commands.console import answer, answer_json, command_parser
 from runner.eval_set.catalog import source
 
 if TYPE_CHECKING:
@@ -17,10 +16,6 @@ Without a flag: every source in the order of bulk embedding. --html writes one p
 default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a decision that the catalog has
 moved on from, 2 usage or input error, 4 a locked record changed, or the page is not what the eval sets make (--check),
 5 disk.
-"""
-_PREFLIGHT = """\
-Draws the plan's sample of the documents that --corpus-path names, or takes the version's own, and chunks it; nothing is
-written. exit codes: 0 done, 1 a degenerate chunker, 2 usage or input error, 3 there are no documents
 """
 
 
@@ -59,27 +54,6 @@ def _stale(standings: "list[Standing]", *, as_json: bool) -> int:
         lines = (f"{name}: {change}" for name, changes in found.items() for change in changes)
         raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
     return 1 if found else 0
-
-
-def preflight(arguments: Sequence[str]) -> int:
-    """`preflight`: chunks before anything is embedded, what encoders would cut, and which encoders are here."""
-    parser = version_parser("preflight", epilog=_PREFLIGHT)
-    add = parser.add_argument
-    add("--corpus-path", type=Path, metavar="PATH", help="other documents than the version's own")
-    add("--chunkers", action="append", default=[], metavar="NAME", help="not the plan's (repeatable)")
-    add("--rehearse", action="store_true", help="the rehearsal's plan")
-    add("--json", action="store_true", help="one JSON value")
-    options = parser.parse_args(arguments)
-    from runner.eval_set.version import newest_version
-    from runner.tools.chunk_status import as_data, chunk_status, lines_of
-
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
-    found = chunk_status(version, options.corpus_path, options.chunkers)
-    if options.json:
-        answer_json(as_data(found))
-    else:
-        answer("\n".join(lines_of(found)))
-    return 1 if any(row.health.degenerate for row in found.rows) else 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

@@ -86,7 +86,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "quickstart": Verb("grade:quickstart", "a sample bench to try `grade` on", "quickstart bench"),
         "doctor": Verb("doctor:doctor", "does this installation, or a backend, do what it should?", "doctor --quick"),
         "preflight": Verb(
-            "sources:preflight", "are documents, chunks, encoders and keys fit for an evening?", "preflight demo"
+            "preflight:preflight", "would an evening end: documents, account, encoders, keys, budget?", "preflight demo"
         ),
         "corpus": Verb("", "carry a version's documents to another machine", ""),
         "corpus pack": Verb(
@@ -95,7 +95,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "corpus unpack": Verb(
             "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
         ),
-        "smoke": Verb("smoke:smoke", "does embedding on Modal work with this account?", "smoke --modal --yes"),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "case_study:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
@@ -151,6 +150,7 @@ _MOVED = {
     "--new-version": "version new SOURCE",
     "--abandon": "version abandon SOURCE",
     "--chunks": "preflight SOURCE",
+    "smoke": "preflight SOURCE --modal --yes",
 }
 """Words of earlier releases, and what is written now."""
 

@@ -84,6 +84,7 @@ def decide(
         results_sha256=results_sha256,
         reuse=reuse,
         pooled=choice.pooled.cited(results, chosen) if choice is not None and choice.pooled is not None else None,
+        left_out=results.plan.left_out,
     )
 
 
@@ -151,6 +152,7 @@ def decision_sentence(decision: Decision) -> str:
     elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
     told = f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
+    told = " ".join([told, *(one.sentence for one in decision.left_out)])
     if (cited := decision.pooled) is None:
         return told
     gain, low, high = map(gain_text, (cited.gain, cited.low, cited.high))

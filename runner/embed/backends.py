@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder, encoder_for
+from runner.embed.weights import is_here
 from runner.eval_set.catalog import EncoderSpec
+
+if TYPE_CHECKING:
+    from runner.embed.cost.estimate import Total
+    from runner.embed.cost.prices import RemoteOptions
 
 BackendName = Literal["local", "modal", "http"]
 
@@ -44,8 +49,29 @@ class Backend(Protocol):
         """Raise BackendError if the account or the key is refused; called before the first long step."""
         ...
 
-    def prepare(self, work: Sequence[Work]) -> None:
-        """Called before the first text is sent; a BackendError if the work may not begin."""
+    @property
+    def rented(self) -> "RemoteOptions | None":
+        """What is asked of rented machines; None if nothing is rented."""
+        ...
+
+    @property
+    def max_usd(self) -> float | None:
+        """The ceiling of all that it may spend; None if it spends nothing."""
+        ...
+
+    def account(self) -> str:
+        """Whose account is charged, "" if nobody's; a BackendError if it is refused or does not answer."""
+        ...
+
+    def located(self, spec: EncoderSpec) -> str:
+        """Where an encoder's weights are already, "" if they have to come from the model hub; nothing is downloaded."""
+        ...
+
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
+        """Called before the first text is sent; a BackendError if the work may not begin.
+
+        `judging` is what will be judged afterwards, under the same ceiling.
+        """
         ...
 
     def billed(self, run_id: str, began: datetime) -> float | None:
@@ -64,10 +90,17 @@ class Backend(Protocol):
 class Unmetered:
     """The part of a backend that rents nothing."""
 
+    rented = None
+    max_usd = None
+
+    def account(self) -> str:
+        """Nobody's."""
+        return ""
+
     def check(self, encoders: Sequence[str]) -> None:
         """Nobody to ask."""
 
-    def prepare(self, work: Sequence[Work]) -> None:
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Ask for nothing."""
 
     def billed(self, run_id: str, began: datetime) -> None:
@@ -95,3 +128,7 @@ class LocalBackend(Unmetered):
         of_rows: Callable[[EncoderSpec], Encoder] = TransformerEncoder,
     ) -> None:
         self.encoder, self.encoder_of = encoders, of_rows
+
+    def located(self, spec: EncoderSpec) -> str:
+        """On this machine, or nowhere yet; a caller's own encoders are here."""
+        return "on this machine" if self.encoder is not encoder_for or is_here(spec) else ""

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 from runner.embed.backends import Backend, BackendName, Work
-from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
-from runner.embed.cost.prices import positive, shown
+from runner.embed.cost.ledger import SPEND, Ledger
+from runner.embed.cost.prices import positive
 from runner.embed.encoder import Encoder
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
+    from runner.embed.cost.estimate import Total
     from runner.embed.over_http.service import ServiceEncoder
 
 
@@ -31,7 +34,8 @@ class PlanBackend:
         self.name: BackendName = backend.name
         self.concurrent = backend.concurrent
         self._backend, self._ask = backend, own
-        self._ledger, self._max_usd = work / SPEND, positive("--max-usd", max_usd)
+        self.rented = backend.rented
+        self._ledger, self.max_usd = work / SPEND, positive("--max-usd", max_usd)
         self._services: dict[str, ServiceEncoder] = {}
         self._open = ExitStack()
 
@@ -52,7 +56,7 @@ class PlanBackend:
             from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
 
             price = PerToken(spec.service.usd_per_million_tokens)
-            made = ServiceEncoder(spec, ServiceMeter(self._ledger, self._max_usd, spec.name, price))
+            made = ServiceEncoder(spec, ServiceMeter(self._ledger, self.max_usd, spec.name, price))
             self._services[spec.name] = made
             self._open.callback(made.close)
         return self._services[spec.name]
@@ -65,20 +69,29 @@ class PlanBackend:
             self.encoder(name)
             self._services[name].check()
 
-    def prepare(self, work: Sequence[Work]) -> None:
-        """Raise BudgetError, before a text is sent, if what services would charge is beyond the ceiling."""
-        from runner.embed.cost.estimate import TokenCount, service_usd
+    def account(self) -> str:
+        """The other backend's; each service has its own key."""
+        return self._backend.account()
+
+    def located(self, spec: EncoderSpec) -> str:
+        """At the service, which embeds one word, else where the other backend has it."""
+        if spec.service is None:
+            return self._backend.located(spec)
+        self.encoder_of(spec)
+        self._services[spec.name].check()
+        return f"answers at {urlsplit(spec.service.url).hostname}"
+
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
+        """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""
+        from runner.embed.cost.estimate import TokenCount, Total, service_lines, service_usd
 
         counted = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
         usd = sum(service_usd(counted, self._own).values())
-        spent = sum(row.usd for row in Ledger(self._ledger).rows()) if usd else 0.0
-        if usd and usd + spent > self._max_usd:
-            raise BudgetError(
-                f"The services that the plan names would charge {shown(usd)} for what is left to embed, and "
-                f"{shown(spent)} is spent; --max-usd is {self._max_usd:.2f}. Nothing was sent. Allow more with "
-                f"--max-usd {usd + spent + 0.01:.2f}, or take a cell out."
-            )
-        self._backend.prepare([part for part in work if not self._is_service(part.encoder)])
+        total = replace(judging or Total(self.max_usd), embedding=usd)
+        if usd:
+            total = replace(total, spent=sum(row.usd for row in Ledger(self._ledger).rows()))
+            total.check(service_lines(counted, self._own))
+        self._backend.prepare([part for part in work if not self._is_service(part.encoder)], total)
 
     def billed(self, run_id: str, began: datetime) -> float | None:
         """What the backend's provider billed; a service is not asked."""

@@ -84,13 +84,36 @@ def _pinned(spec: EncoderSpec) -> dict[str, str]:
     return {"hub_id": spec.hub_id, "revision": spec.revision}
 
 
-def is_here(spec: EncoderSpec) -> bool:
-    """Whether the encoder's files are all here, in its package, the checkout or the hub's cache; not checked."""
+def is_here(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> bool:
+    """Whether the model's files are all here, in its package, the checkout or the hub's cache; not checked."""
     if spec.package:
         return find_spec(spec.package.replace("-", "_")) is not None
     if (MODELS / spec.name).is_dir():
         return True
-    return find_spec("huggingface_hub") is not None and _cached(_files_of(spec), _NEEDED) is not None
+    return find_spec("huggingface_hub") is not None and _cached(_files_of(spec), needed) is not None
+
+
+class HubSilent(BackendError):
+    """The model hub cannot be reached."""
+
+
+def hub_has(spec: EncoderSpec) -> None:
+    """Raise HubSilent if the model hub does not answer, BackendError if it has not the encoder's pinned revision."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        found = HfApi().model_info(spec.hub_id, revision=spec.revision, timeout=_HUB_SECONDS).sha
+    except HfHubHTTPError as error:
+        found = f"nothing ({type(error).__name__})"
+        if error.response is not None and error.response.status_code >= 500:
+            raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
+    except Exception as error:
+        raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
+    if found != spec.revision:
+        raise BackendError(
+            f"{spec.name}: of {spec.hub_id} the model hub has {found}, where the catalogue pins {spec.revision}."
+        )
 
 
 def check_files(spec: EncoderSpec, folder: Path) -> None:
@@ -183,18 +206,16 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
     """The folder that `get` finds in the hub's cache with all files needed, else what it downloads. No retries."""
     if (folder := _cached(get, needed)) is not None:
         return folder
-    from huggingface_hub import HfApi
-
     try:
-        HfApi().model_info(spec.hub_id, revision=spec.revision, timeout=_HUB_SECONDS)
+        hub_has(spec)
         return get(local_files_only=False)
     except Exception as error:
         install = _INSTALL.get(spec.name, "No package carries its weights.")
         raise BackendError(
             f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
-            f"cannot be reached ({type(error).__name__}). {install} Run again where the hub can be reached: cells "
-            "that are finished are kept. To rehearse with the packaged encoders, add --rehearse. Nothing else is "
-            "embedded in its place."
+            f"cannot be reached ({type(error.__cause__ or error).__name__}). {install} Run again where the hub can be "
+            "reached: cells that are finished are kept. To rehearse with packaged encoders, add --rehearse. Nothing "
+            "else is embedded in its place."
         ) from error
 
 

@@ -168,14 +168,18 @@ def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
     """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = read_plan(path)
-    broken = [
+    if broken := plan_problems(plan, path, source, version, rehearsal=rehearsal):
+        raise PlanError(str(path), broken)
+    return plan
+
+
+def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
+    """Every criterion that the plan of `path` breaks, and whatever else keeps it from being run."""
+    return [
         *_identity_problems(plan, source, version, rehearsal=rehearsal),
         *encoder_problems(plan, path),
         *_cell_problems(plan, source, rehearsal=rehearsal),
     ]
-    if broken:
-        raise PlanError(str(path), broken)
-    return plan
 
 
 def read_plan(path: Path) -> Plan:

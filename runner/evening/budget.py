@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.decide.sample_size import chance_to_show, detectable, first_challenger, planned_sd
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import shown
 from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import Version, load_queries
-from runner.judge.models.estimate import pair_costs, pairs_a_query, pooled_pairs
+from runner.eval_set.version import Version, load_corpus, load_queries
+from runner.judge.models.estimate import pair_costs, pairs_a_query, queries_bought
 from runner.judge.models.run_judges import JudgeOptions
 from runner.score.power import POWER
 from runner.score.recall_bound import excludable_loss, queries_to_exclude
@@ -20,31 +21,39 @@ PERSON_SECONDS = 30
 _SIZES = (MIN_QUERIES, 50, 100, 200)
 
 
-def budget_lines(version: Version, plan: Plan, usd: float, options: JudgeOptions) -> list[str]:
-    """A table with a row for some numbers of queries, those that `usd` buys among them, and what it rests on."""
+def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptions) -> list[str]:
+    """A table with a row for some numbers of queries, those that the ceiling buys among them, and what it rests on.
+
+    `total` has the ceiling, and what of it is spent or goes to embedding; the rest is judging and its headroom.
+    """
     judges = plan.judges or default_judges()
     costs, n_written = pair_costs(version, judges, options), _n_written(version)
-    pooled, n_cells = pooled_pairs(version, plan), len(plan.cells)
-    a_query = pairs_a_query(version, n_cells, plan.pool_depth)
-    if pooled:
-        a_query = len(pooled) / len({query_id for query_id, _ in pooled})
-    ours = int(usd / (a_query * costs.in_batches)) if costs.in_batches else 0
+    n_documents = len(load_corpus(version.corpus_path)[1]) if version.corpus_path.exists() else 0
+    a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
+    ours = queries_bought(version, plan, total, options)
     rows = sorted({*_SIZES, *(n for n in (ours, n_written) if n)})
     second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""
     lines = [
-        f"what {shown(usd)} of judging buys, by {judges.first.model}{second}:",
-        f"  {n_cells} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, {shown(costs.in_batches)} a "
-        "pair in batches",
+        f"what {shown(total.max_usd)} buys{_taken(total)}, judged by {judges.first.model}{second}:",
+        f"  {len(plan.cells)} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, "
+        f"{shown(costs.in_batches)} a pair in batches",
         *_table(plan, rows, a_query, costs.in_batches, {n_written: "<- written", ours: "<- budget"}),
     ]
     if costs.in_batches:
-        lines.append(f"  {_bought(usd, a_query * costs.in_batches, a_query * costs.one_by_one)}")
+        lines.append(f"  {_bought(total, ours, a_query * costs.in_batches, a_query * costs.one_by_one)}")
         if plan.pool_depth > POOL_DEPTH:
-            shallow = int(usd / (pairs_a_query(version, n_cells, POOL_DEPTH) * costs.in_batches))
-            lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, they buy about {shallow:,}.")
+            shallow = queries_bought(version, plan, total, options, POOL_DEPTH)
+            lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, it buys about {shallow:,}.")
     else:
         lines.append("  This judge charges nothing that is known, so a budget does not bound the queries.")
     return [*lines, *(f"  {line}" for line in _basis(plan))]
+
+
+def _taken(total: Total) -> str:
+    """What of the ceiling judging does not get, in words."""
+    parts = {"embedding": total.embedding, "spent before": total.spent}
+    said = [f"{shown(usd)} {what}" for what, usd in parts.items() if usd]
+    return f" beside {' and '.join(said)}" if said else ""
 
 
 def _n_written(version: Version) -> int:
@@ -72,14 +81,13 @@ def _compared(plan: Plan) -> tuple[str, str]:
     return first, next((cell for cell in plan.cells if cell not in (plan.baseline, *plan.first)), first)
 
 
-def _bought(usd: float, in_batches: float, one_by_one: float) -> str:
-    """The last two are dollars a query."""
-    n_batches, n_single = int(usd / in_batches), int(usd / one_by_one)
-    said = f"{shown(usd)} buy {n_batches:,} queries judged in batches (--judge batches), {n_single:,} one by one"
-    if n_single >= MIN_QUERIES:
-        return f"{said}."
-    least = f"{MIN_QUERIES}, the fewest, cost {shown(MIN_QUERIES * one_by_one)} one by one"
-    return f"{said}; {least}" + (f", {shown(MIN_QUERIES * in_batches)} in batches." if n_batches < MIN_QUERIES else ".")
+def _bought(total: Total, n_batches: int, in_batches: float, one_by_one: float) -> str:
+    """The last two are dollars a query, without headroom."""
+    said = f"{shown(total.max_usd)} buy {n_batches:,} queries judged in batches (--judge batches), headroom kept."
+    if n_batches >= MIN_QUERIES:
+        return said
+    fewest = f"{shown(MIN_QUERIES * in_batches)} in batches and {shown(MIN_QUERIES * one_by_one)} one by one"
+    return f"{said} {MIN_QUERIES}, the fewest, cost {fewest}, and headroom."
 
 
 def _basis(plan: Plan) -> Iterator[str]:

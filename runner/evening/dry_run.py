@@ -4,9 +4,7 @@ Its last line is what determiners search for: exactly "decision recorded", or "u
 contains the words of the first.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,21 +14,8 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
-from runner.decide.receipt import measured_rate
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
-from runner.embed.cost.estimate import (
-    Corpus,
-    estimate,
-    local_line,
-    planned_tokens,
-    rerank_lines,
-    reranked_tokens,
-    service_lines,
-    service_usd,
-)
-from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
-from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.encoder_blocks import described_encoder
@@ -42,7 +27,8 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_decision, load_queries, load_results
+from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
+from runner.evening.costs import Asked, Costs, costs, current
 from runner.judge.models.estimate import pooled_pairs
 from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, alphas, look_after
@@ -52,38 +38,24 @@ if TYPE_CHECKING:
 
 RECORDED = "decision recorded"
 NOT_LOCKED = "what was chosen is not locked yet; `run` locks it"
-COST = "cost: $0.00 (local encoders)"
-BY_FILE = "judging: by file; `judge` asks the plan's language models"
-
-
-StoredTokens = Callable[[Version, str, int], int | None]
-"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None if it does not."""
 
 
 def describe(
-    version: Version,
-    corpus_path: Path | None = None,
-    remote: RemoteOptions | None = None,
-    stored: StoredTokens = lambda version, chunker, limit: None,
-    server: str = "",
-    judge: "JudgeOptions | None" = None,
-    budget: float = MAX_USD,
-    max_usd: float = MAX_USD,
+    version: Version, corpus_path: Path | None = None, asked: Asked | None = None, budget: float | None = None
 ) -> tuple[list[str], bool]:
     """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
-    With `remote`, what embedding on rented machines would cost; `server` is the address of one whose price nobody
-    knows. What services of the plan's own would charge is held against `max_usd`.
-    With `judge`, what judging through an API would cost; what `budget` dollars of it buy is said until there is
-    a decision. Raises BudgetError for a damaged ledger, and
-    IntegrityError if a frozen file changed and no earlier decision is in force.
+    `asked` says whose prices count; what `budget` dollars buy, by default the ceiling, is said until there is a
+    decision. Raises BudgetError for a damaged ledger, and IntegrityError if a frozen file changed and no earlier
+    decision is in force.
     """
+    asked = asked or Asked()
     in_force = None if version.rehearsal else version_in_force(version)
     is_settled = in_force is not None and in_force.number == version.number  # then its lock holds what was frozen
     try:
         if version.preregistration_path.exists() and not is_settled:
             verified_preregistration(version)
-        lines, missing = _described(version, corpus_path, remote, stored, server, judge, budget, max_usd)
+        lines, missing = _described(version, corpus_path, asked, budget)
     except (InputError, IntegrityError) as error:
         if in_force is None or is_settled:
             raise
@@ -95,16 +67,7 @@ def describe(
     return ([*lines, f"undecided: {missing}"], False) if missing else ([*lines, RECORDED], True)
 
 
-def _described(
-    version: Version,
-    corpus_path: Path | None,
-    remote: RemoteOptions | None,
-    stored: StoredTokens,
-    server: str,
-    judge: "JudgeOptions | None",
-    budget: float,
-    max_usd: float,
-) -> tuple[list[str], str]:
+def _described(version: Version, corpus_path: Path | None, asked: Asked, budget: float | None) -> tuple[list[str], str]:
     """What is known of the version by itself, and what keeps it from a decision, "" if it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
     if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
@@ -115,18 +78,18 @@ def _described(
     path = version.plan_path(rehearsal=version.rehearsal)
     if path.exists():
         plan = planned = version.plan()
-        lines += [*_plan_lines(plan), *_cost_lines(version, plan, remote, stored, server, max_usd)]
-        lines += _judging_lines(version, plan, judge)
+        lines += _plan_lines(plan)
     else:
         plan = None
         lines.append(f"plan: {path} does not exist yet; the first run writes this one:")
         text = new_plan_text(version, rehearsal=version.rehearsal)
         planned = Plan.model_validate(yaml.safe_load(text))
         lines += [f"  {line}" for line in text.splitlines()]
-        lines += _cost_lines(version, None, remote, stored, server, max_usd)
+    left = costs(version, plan, asked)
+    lines += left.said
     lines += _inventory(version, planned)
     if not (version.record / "decision.json").exists():
-        lines += _budget_lines(version, planned, budget, judge)
+        lines += _budget_lines(version, planned, left, budget, asked.judge)
     if corpus_path is not None:
         lines.append(_corpus_line(version.source, corpus_path))
     if not (version.record / "decision.json").exists():
@@ -170,71 +133,19 @@ def _look_lines(plan: Plan) -> list[str]:
     return [f"looks: {', '.join(f'after {queries} queries at alpha {alpha:.4f}' for queries, alpha in each)}"]
 
 
-def _judging_lines(version: Version, plan: Plan, judge: "JudgeOptions | None") -> list[str]:
-    if version.source.policy == "external":
-        return []
-    if judge is None:
-        return [BY_FILE]
-    from runner.judge.models.estimate import judging_lines
-
-    return judging_lines(version, plan, judge)
-
-
-def _budget_lines(version: Version, plan: Plan, usd: float, judge: "JudgeOptions | None") -> list[str]:
+def _budget_lines(
+    version: Version, plan: Plan, left: Costs, usd: float | None, judge: "JudgeOptions | None"
+) -> list[str]:
     if version.source.policy == "external":
         return []
     from runner.evening.budget import budget_lines
     from runner.judge.models.run_judges import JudgeOptions
 
+    total = left.total if usd is None else replace(left.total, max_usd=usd)
     try:
-        return budget_lines(version, plan, usd, judge or JudgeOptions())
+        return budget_lines(version, plan, total, judge or JudgeOptions())
     except InputError as error:  # of a judge whose price nobody knows
         return [f"budget: {error}"]
-
-
-def _cost_lines(
-    version: Version, plan: Plan | None, remote: RemoteOptions | None, stored: StoredTokens, server: str, max_usd: float
-) -> list[str]:
-    """What embedding what is left would cost, against the ceiling, and how long it takes on this machine."""
-    is_sampled = plan is not None and version.corpus_path.exists()
-    if plan is None or not is_sampled:
-        if remote is not None:
-            return [f"cost: not known before documents are sampled; --max-usd {remote.max_usd:.2f} holds in any case"]
-        priced = [name for name, spec in plan.own.items() if spec.service] if plan else []
-        if priced:
-            return [
-                f"cost: not known before documents are sampled; --max-usd {max_usd:.2f} holds for {', '.join(priced)}"
-            ]
-        return [f"cost: not known (encoders of {server})" if server else COST]
-    baseline = "" if version.source.policy == "external" else plan.baseline
-    planned = planned_tokens(plan.cells, baseline, _texts(version, stored), _current(version, plan), plan.own)
-    spent = sum(row.usd for row in Ledger(version.work / SPEND).rows())
-    services = service_lines(planned, plan.own, spent, max_usd)
-    elsewhere = {name: count for name, count in planned.items() if name not in service_usd(planned, plan.own)}
-    pace = measured_rate(version, plan.cells)
-    here = rerank_lines(reranked_tokens(plan.cells, _texts(version, stored), _current(version, plan)), pace)
-    if remote is not None:
-        return [*services, *estimate(elsewhere, remote, all_sessions(version.work)).lines(spent), *here]
-    if server:
-        return [*services, f"cost: not known (encoders of {server})", *here]
-    return [*(services or [COST]), local_line(elsewhere, pace), *here]
-
-
-def _texts(version: Version, stored: StoredTokens) -> Corpus:
-    _, rows = load_corpus(version.corpus_path)
-    queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
-    return Corpus(
-        [row.n_chars for row in rows],
-        sum(len(query.text) for query in queries),
-        cache(partial(stored, version)),
-        len(queries),
-    )
-
-
-def _current(version: Version, plan: Plan) -> list[str]:
-    """Cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
-    names = (*plan.cells, NOISE_FLOOR_CELL)
-    return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
 
 
 def _policy_lines(source: SourceSpec) -> list[str]:
@@ -283,8 +194,8 @@ def _missing(version: Version, plan: Plan | None) -> str:
     count = len(load_queries(version.queries_path))
     if count < MIN_QUERIES:
         return f"{count} queries; at least {MIN_QUERIES} are needed"
-    current = _current(version, plan)
-    absent = [cell for cell in plan.cells if cell not in current]
+    made = current(version, plan)
+    absent = [cell for cell in plan.cells if cell not in made]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
     look = look_after(plan, kept_looks(version, plan).digests)

@@ -231,7 +231,7 @@ def next_plan_text(path: Path, number: int, cells: Sequence[str]) -> str:
         raise InputError(f"{path} has {known[0]!r} already; leave it out of --cells.")
     wanted = plan.model_copy(update={"version": number, "cells": [*plan.cells, *dict.fromkeys(cells)]})
     for found in (_edited(text, wanted, len(plan.cells)), yaml.safe_dump(wanted.model_dump(), sort_keys=False)):
-        if _says(found, wanted):
+        if says(found, wanted):
             return found
     raise InputError(f"{path} could not be carried over as v{number}. Write its settings plainly, as the catalog does.")
 
@@ -262,7 +262,8 @@ def _list_end(text: str) -> tuple[int, str] | None:
     return found
 
 
-def _says(text: str, wanted: Plan) -> bool:
+def says(text: str, wanted: Plan) -> bool:
+    """Whether the text of a plan.yaml is this plan."""
     try:
         return Plan.model_validate(yaml.safe_load(text)) == wanted
     except (ValueError, yaml.YAMLError):

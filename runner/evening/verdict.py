@@ -17,20 +17,12 @@ from runner.evening.recorded import decide_and_lock
 from runner.evening.remake import remade_look, results_of
 from runner.evening.session import Session
 from runner.evening.stops import judging_notes
-from runner.judge.models.run_judges import check_judges, judge_again, judge_missing, named_judges
+from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
 from runner.judge.second_reading import second_reading_stop, unread_twice
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
 from runner.score.looks import Look, look_after
-
-
-def check_keys(session: Session) -> None:
-    """Check, before anything long, that the judges which --judge asks for can be asked, the second one too."""
-    version = session.version
-    if session.judge is not None and version.plan_path(rehearsal=version.rehearsal).exists() and not closed(version):
-        judges = named_judges(version, session.plan)
-        check_judges(version, filter(None, (judges.first, judges.second)), session.judge)
 
 
 def need_labels(

@@ -30,6 +30,7 @@ from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.chunk_health import chunk_health, lengths
+from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
@@ -138,7 +139,7 @@ class CellRuns:
     def announced(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """The missing runs, once it is said how many there are, how many are kept, and which place each has."""
         missing = self.missing(wanted)
-        unmade = self._unmade(missing)
+        unmade = self.unmade(missing)
         n_cells = sum(not each.noise_floor for each in wanted)
         if missing:
             again = " and the baseline once more (A/A)" if len(wanted) > n_cells else ""
@@ -152,21 +153,25 @@ class CellRuns:
 
     def check(self, wanted: Iterable[Wanted]) -> None:
         """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
-        unmade = self._unmade(wanted)
-        for model in {each.cell.model for each in unmade if isinstance(each.cell, CrossCell)}:
-            self.reranker(model).check()
+        unmade = self.unmade(wanted)
+        self.check_rerankers(unmade)
         embeddings = [each.embedding for each in unmade]
         self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
 
+    def check_rerankers(self, unmade: Iterable[Wanted]) -> None:
+        """Have the files of each cross-encoder that these runs need, fetched if need be; a BackendError without."""
+        for model in {each.cell.model: None for each in unmade if isinstance(each.cell, CrossCell)}:
+            self.reranker(model).check()
+
     def chunk(self, wanted: Iterable[Wanted]) -> None:
         """Chunk the documents by every chunker that a run still needs."""
-        for each in self._unmade(wanted):
+        for each in self.unmade(wanted):
             self.vectors.chunks(each.cell.chunker)
 
-    def embed(self, wanted: Iterable[Wanted]) -> None:
-        """Embed what the runs still need, encoders side by side if the backend can."""
-        found = [each.embedding for each in self._unmade(wanted)]
-        self.vectors.embed([embedding for embedding in found if embedding is not None])
+    def embed(self, wanted: Iterable[Wanted], judging: Total | None = None) -> None:
+        """Embed what the runs still need, encoders side by side if the backend can; `judging` is paid afterwards."""
+        found = [each.embedding for each in self.unmade(wanted)]
+        self.vectors.embed([embedding for embedding in found if embedding is not None], judging)
 
     def retrieve(self, wanted: Iterable[Wanted]) -> None:
         """Rank every query's documents, and put each run and its cells/ file into the record."""
@@ -213,7 +218,8 @@ class CellRuns:
                 )
         return True
 
-    def _unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+    def unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+        """Those that the store does not hold."""
         return [each for each in wanted if not self.store.holds("run", self._key(each))]
 
     def _made(self, wanted: Wanted) -> Path:

@@ -15,6 +15,8 @@ from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
 from runner.embed.batches import Order
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, chunks_to_rows, rows_to_chunks
+from runner.embed.cost.estimate import Total
+from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import size
 from runner.embed.embed_chunks import embed, is_begun, outstanding
 from runner.embed.vectors import described
@@ -48,6 +50,8 @@ class CellVectors:
         self.encoder = cache(backend.encoder)
         self.seconds: dict[Embedding, float] = {}
         """Of what was embedded here from its first text on: what an earlier run left makes the rest no measurement."""
+        self.failed: dict[str, None] = {}
+        """Encoders that could not be had, or failed on a text, in the order in which they did."""
         self.names: dict[Embedding, str] = {}
         """What progress calls an embedding: which cell's it is."""
         self._left = ""
@@ -55,8 +59,11 @@ class CellVectors:
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
 
-    def embed(self, embeddings: Sequence[Embedding]) -> None:
-        """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin."""
+    def embed(self, embeddings: Sequence[Embedding], judging: Total | None = None) -> None:
+        """Make these vectors, each encoder's in its own thread if the backend is concurrent and lets the work begin.
+
+        `judging` is what the same ceiling has to hold afterwards.
+        """
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)
@@ -65,7 +72,7 @@ class CellVectors:
             for encoder, wanted in by_encoder.items()
             if self.backend.concurrent or self.encoder(encoder).spec.service  # counting tokens takes a local one's time
         ]
-        self.backend.prepare(work)
+        self.backend.prepare(work, judging)
         if not self.backend.concurrent:
             self._one_by_one(list(dict.fromkeys(embeddings)))
             return
@@ -115,8 +122,13 @@ class CellVectors:
         def name_of_query(index: int) -> str:
             return f"query {self.queries[index].query_id}"
 
-        found = self._embed(wanted, readings, "document", name_of, report)
-        asked = self._embed(wanted, self._questions, "query", name_of_query, report_queries)
+        try:
+            found = self._embed(wanted, readings, "document", name_of, report)
+            asked = self._embed(wanted, self._questions, "query", name_of_query, report_queries)
+        except BackendError as error:
+            if not isinstance(error, BudgetError):
+                self.failed[wanted.encoder] = None
+            raise
         if found.facts != asked.facts:
             raise BackendError(
                 f"{wanted.encoder}: the chunks were embedded by {described(found.facts)}, the queries by "

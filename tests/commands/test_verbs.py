@@ -16,7 +16,6 @@ from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
-    "smoke": "rents a machine",
     "mcp": "waits for a client",
     "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",

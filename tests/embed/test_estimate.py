@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,10 +7,10 @@ from hypothesis import strategies as st
 from runner.base.errors import InputError
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.cost.estimate import (
+    HEADROOM,
     Corpus,
-    Estimate,
     TokenCount,
-    check_affordable,
+    Total,
     estimate,
     planned_tokens,
     reranked_tokens,
@@ -214,53 +216,45 @@ def test_weights_that_were_fetched_whole_are_not_fetched_again(ended, count):
 
 def test_nothing_to_embed_costs_nothing():
     assert estimate({"arctic-l-v2.0": TokenCount(0, "")}, RemoteOptions(), []).usd == 0
-    assert estimate({}, RemoteOptions(), []).lines(0.0)[-1].endswith("within --max-usd 5.00, so it would start")
 
 
 # The ceiling
 
 
-def costing(usd: float, options=RemoteOptions()) -> Estimate:  # noqa: B008  # frozen
-    """An estimate of about so many dollars."""
-    seconds = usd / options.price - options.containers * 120
-    return estimate(
-        {"e": TokenCount(round(seconds * default_rate("e", options.gpu)), "")},
-        options,
-        [session(what="e", kind="weights")],
-    )
+def test_a_total_holds_embedding_judging_what_may_be_wrong_and_what_is_held_at_once():
+    total = Total(5.0, spent=1.0, embedding=2.0, judging=1.0, held=0.5)
+    assert total.headroom == pytest.approx(HEADROOM * 3.0 + 0.5)
+    assert total.usd == pytest.approx(3.0 + total.headroom)
+    assert total.is_affordable
+    total.check()
+    for more in ({"spent": 1.3}, {"embedding": 2.3}, {"judging": 1.3}, {"held": 0.8}, {"max_usd": 4.7}):
+        assert not replace(total, **more).is_affordable
+    assert total.line.endswith("$1.00 spent before; within --max-usd 5.00, so it would start")
 
 
-def test_an_estimate_within_the_ceiling_passes():
-    check_affordable(costing(3.0), 1.9)
-    assert costing(3.0).lines(1.9)[-1].endswith("$1.90 spent before; within --max-usd 5.00, so it would start")
+def test_a_version_that_is_over_its_ceiling_may_still_do_what_costs_nothing():
+    assert Total(5.0, spent=5.02).is_affordable
+    assert not Total(5.0, spent=5.02, embedding=0.001).is_affordable
 
 
-def test_a_version_that_is_over_its_ceiling_may_still_do_what_needs_no_embedding():
-    nothing = estimate({"e": TokenCount(0, "")}, RemoteOptions(), [])
-    check_affordable(nothing, 5.02)
-    assert nothing.lines(5.02)[-1].endswith("$5.02 spent before; within --max-usd 5.00, so it would start")
-    with pytest.raises(BudgetError):
-        check_affordable(estimate({"e": TokenCount(1, "")}, RemoteOptions(), []), 5.02)
-
-
-def test_an_estimate_over_the_ceiling_is_refused_with_the_figures_and_the_ways_out():
+def test_a_total_over_the_ceiling_is_refused_with_the_figures_and_the_ways_out():
+    expected = estimate({"e": TokenCount(10**9, "")}, RemoteOptions(), [])
+    total = Total(5.0, spent=1.9, embedding=expected.usd, judging=3.0)
     with pytest.raises(BudgetError) as error:
-        check_affordable(costing(3.2), 1.9)
-    for part in ("nothing was started", "$1.90 spent before", "over --max-usd 5.00", "--max-usd 5.1", "--gpu"):
+        total.check(expected.lines)
+    for part in ("nothing was started", "$1.90 spent before", "over --max-usd 5.00", "--gpu", "tokens/s (default)"):
         assert part in str(error.value)
-    assert "tokens/s (default)" in str(error.value)
     assert error.value.exit_code == 5
-    assert costing(3.2).lines(1.9)[-1].endswith("over --max-usd 5.00, so it would be refused")
+    assert total.line.endswith("over --max-usd 5.00, so it would be refused")
 
 
-@given(st.floats(0, 1_000), st.floats(1, 1_000))
-def test_the_ceiling_that_a_refusal_names_is_enough(before, cost):
-    options = RemoteOptions(max_usd=0.01)
+@given(st.floats(0, 1_000), st.floats(0, 1_000), st.floats(1, 1_000))
+def test_the_ceiling_that_a_refusal_names_is_enough(before, embedding, judging):
+    total = Total(0.01, before, embedding, judging, held=judging / 7)
     with pytest.raises(BudgetError) as error:
-        check_affordable(costing(cost, options), before)
+        total.check()
     named = float(str(error.value).rpartition("--max-usd ")[2].partition(",")[0])
-    raised = RemoteOptions(max_usd=named)
-    check_affordable(costing(cost, raised), before)
+    replace(total, max_usd=named).check()
 
 
 @pytest.mark.parametrize("asked", [container_price, lambda gpu: default_rate("arctic-l-v2.0", gpu)])

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.errors import BackendError, InputError, NegativeVerdict
+from runner.base.errors import BackendError
 from runner.base.store import Store
-from runner.commands import smoke as smoke_command
-from runner.commands.smoke import smoke
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
 from runner.embed.cost.spend_receipt import spend_receipt
@@ -34,6 +33,7 @@ from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
 from runner.eval_set.version import CACHE_VARIABLE
+from runner.tools.doctor.parity import smoked
 from tests.embed.test_estimate import session
 from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
@@ -365,11 +365,14 @@ def test_an_estimate_over_the_ceiling_starts_nothing(bench):
 def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(bench, capsys):
     made = bench()
     made.backend.prepare([Work("words", 10, 100), Work("done", 0, 0)])
-    first, total = capsys.readouterr().err.splitlines()
+    first, cost, total = capsys.readouterr().err.splitlines()
     assert first.startswith("  words: 100 tokens (counted) at ")
+    assert cost.startswith("cost: ")
     assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
-    made.backend.prepare([Work("words", 0, 0)])
-    assert capsys.readouterr().err == "", "nothing is left to do"
+    made.backend.prepare([Work("words", 0, 0)], Total(5.0, judging=9.0))
+    assert capsys.readouterr().err == "", "nothing is left to embed"
+    with pytest.raises(BudgetError, match=r"\+ \$4\.90 judging"):
+        made.backend.prepare([Work("words", 10, 100)], Total(5.0, judging=4.9))
     assert not made.server.calls
 
 
@@ -381,7 +384,7 @@ def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tm
         driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
         said = capsys.readouterr().err
         assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
-        assert "$0.00 for downloading weights; $0.00 spent before" in said
+        assert "$0.00 for downloading weights\n" in said
 
 
 def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
@@ -505,51 +508,28 @@ def test_an_error_about_a_text_is_its_answer_and_retires_no_container(failing):
     assert not calls
 
 
-def test_smoke_asks_before_it_spends(bench):
-    with pytest.raises(InputError, match=r"1\.00 at most.*Add --yes"):
-        smoke(["--modal", "--encoder", "minilm-l6-v2"])
-
-
-@pytest.fixture(name="smoked")
-def _smoked(bench, monkeypatch, tmp_path, capsys):
-    """Smokes the words; gives the server, stdout, stderr and the NegativeVerdict, if any. `here` is what is local."""
-    made = bench()
-    monkeypatch.setattr(smoke_command, "CHECKOUT", tmp_path)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-
-    def run(here):
-        monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
-        monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
-        verdict = None
-        try:
-            assert smoke(["--modal", "--yes", "--encoder", "words", "--gpu", "cpu"]) == 0
-        except NegativeVerdict as error:
-            verdict = error
-        return made.server, *capsys.readouterr(), verdict
-
-    return run
-
-
 @pytest.mark.parametrize(
-    ("here", "parity", "exit_code"),
+    ("here", "said"),
     [
-        (Words, "the same vectors as here, smallest cosine 1.000000", 0),
-        (Mistaken, "NOT the vectors of this machine", 1),
-        (None, "parity: not checked", 0),
+        (Words, "the vectors of this machine, smallest cosine 1.000000"),
+        (Mistaken, "does not make the vectors of this machine. "),
+        (None, "(device cpu"),
     ],
 )
-def test_smoke_embeds_32_texts_once_and_says_what_came_back(smoked, here, parity, exit_code):
-    server, said, progress, verdict = smoked(here)
-    assert parity in said
-    assert (verdict.exit_code if verdict else 0) == exit_code
-    assert verdict is None or "cosine" in str(verdict)
-    assert "32 texts came back as rows of 16" in said
-    assert "where: device cpu" in said
-    assert "by list price" in said
-    assert "so it would start" in progress
-    assert server.apps[-1].tags["run"] in said
-    assert len(server.apps_stopped) == 1
-    sent = [text for one in server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
+def test_an_encoder_is_tried_with_32_texts_once(bench, monkeypatch, tmp_path, capsys, here, said):
+    made = bench()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
+    monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
+    try:
+        found = smoked(made.backend, SPEC.name, "2026-11-23")
+        assert "32 texts came back as rows of 16" in found
+    except BackendError as error:
+        found = str(error)
+    assert said in found
+    assert (here is Mistaken) == ("cosine:" in found)
+    assert "so it would start" in capsys.readouterr().err
+    sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
     assert len(sent) == 32 or here is None, "where the weights are here nothing but the comparison is paid for"
 
 

@@ -412,24 +412,6 @@ def test_flags_that_do_not_fit_are_usage_errors(doctor, arguments, said):
     assert places == []
 
 
-@pytest.mark.model
-@pytest.mark.parametrize("here", [True, False])
-def test_smoke_starts_nothing_that_its_ceiling_does_not_hold(monkeypatch, tmp_path, capsys, here):
-    started = []
-    monkeypatch.setattr("runner.embed.modal.service.ModalService.started", lambda service: started.append(service))
-    monkeypatch.setattr("runner.commands.smoke.CHECKOUT", tmp_path)
-    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here)
-    code = cli.main(["smoke", "--modal", "--yes", "--max-usd=0.000001"])
-    said = capsys.readouterr().err
-    assert (code, started) == (5, [])
-    assert "over --max-usd" in said
-    assert "nothing was started" in said
-    assert "finished is kept" not in said
-    assert "without --modal" not in said
-    assert "leave out --modal" not in said
-    assert not list(tmp_path.rglob("*.json"))
-
-
 @pytest.mark.slow
 @pytest.mark.model
 def test_minilm_in_half_precision_is_close_to_float32_and_six_tokens_less_are_noticed():

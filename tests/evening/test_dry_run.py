@@ -11,6 +11,7 @@ from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set import version as eval_set
@@ -18,10 +19,13 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import CHECKOUT, load_results
+from runner.eval_set.version import CHECKOUT, load_corpus, load_results
+from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
-from runner.judge.models.estimate import queries_bought
+from runner.judge.models.estimate import judging_left, queries_bought
+from runner.judge.models.run_judges import JudgeOptions
+from runner.queries.reading_pack import queries_stop
 from runner.score.power import DEFAULT_SD, least_gain, power
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
@@ -164,27 +168,69 @@ def bought(lines, mark="<- budget"):
 
 
 @pytest.mark.parametrize(("arguments", "usd"), [((), 5), (("--max-usd=9", "--judge"), 9), (("--budget=20",), 20)])
-def test_a_budget_buys_as_many_queries_as_it_pays_for_in_batches(tmp_path, dry_run, arguments, usd):
-    path = begin(tmp_path).plan_path(rehearsal=False)
+def test_the_planner_buys_as_many_queries_as_would_end_under_the_ceiling(tmp_path, dry_run, arguments, usd):
+    version = begin(tmp_path)
+    path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace("pool_depth:", "planning: {sd: 0.2}\npool_depth:"))
     _, lines, _ = dry_run(*arguments)
-    queries, dollars, chances = bought(lines)
-    assert dollars <= usd < dollars * (queries + 1) / queries * 1.01
+    queries, _, chances = bought(lines)
+    documents = [row.n_chars for row in load_corpus(version.corpus_path)[1]]
+
+    def is_affordable(n_queries):
+        rows = [{**query_rows()[0], "id": f"q{n}", "text": f"frost {n}"} for n in range(n_queries)]
+        version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}))
+        left = judging_left(version, version.plan(), JudgeOptions(how="batches"), documents)
+        return Total(usd, judging=left.usd, held=left.held).is_affordable
+
+    assert [is_affordable(queries), is_affordable(queries + 1)] == [True, False]
     expected = [100 * power(queries, gain, 0.2, 0.04, bar=0.02) for gain in (0.02, 0.03, 0.05)]
     assert chances == pytest.approx(expected, abs=0.5)
     assert any(f"buy {queries:,} queries judged in batches" in line for line in lines)
     assert any(line.endswith("<- written") for line in lines)
 
 
-def test_the_default_plan_ends_under_the_default_ceiling_by_the_judging_lines_own_count(tmp_path, dry_run):
-    begin(tmp_path)
-    queries, dollars, _ = bought(dry_run()[1])
-    version = make_version(tmp_path)
-    assert queries == queries_bought(version, version.plan())
-    lines = dry_run("--judge=batches")[1]
+def test_what_is_spent_and_what_embedding_costs_buys_no_queries(tmp_path):
+    version = begin(tmp_path)
+    plan = version.plan()
+    alone, spent, beside = (
+        queries_bought(version, plan, Total(20.0, spent=usd, embedding=more))
+        for usd, more in ((0, 0), (11, 0), (0, 10))
+    )
+    assert alone > spent
+    assert spent == beside, "headroom is kept of embedding too"
+    _, _, total = [
+        line
+        for line in describe(version, asked=Asked(RemoteOptions(max_usd=20), judge=JudgeOptions()))[0]
+        if line.startswith(("cost: ", "judging: ", "total: "))
+    ][-3:]
+    assert "<- budget" in str(describe(version, asked=Asked(RemoteOptions(max_usd=20), max_usd=20))[0])
+    assert total.startswith("total: ")
+
+
+@pytest.mark.parametrize("how", ["messages", "batches"])
+def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, how):
+    """And there are never more pairs than documents a query."""
+    version = begin(tmp_path)
+    documents = len(load_corpus(version.corpus_path)[1])
+    lines, _ = describe(version, asked=Asked(RemoteOptions(), judge=JudgeOptions(how=how)))
     judged = [line for line in lines if line.startswith("judging: ")]
-    total = sum(float(re.search(r"about \$([\d.]+)", line)[1]) for line in judged)
-    assert total * queries / 25 == pytest.approx(dollars, rel=0.02)
+    assert int(re.search(r"([\d,]+) pairs", judged[0])[1].replace(",", "")) == 25 * documents
+    dollars = [float(usd) for line in judged for usd in re.findall(r"about \$([\d.]+)", line)]
+    (total,) = [line for line in lines if line.startswith("total: ")]
+    embedding, judging, headroom, usd, spent = (float(usd) for usd in re.findall(r"\$([\d.]+)", total))
+    assert judging == pytest.approx(sum(dollars), abs=0.011)
+    assert usd == pytest.approx(embedding + judging + headroom, abs=0.021)
+    assert headroom > 0.1 * (embedding + judging)
+    assert (spent, total.endswith("within --max-usd 5.00, so it would start")) == (0, usd <= 5)
+    refused = describe(version, asked=Asked(RemoteOptions(), judge=JudgeOptions(how=how), max_usd=usd - 0.02))[0]
+    assert "so it would be refused" in next(line for line in refused if line.startswith("total: "))
+
+
+def test_the_queries_that_are_asked_for_are_those_that_a_ceiling_buys(tmp_path):
+    version = begin(tmp_path)
+    text = str(queries_stop(version, "run"))
+    bought = queries_bought(version, version.plan())
+    assert (f"about {bought}," in text) == (bought > 25)
 
 
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
@@ -208,22 +254,24 @@ def test_a_budget_is_for_a_dry_run_and_an_amount(tmp_path, dry_run, capsys):
 def cost_lines(version, remote, **known):
     """What a dry run says of the cost of rented machines, after a check that it wrote nothing."""
     before = tree(version.work.parents[1])
-    lines, _ = describe(version, None, remote, known.get("stored", lambda version, chunker, limit: None))
+    lines, _ = describe(version, None, Asked(remote, max_usd=remote.max_usd, **known))
     assert tree(version.work.parents[1]) == before
-    (last,) = [number for number, line in enumerate(lines) if line.startswith("cost: ")]
-    return [line for line in lines[: last + 1] if line.startswith(("cost: ", "  minilm")) and " x " not in line]
+    (last,) = [number for number, line in enumerate(lines) if line.startswith("total: ")]
+    said = ("cost: ", "  minilm", "total: ")
+    return [line for line in lines[: last + 1] if line.startswith(said) and " x " not in line]
 
 
 def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path):
     counts = {"fixed_token_512_50": 1_000_000, "whole_doc": 7}
-    *encoders, total = cost_lines(
+    *encoders, cost, total = cost_lines(
         begin(tmp_path), RemoteOptions(), stored=lambda version, chunker, limit: counts.get(chunker, 500_000)
     )
     assert [line.split(":")[0] for line in encoders] == ["  minilm-l6-v2", "  minilm-static-384"]
     # Four chunkers, the baseline's twice, and 25 queries twice.
     assert "tokens (counted chunks) at 100,000 tokens/s (default): " in encoders[0]
     assert int(encoders[0].split()[1].replace(",", "")) - 3_500_000 in range(1, 5_000)
-    assert total.startswith("cost: $0.24 for embedding on L4 ($0.000235 a container-second, list price, second-hand, ")
+    assert cost.startswith("cost: $0.24 for embedding on L4 ($0.000235 a container-second, list price, second-hand, ")
+    assert total.startswith("total: $0.24 embedding + $0.00 judging + $0.024 headroom = $0.26, ")
     assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
 
 
@@ -251,14 +299,15 @@ def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_pat
     replays = version.work.with_name("v7") / "replay" / "spend"
     write_session(replays / "a.json", session(what="minilm-l6-v2"))
     write_session(replays / "b.json", session(what="minilm-l6-v2", kind="weights", gpu="cpu"))
-    encoder, other, total = cost_lines(version, RemoteOptions())
+    encoder, other, cost, total = cost_lines(version, RemoteOptions())
     assert "at 20,000 tokens/s (measured on 2026-05-01)" in encoder
     assert "(default)" in other
-    assert "and $0.00082 for downloading weights; $0.00 spent before" in total
+    assert cost.endswith("and $0.00082 for downloading weights")
+    assert "$0.00 spent before" in total
 
 
 def test_what_a_server_costs_is_not_known(tmp_path):
-    lines, _ = describe(begin(tmp_path), server="http://localhost:8080/v1/embeddings")
+    lines, _ = describe(begin(tmp_path), asked=Asked(server="http://localhost:8080/v1/embeddings"))
     assert "cost: not known (encoders of http://localhost:8080/v1/embeddings)" in lines
 
 
@@ -275,15 +324,15 @@ def test_cells_that_are_run_already_cost_nothing_more(tmp_path):
     version = begin(tmp_path)
     baseline = cost_lines(version, RemoteOptions())
     run_every_cell(version)
-    (again, _) = cost_lines(version, RemoteOptions())
-    assert len(baseline) == 3
+    (again, _, _) = cost_lines(version, RemoteOptions())
+    assert len(baseline) == 4
     assert "minilm-l6-v2" in again  # the baseline's second run is still to come
 
 
 def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
     for version in (make_version(tmp_path), make_version(tmp_path)):
         (line,) = cost_lines(version, RemoteOptions(max_usd=2.5))
-        assert line == "cost: not known before documents are sampled; --max-usd 2.50 holds in any case"
+        assert line == "total: not known before documents are sampled; --max-usd 2.50 holds in any case"
         write_plans(version)
 
 
@@ -292,7 +341,7 @@ def test_a_damaged_ledger_ends_a_dry_run_with_its_name(tmp_path):
     (version.work / "spend").mkdir(parents=True)
     (version.work / "spend" / "a.json").write_bytes(b"{")
     with pytest.raises(BudgetError, match=r"a\.json"):
-        describe(version, None, RemoteOptions())
+        describe(version, asked=Asked(RemoteOptions()))
 
 
 def test_a_broken_plan_is_told_with_every_criterion(tmp_path, dry_run):

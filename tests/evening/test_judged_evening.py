@@ -9,8 +9,13 @@ import pytest
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
+from runner.embed.chunk_corpus import stored_chunk_tokens
+from runner.embed.cost.ledger import BudgetError
+from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
+from runner.evening.costs import Asked, costs
+from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.inputs import sample
 from runner.judge.answers import Importer
@@ -110,6 +115,43 @@ def without_date(labels):
     return [label.model_copy(update={"judged_on": ""}) for label in labels]
 
 
+def test_a_run_counts_the_judging_that_a_dry_run_counts_before_anything_is_embedded(opened, corpus):
+    version, server = opened
+    sample(hired(version, corpus, server))
+    asked = Asked(RemoteOptions(), judge=JudgeOptions(url=server.url), stored=stored_chunk_tokens)
+    told = costs(version, version.plan(), asked).total
+    assert min(told.embedding, told.judging, told.held) > 0
+    evening, prepared = hired(version, corpus, server), []
+    evening.backend.concurrent = True
+
+    def prepare(work, judging):
+        prepared.append(judging)
+        raise BackendError("no further")
+
+    evening.backend.prepare = prepare
+    with pytest.raises(BackendError, match="no further"):
+        evening.run()
+    assert prepared == [replace(told, embedding=0.0)]
+    assert not server.asked
+
+
+@pytest.mark.parametrize("share", [0.99, 1.0])
+def test_judging_starts_only_where_it_would_end_under_the_ceiling(opened, corpus, monkeypatch, share):
+    version, server = opened
+    sample(hired(version, corpus, server))
+    total = costs(version, version.plan(), Asked(judge=JudgeOptions(url=server.url))).total
+    ceiling = share * total.usd + 0.001
+    evening = hired(version, corpus, server, max_usd=ceiling)
+    lines, _ = describe(version, asked=Asked(judge=evening.judge, max_usd=ceiling))
+    (said,) = [line for line in lines if line.startswith("total: ")]
+    assert said.endswith(f"so it would {'start' if share == 1 else 'be refused'}")
+    monkeypatch.setattr(CellRuns, "chunk", lambda *_: (_ for _ in ()).throw(KeyError("chunking began")))
+    with pytest.raises(KeyError if share == 1 else BudgetError) as caught:
+        evening.run()
+    assert share == 1 or said in str(caught.value)
+    assert not server.asked
+
+
 @pytest.mark.parametrize("how", ["messages", pytest.param("batches", marks=pytest.mark.slow)])
 def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, corpus, how):
     version, server = opened
@@ -152,7 +194,8 @@ def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
     elif trouble == "in clear":
         evening.judge = JudgeOptions(url="http://localhost.example.org")
     else:
-        evening.backend.check = lambda encoders: (_ for _ in ()).throw(BackendError(f"refused for {encoders}"))
+        shutil.rmtree(version.cache / "run")
+        evening.backend.located = lambda name: (_ for _ in ()).throw(BackendError(f"refused for {name}"))
     if is_sampled:
         sample(evening)
     monkeypatch.setattr(CellRuns, "chunk", lambda *_: pytest.fail("chunking began"))
@@ -160,7 +203,7 @@ def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
         evening.run()
     wanted = {"second missing": JUDGE_KEY, "encoder": "refused for"}.get(trouble, ANTHROPIC_KEY)
     assert wanted in str(caught.value)
-    assert version.corpus_path.exists() == (is_sampled or trouble == "encoder")
+    assert version.corpus_path.exists() == is_sampled
     assert not server.asked
 
 

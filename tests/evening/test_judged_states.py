@@ -15,7 +15,7 @@ from runner.eval_set.version import numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
-from runner.judge.models.estimate import judging_lines
+from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
@@ -177,11 +177,16 @@ def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opene
 def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):
     version, server = opened
     judged(version)
-    lines = judging_lines(version, version.plan(), JudgeOptions(url=server.url))
-    assert f"{FIRST}, 0 pairs" in lines[0]
-    assert f"{SECOND}, 40 pairs" in lines[1]
+
+    def left():
+        return judging_left(version, version.plan(), JudgeOptions(url=server.url), [])
+
+    assert f"{FIRST}, 0 pairs" in left().lines[0]
+    assert f"{SECOND}, 40 pairs" in left().lines[1]
+    assert left().held > 0
     read_twice(version)
-    assert f"{SECOND}, 0 pairs" in judging_lines(version, version.plan(), JudgeOptions(url=server.url))[1]
+    assert f"{SECOND}, 0 pairs" in left().lines[1]
+    assert left()[1:] == (0, 0)
 
 
 def test_an_export_that_was_killed_goes_on_as_if_it_had_not_been(version):
@@ -202,3 +207,21 @@ def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version
     first.unlink()
     again = Importer(version).take_file(path, judge="j", model="m", judged_on="2026-01-31")
     assert (again.added, again.known) == (0, added.added)
+
+
+@pytest.mark.parametrize("how", [pytest.param("messages", marks=pytest.mark.slow), "batches"])
+def test_what_was_paid_for_and_waits_is_not_counted_again(opened, corpus, monkeypatch, how):
+    """A run that ends between the replies and their import, or while a message batch is at work."""
+    version, server = opened
+    if how == "messages":
+        monkeypatch.setattr("runner.judge.models.run_judges.import_rows", lambda *_: (_ for _ in ()).throw(OSError()))
+    else:
+        server.retrieved = [api.status(401, "invalid x-api-key", "authentication_error")] * 9
+    with pytest.raises((BackendError, OSError)):
+        hired(version, corpus, server, how=how).run()
+    lines = [line for path in version.judging.glob("replies/*/*.jsonl") for line in path.read_text().splitlines()]
+    kept = {(row["query_id"], row["doc_id"]) for row in map(json.loads, lines)}
+    n_paid = len(kept) if how == "messages" else len(server.asked)
+    assert n_paid > 50
+    left = judging_left(version, version.plan(), JudgeOptions(how=how, url=server.url), [])
+    assert f"{FIRST}, {400 - n_paid} pairs" in left.lines[0]

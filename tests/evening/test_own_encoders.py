@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from runner.base.checks import examine
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.commands.main import main
 from runner.decide.decide import Choice
@@ -13,12 +14,13 @@ from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.plan_backend import PlanBackend
 from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results, numbered
+from runner.evening.costs import Asked
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
-from runner.tools.chunk_status import chunk_status
+from runner.tools.preflight import Flight
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
@@ -121,7 +123,10 @@ def test_a_decision_over_a_service_replays_and_its_encoder_can_be_explored(decid
     assert len(server.asked) > n_asked  # it was embedded anew
     with opened(version) as backend:
         Exploration(version, cells=["own x fixed_token_256_25"], backend=backend).run()
-    assert "own" in chunk_status(version, None).absent
+    with opened(version) as backend:
+        found = {row.name: row for row in examine(Flight(version, backend, Asked()).checks())}
+    assert found["chunks"].result.splitlines()[-1].endswith("on this machine: own")
+    assert (found["encoder own"].state, found["encoder own"].result) == ("ok", "answers at 127.0.0.1")
     open_next(version, cells=["own x fixed_token_256_25"], reason="more", by="a test", today="2026-02-01")
     following = numbered(version, 2).plan()
     assert following.own == version.plan().own

@@ -28,7 +28,7 @@ GENERATED = ("commands.md", "matrix.md", "data-status.md")
 """Pages that the tool writes; tests of their own hold them to it, and tests/commands runs the examples."""
 
 NEEDS = {
-    r"--modal|\bmodal\b|^smoke": "account",
+    r"--modal|\bmodal\b": "account",
     r"--encoder-url|--encoder NAME": "server|weights",
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",

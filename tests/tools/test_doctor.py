@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from runner.base.checks import Check, examine, report, writable_folders
 from runner.base.errors import BackendError, InputError, NegativeVerdict
 from runner.base.records import Run, Scores
 from runner.commands.doctor import doctor
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from runner.tools.doctor import parts as doctor_parts
-from runner.tools.doctor.doctor import Check, all_checks, examine, report
+from runner.tools.doctor.doctor import all_checks
 from runner.tools.tripwire.tripwire import Diff
 from tests.support.fake_encoder import FakeEncoder
 
@@ -259,12 +260,12 @@ def test_a_checkout_without_pyproject_is_a_finding(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NegativeVerdict, match="file cannot be written"):
-        doctor_parts.writable_folders([tmp_path, tmp_path / "file" / ".cache"])
+    with pytest.raises(BackendError, match="file cannot be written"):
+        writable_folders([tmp_path, tmp_path / "file" / ".cache"])
 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
-    doctor_parts.writable_folders([tmp_path / "a" / "b"])
+    writable_folders([tmp_path / "a" / "b"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -335,7 +336,7 @@ def test_a_message_that_the_console_cannot_print_is_escaped(one_check_raises, mo
     assert doctor([]) == 1
     console.flush()
     said = console.buffer.getvalue().decode(encoding)
-    assert "ValueError: \\u0394\\n\\x1b[31m" in said
+    assert "ValueError: \\u0394\n    \\x1b[31m" in said
 
 
 def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(tmp_path, monkeypatch):

@@ -145,10 +145,8 @@ def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec
     }
 
 
-def service_lines(
-    planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec], spent: float, max_usd: float
-) -> list[str]:
-    """A line a service, and their sum against the ceiling; none if the plan names no service."""
+def service_lines(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> list[str]:
+    """A line a service, and their sum; none if the plan names no service."""
     usd = service_usd(planned, own)
     if not usd:
         return []
@@ -160,14 +158,7 @@ def service_lines(
             f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
             f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"
         )
-    total = sum(usd.values())
-    fits = not total or spent + total <= max_usd
-    said = "within" if fits else "over"
-    return [
-        *lines,
-        f"cost: {shown(total)} for embedding by services; {shown(spent)} spent before; {said} --max-usd {max_usd:.2f}, "
-        f"so it would {'start' if fits else 'be refused'}",
-    ]
+    return [*lines, f"cost: {shown(sum(usd.values()))} for embedding by services"]
 
 
 START_SECONDS = 60.0
@@ -219,21 +210,68 @@ class Estimate:
         """Dollars of everything."""
         return self.embedding_usd + self.weights_usd
 
-    def lines(self, spent: float) -> list[str]:
-        """A line per encoder, and the sum against the ceiling; `spent` is what earlier attempts cost."""
-        remote, side, verdict = self.remote, "over", "be refused"
-        if self.is_affordable(spent):
-            side, verdict = "within", "start"
+    @property
+    def lines(self) -> list[str]:
+        """A line per encoder, and the sum."""
+        remote = self.remote
         return [
             *(each.line for each in self.encoders),
             f"cost: {shown(self.embedding_usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
-            f"{remote.price_source}) and {shown(self.weights_usd)} for downloading weights; "
-            f"{shown(spent)} spent before; {side} --max-usd {shown(remote.max_usd)[1:]}, so it would {verdict}",
+            f"{remote.price_source}) and {shown(self.weights_usd)} for downloading weights",
         ]
 
-    def is_affordable(self, spent: float) -> bool:
-        """Whether this estimate and what was spent before stay within the ceiling; always if nothing is left to do."""
-        return not self.encoders or spent + self.usd <= self.remote.max_usd
+
+HEADROOM = 0.1
+"""Of what embedding and judging are estimated at: texts are counted in another tokenizer's tokens."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """All that one ceiling has to hold until the decision, in dollars by list price."""
+
+    max_usd: float
+    spent: float = 0.0
+    embedding: float = 0.0
+    """By services and on rented machines, weights included."""
+    judging: float = 0.0
+    held: float = 0.0
+    """What judging sets aside at once beyond what it is likely to cost."""
+
+    @property
+    def headroom(self) -> float:
+        """What an estimate may be wrong by, and what is held for requests under way."""
+        return HEADROOM * (self.embedding + self.judging) + self.held
+
+    @property
+    def usd(self) -> float:
+        """Dollars of what is left, headroom included."""
+        return self.embedding + self.judging + self.headroom
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether what is left would end within the ceiling; always if nothing is left to pay."""
+        return not self.usd or self.spent + self.usd <= self.max_usd
+
+    @property
+    def line(self) -> str:
+        """The sum against the ceiling, and what a run would do."""
+        side, verdict = ("within", "start") if self.is_affordable else ("over", "be refused")
+        return (
+            f"total: {shown(self.embedding)} embedding + {shown(self.judging)} judging + {shown(self.headroom)} "
+            f"headroom = {shown(self.usd)}, {shown(self.spent)} spent before; {side} --max-usd "
+            f"{shown(self.max_usd)[1:]}, so it would {verdict}"
+        )
+
+    def check(self, lines: Sequence[str] = ()) -> None:
+        """Raise BudgetError, before anything starts, unless the ceiling holds it; `lines` say where the sum is from."""
+        if self.is_affordable:
+            return
+        figures = "\n".join((*lines, self.line))
+        raise BudgetError(
+            f"What is left would cost more than is allowed, and nothing was started.\n{figures}\nAllow more with "
+            f"--max-usd {next_cents(self.spent + self.usd):.2f}, or ask for less: another --gpu, a cheaper judge, "
+            "fewer queries."
+        )
 
 
 def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions: Collection[LedgerRow]) -> Estimate:
@@ -253,21 +291,10 @@ def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions:
     return Estimate(tuple(parts), remote)
 
 
-def check_affordable(expected: Estimate, spent: float) -> None:
-    """Raise BudgetError, before anything starts, if the estimate and what was spent before exceed the ceiling."""
-    if expected.is_affordable(spent):
-        return
-    figures = "\n".join(expected.lines(spent))
-    raise BudgetError(
-        f"Embedding would cost more than is allowed, and nothing was started.\n{figures}\nAllow more with "
-        f"--max-usd {_next_cents(spent + expected.usd):.2f}, or take another --gpu."
-    )
-
-
 def _download_seconds(encoder: str) -> float:
     return START_SECONDS + size(encoder).weights_gb / _DOWNLOAD_GB_PER_SECOND
 
 
-def _next_cents(usd: float) -> float:
+def next_cents(usd: float) -> float:
     """The next amount of whole cents that is enough."""
     return (int(usd * 100) + 1) / 100

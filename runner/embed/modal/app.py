@@ -151,14 +151,13 @@ def recover_or_retire(error: Exception) -> None:
         modal.experimental.stop_fetching_inputs()
 
 
-async def greet() -> None:
-    """Raise Modal's error if it does not take the token of this machine; whatever else is wrong is found later."""
-    try:
-        client = await modal.Client.from_env.aio()
-        await client.hello.aio()  # type: ignore[no-untyped-call]  # as Modal's types have it
-    except modal.exception.Error as error:
-        if isinstance(error, modal.exception.AuthError | modal.exception.PermissionDeniedError):
-            raise
+async def greet() -> str:
+    """The workspace that the token of this machine belongs to; Modal's error if it is refused or nobody answers."""
+    client = await modal.Client.from_env.aio()
+    await client.hello.aio()  # type: ignore[no-untyped-call]  # as Modal's types have it
+    workspace = modal.Workspace.from_context(client=client)
+    await workspace.hydrate.aio(client)
+    return workspace.name or "without a name"
 
 
 async def stored() -> set[str]:

@@ -4,7 +4,7 @@ import json
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +21,7 @@ from runner.eval_set.catalog import EncoderSpec
 if TYPE_CHECKING:
     from runner.embed.backends import BackendName, Work
     from runner.embed.cost.budget import Meter
-    from runner.embed.cost.estimate import Estimate
+    from runner.embed.cost.estimate import Estimate, Total
     from runner.embed.cost.prices import RemoteOptions
 
 _REPORTED_AFTER = timedelta(hours=1)
@@ -40,6 +40,8 @@ class ModalBackend:
 
     def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
         self.meter, self.options = meter, options
+        self.rented: RemoteOptions | None = options
+        self.max_usd: float | None = options.max_usd
         self.placement = Placement(options.gpu, options.containers)
         self.service = ModalService(secrets.token_hex(8))
         self._remembered = False
@@ -68,19 +70,29 @@ class ModalBackend:
     def check(self, encoders: "Sequence[str]") -> None:
         """Raise BackendError if Modal does not take the token; nothing is started."""
         if encoders:
-            self.service.check()
+            self.account()
 
-    def prepare(self, work: "Sequence[Work]") -> None:
+    def account(self) -> str:
+        """The workspace of the token; nothing is started."""
+        return self.service.workspace()
+
+    def located(self, spec: EncoderSpec) -> str:
+        """In Modal's Volume, or nowhere yet."""
+        return "in Modal's Volume" if download_mark(spec) in self.service.stored() else ""
+
+    def prepare(self, work: "Sequence[Work]", judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
-        from runner.embed.cost.estimate import TokenCount, check_affordable, estimate
+        from runner.embed.cost.estimate import TokenCount, Total, estimate
         from runner.embed.cost.ledger import all_sessions
 
         planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
         self._expected = estimate(planned, self.options, all_sessions(self.meter.folder))
-        spent = self.meter.spent()
-        check_affordable(self._expected, spent)
-        if self._expected.encoders:
-            say("\n".join(self._expected.lines(spent)))
+        if not self._expected.encoders:
+            return
+        later = judging or Total(self.meter.max_usd)
+        total = replace(later, spent=self.meter.spent(), embedding=later.embedding + self._expected.usd)
+        total.check(self._expected.lines)
+        say("\n".join([*self._expected.lines, total.line]))
 
     def dollars(self, encoder: str) -> float:
         """What all sessions of the encoder cost by list price, those of earlier attempts included."""
@@ -124,7 +136,7 @@ class ModalBackend:
 
     def _fetch(self, modal_app: Any, spec: EncoderSpec) -> None:  # noqa: ANN401  # a module
         """Download the weights into the Volume, unless its mark says that they are there."""
-        if download_mark(spec) in self.service.result(modal_app.stored):
+        if download_mark(spec) in self.service.stored():
             return
         with self.meter.session(spec.name, CPU, 1, "weights") as session:
             try:

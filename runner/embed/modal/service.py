@@ -131,9 +131,15 @@ class ModalService:
         (found,) = self.results(alone)
         return found
 
-    def check(self) -> None:
-        """Raise BackendError if Modal does not take the token; nothing is started."""
-        self.result(lambda: _modal_app().greet())
+    def workspace(self) -> str:
+        """The token's workspace; a BackendError if Modal does not take the token, or does not answer."""
+        name: str = self.result(lambda: _modal_app().greet())
+        return name
+
+    def stored(self) -> set[str]:
+        """What lies at the root of the Volume of weights; nothing is started."""
+        names: set[str] = self.result(lambda: _modal_app().stored())
+        return names
 
     def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
         """Dollars that Modal's report has for a run between two full hours; None if it does not answer."""

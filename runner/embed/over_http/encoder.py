@@ -117,15 +117,21 @@ class HttpBackend(Unmetered):
         for name in encoders:
             self.encoder(name).check()
 
+    def located(self, spec: EncoderSpec) -> str:
+        """At the server, which embeds one word."""
+        self.encoder_of(spec).check()
+        return f"answers at {address(self._url, self._api, spec.name).place.host}"
+
     def encoder(self, name: str) -> "HttpEncoder":
         """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
-        spec = catalog.encoder(name)
-        if name in STATIC:
-            raise InputError(f"{name} is made on this machine from token vectors; no server has it. Embed it locally.")
-        return self.encoder_of(spec)
+        return self.encoder_of(catalog.encoder(name))
 
     def encoder_of(self, spec: EncoderSpec) -> "HttpEncoder":
-        """The encoder of a catalogue's row."""
+        """The encoder of a catalogue's row, nothing sent yet; an InputError for one that no server can have."""
+        if spec.name in STATIC:
+            raise InputError(
+                f"{spec.name} is made on this machine from token vectors; no server has it. Embed it locally."
+            )
         where = address(self._url, self._api, spec.name)
         return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
-from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.plan import LeftOut, Reuse
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -111,6 +111,7 @@ class Decision(Sparse):
     results_sha256: Sha256 | None
     reuse: Reuse | None = None
     pooled: CitedGain | None = None
+    left_out: list[LeftOut] = Field(default_factory=list)
 
 
 class Lock(FrozenModel):

@@ -1,10 +1,14 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
+from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD, shown
+from runner.eval_set.batches import batch_files
 from runner.eval_set.labels import version_labels
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES, default_judges
@@ -12,8 +16,12 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
-from runner.judge.models.api import model_price
-from runner.judge.models.prices import LIKELY_BYTES, LIKELY_WRITTEN, Price
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, records
+from runner.judge.models.api import RECORDS, model_price
+from runner.judge.models.client import Way
+from runner.judge.models.kept_replies import ReplyFiles
+from runner.judge.models.prices import FORM_TOKENS, LIKELY_BYTES, LIKELY_WRITTEN, Price
+from runner.judge.models.prompt import MAX_TOKENS
 from runner.judge.models.requests import Usage
 from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
@@ -28,6 +36,10 @@ OVERLAP = 0.45
 """A query pools about depth x cells ^ OVERLAP documents: at depth 10 over 9 cells 26 in the demo, 24 on real bills."""
 
 
+MOST_QUERIES = 1_000_000
+"""No budget buys more."""
+
+
 class PairCosts(NamedTuple):
     """Dollars for one judged pair, its share of second readings included: all in batches, and asked one by one."""
 
@@ -35,21 +47,33 @@ class PairCosts(NamedTuple):
     one_by_one: float
 
 
-def judging_lines(version: Version, plan: Plan, options: JudgeOptions) -> list[str]:
-    """A line per judge: its pairs, and about what they cost if each is shown as much as may be and asked once."""
-    judges = named_judges(version, plan)
-    n_pairs, n_pooled, of_what = _pairs(version, plan)
-    lines = [_line(judges.first, n_pairs, of_what, version, options)]
+class Judging(NamedTuple):
+    """What judging of what is left costs: a line per judge, dollars, and what is held at once beyond them."""
+
+    lines: list[str]
+    usd: float
+    held: float
+
+
+def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents: Sequence[int]) -> Judging:
+    """What is left for the plan's judges, if each pair is shown as much as may be and asked once.
+
+    `documents` are the characters of each, none if nothing is sampled. InputError for a plan without judges, or for a
+    model whose price is not known.
+    """
+    judges, tokens = named_judges(version, plan), _tokens_read(version, documents)
+    n_pairs, n_pooled, of_what = _pairs(version, plan, len(documents))
+    again = 0
     if judges.second is not None:
         read_twice = sum(len(judges) > 1 for judges in judges_of(version_labels(version)).values())
-        n_again = max(0, round(judges.second.share * n_pooled) - read_twice)
-        lines.append(_line(judges.second, n_again, f"second readings, {judges.second.share:.0%}", version, options))
-    return lines
+        again = max(0, round(judges.second.share * n_pooled) - read_twice - _paid(version, judges.second.model))
+    n_pairs = max(0, n_pairs - _paid(version, judges.first.model))
+    return _of_both(judges, (n_pairs, again), of_what, tokens, options)
 
 
 def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairCosts:
     """What a judged pair costs by these judges; InputError for a model whose price is not known."""
-    tokens = _tokens_read(version)
+    tokens = _tokens_read(version, _documents(version))
 
     def usd(how: JudgeOptions) -> float:
         second = judges.second.share * _usd(_price(judges.second, how), tokens) if judges.second else 0.0
@@ -58,16 +82,47 @@ def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairC
     return PairCosts(usd(replace(options, how="batches")), usd(replace(options, how="messages")))
 
 
-def pairs_a_query(version: Version, n_cells: int, depth: int) -> float:
-    """How many pairs a query of the cells is likely to pool, before they are run."""
-    likely: float = depth * n_cells**OVERLAP
-    return min(likely, len(load_corpus(version.corpus_path)[1])) if version.corpus_path.exists() else likely
+def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
+    """What one pair costs that each of the plan's judges is asked about at once."""
+    judges, tokens = named_judges(version, plan), _tokens_read(version, [])
+    one_by_one = replace(options, how="messages")
+    return sum(_usd(_price(judge, one_by_one), tokens) for judge in (judges.first, judges.second) if judge)
 
 
-def queries_bought(version: Version, plan: Plan, usd: float = MAX_USD) -> int:
-    """How many queries of the plan the ceiling buys, judged in batches; 0 if its judge charges nothing."""
-    cost = pair_costs(version, plan.judges or default_judges(), JudgeOptions()).in_batches
-    return int(usd / (pairs_a_query(version, len(plan.cells), plan.pool_depth) * cost)) if cost else 0
+def pairs_a_query(version: Version, plan: Plan, depth: int, n_documents: int) -> float:
+    """How many pairs a query has in the plan's pool; before every cell is run, how many it is likely to have.
+
+    No more than there are documents, where their number is known: 0 if it is not.
+    """
+    pooled = pooled_pairs(version, plan) if depth == plan.pool_depth else None
+    if pooled:
+        return len(pooled) / len({query_id for query_id, _ in pooled})
+    likely: float = depth * len(plan.cells) ** OVERLAP
+    return min(likely, n_documents or likely)
+
+
+def queries_bought(
+    version: Version, plan: Plan, total: Total | None = None, options: JudgeOptions | None = None, depth: int = 0
+) -> int:
+    """How many queries of the plan the ceiling buys, judged in batches; 0 if its judge charges nothing.
+
+    `total` has the ceiling, what is spent and what embedding costs, by default MAX_USD and nothing; its judging does
+    not count. `depth` is another one than the plan's.
+    """
+    total, options = total or Total(MAX_USD), options or JudgeOptions()
+    judges, documents = plan.judges or default_judges(), _documents(version)
+    batches, tokens = replace(options, how="batches"), _tokens_read(version, documents)
+    a_query = pairs_a_query(version, plan, depth or plan.pool_depth, len(documents))
+    share = judges.second.share if judges.second else 0.0
+
+    def is_too_much(n_queries: int) -> bool:
+        n_pairs = round(n_queries * a_query)
+        left = _of_both(judges, (n_pairs, round(share * n_pairs)), "", tokens, batches)
+        return not replace(total, judging=left.usd, held=left.held).is_affordable
+
+    if not _of_both(judges, (1, 0), "", tokens, batches).usd:
+        return 0
+    return bisect_left(range(1, MOST_QUERIES), True, key=is_too_much)
 
 
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
@@ -80,10 +135,23 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     return pool((read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells), plan.pool_depth)
 
 
-def _line(judge: JudgeSpec, n_pairs: int, of_what: str, version: Version, options: JudgeOptions) -> str:
+def _of_both(judges: Judges, n_pairs: tuple[int, int], of_what: str, tokens: int, options: JudgeOptions) -> Judging:
+    """The judges' parts for so many pairs of each; they are asked one after the other."""
+    each = [_of_one(judges.first, n_pairs[0], of_what, tokens, options)]
+    if judges.second is not None:
+        again = f"second readings, {judges.second.share:.0%}"
+        each.append(_of_one(judges.second, n_pairs[1], again, tokens, options))
+    return Judging([one.lines[0] for one in each], sum(one.usd for one in each), max(one.held for one in each))
+
+
+def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Judging:
+    """One judge's part; held is what its requests under way may cost at most, less what they are likely to."""
     price = _price(judge, options)
-    usd = n_pairs * _usd(price, _tokens_read(version))
-    return f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
+    usd = _usd(price, tokens)
+    at_once = min(n_pairs, FEWEST_REQUESTS if options.how == "batches" else Way().parallel)
+    worst = Usage(cache_written=round(tokens * LIKELY_BYTES) + 2 * FORM_TOKENS, written=MAX_TOKENS)
+    line = f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(n_pairs * usd)} ({price.source})"
+    return Judging([line], n_pairs * usd, at_once * (price.usd(worst) - usd))
 
 
 def _price(judge: JudgeSpec, options: JudgeOptions) -> Price:
@@ -95,16 +163,33 @@ def _usd(price: Price, tokens: int) -> float:
     return price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
 
 
-def _tokens_read(version: Version) -> int:
+def _documents(version: Version) -> list[int]:
+    """Characters of each sampled document."""
+    return [row.n_chars for row in load_corpus(version.corpus_path)[1]] if version.corpus_path.exists() else []
+
+
+def _tokens_read(version: Version, documents: Sequence[int]) -> int:
     """Tokens of a request: the judge's instructions, the row, and as much of an average document as may be shown."""
     own, template = version.judge_path, version.checkout / "templates" / "judge.md"
     prompt = (own if own.exists() else template).stat().st_size
-    rows = load_corpus(version.corpus_path)[1] if version.corpus_path.exists() else []
-    evidence = mean(min(row.n_chars, EVIDENCE_CHARS) for row in rows) if rows else EVIDENCE_CHARS
+    evidence = mean(min(n_chars, EVIDENCE_CHARS) for n_chars in documents) if documents else EVIDENCE_CHARS
     return round((prompt + ROW_CHARS + evidence) / LIKELY_BYTES)
 
 
-def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
+def _paid(version: Version, model: str) -> int:
+    """How many pairs a model was paid for and has no label of yet: kept replies, and asks of batches under way."""
+    files = ReplyFiles(version.judging, model)
+    names = [path.stem for kind in ("batch", "double") for path in batch_files(version.judging, kind)]
+    replies = [kept for name in names for kept in files.read(name) if not kept.problem]
+    if not replies and not (version.work / RECORDS).exists():
+        return 0
+    labelled = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == model}
+    waiting = {(kept.query_id, kept.doc_id) for kept in replies} - labelled
+    found = (kept.record for kept in records(version.work / RECORDS))
+    return len(waiting) + sum(row.n_asks for row in found if row.model == model and not row.delivered)
+
+
+def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:
     """How many pairs are not judged, of how many, and in words what is counted: likely ones until the cells are run."""
     look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan)
@@ -113,5 +198,5 @@ def _pairs(version: Version, plan: Plan) -> tuple[int, int, str]:
         return len(unjudged(pooled, version_labels(version))), len(pooled), said
     written = version.queries_path.exists()
     n_queries = len(load_queries(version.queries_path)) if written else MIN_QUERIES
-    likely = round(n_queries * pairs_a_query(version, len(plan.cells), plan.pool_depth))
+    likely = round(n_queries * pairs_a_query(version, plan, plan.pool_depth, n_documents))
     return likely, likely, "about, before the cells are run" if written else f"about, for {n_queries} queries"

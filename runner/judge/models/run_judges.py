@@ -1,14 +1,16 @@
 """Has the plan's language models judge: the first one all missing pairs, the second one its share of them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.progress import bars, say
+from runner.base.records import Document, Span
 from runner.embed.cost.prices import MAX_USD
-from runner.eval_set.batches import Pair, RawRow, batch_files, raw_rows, rounds
+from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_rows, rounds
 from runner.eval_set.labels import version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
@@ -18,6 +20,7 @@ from runner.judge.models.api import How, open_model
 from runner.judge.models.client import JudgeClient
 from runner.judge.models.judging import judge_batches
 from runner.judge.models.prices import Price
+from runner.judge.models.prompt import asks_of, instructions, parse
 from runner.judge.second_reading import export_doubles, judges_of
 
 
@@ -57,6 +60,25 @@ def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOp
     for judge in judges:
         with options.opened(judge, version.work) as model:
             model.check()
+
+
+TRIAL_QUERY = ("trial", "who pays for repairing rural bridges")
+TRIAL_TEXT = "Sec. 1. The Secretary shall award grants to counties to repair rural bridges that carry school buses."
+
+
+def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
+    """A judge's grade of one made-up pair, asked and paid for in earnest, and kept nowhere.
+
+    Raises as `check_judges` does, and a BackendError for a reply that is no answer.
+    """
+    own, template = version.judge_path, version.checkout / "templates" / "judge.md"
+    prompt = own if own.exists() else template
+    document = Document("trial", TRIAL_TEXT, "Rural Bridges Act", "", "trial", "")
+    row = make_row(version.number_name, file_sha256(prompt), TRIAL_QUERY, document, [Span(0, len(TRIAL_TEXT))])
+    (ask,) = asks_of([row], instructions(prompt), judge.model)
+    with replace(options, how="messages").opened(judge, version.work) as model:
+        (reply,) = model.replies([ask])
+    return parse(reply, row, judge.model).grade
 
 
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"

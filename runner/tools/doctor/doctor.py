@@ -1,64 +1,15 @@
 """The installation examined end to end: every part does its work, every planted defect is caught."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
 
-from runner.base.errors import EvalError
+from runner.base.checks import Check, writable_folders
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, cache_folder
 from runner.tools.doctor import defects, parts
 
 _SET_UP = "Run `make setup` in the checkout, then doctor again."
 _CODE = "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question: what is done, what helps if the answer is bad, and `answer`, which raises what is wrong."""
-
-    name: str
-    did: str
-    next_step: str
-    answer: Callable[[], str]
-    slow: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a check came to; `next_step` is "" unless it failed."""
-
-    name: str
-    did: str
-    state: Literal["ok", "failed", "skipped"]
-    result: str
-    next_step: str
-
-
-def examine(checks: Iterable[Check], *, quick: bool) -> Iterator[Outcome]:
-    """The outcome of each check as it is made, slow ones skipped if `quick`; no check ends the others."""
-    for check in checks:
-        yield _outcome(check, quick=quick)
-
-
-def report(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """All outcomes ready for JSON, and `ok`: whether none failed."""
-    rows = [asdict(outcome) for outcome in outcomes]
-    return {"ok": all(row["state"] != "failed" for row in rows), "checks": rows}
-
-
-def _outcome(check: Check, *, quick: bool) -> Outcome:
-    try:
-        if quick and check.slow:
-            raise parts.Skipped("--quick leaves it out")
-        return Outcome(check.name, check.did, "ok", check.answer(), "")
-    except parts.Skipped as why:
-        return Outcome(check.name, check.did, "skipped", str(why), "")
-    except EvalError as error:
-        return Outcome(check.name, check.did, "failed", str(error), check.next_step)
-    except Exception as error:  # noqa: BLE001  # whatever a broken part raises is the finding that is asked for
-        return Outcome(check.name, check.did, "failed", f"{type(error).__name__}: {error}", check.next_step)
 
 
 def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
@@ -81,7 +32,7 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             "folders",
             "wrote a file into the cache's, the work's and the eval sets' folder",
             f"Make the folder writable for this user; {CACHE_VARIABLE} puts the cache elsewhere.",
-            partial(parts.writable_folders, folders),
+            partial(writable_folders, folders),
         ),
         Check(
             "store",
@@ -126,12 +77,3 @@ _WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("planted: flipped byte", "locked a folder and changed a byte of it", defects.flipped_byte_is_found),
     ("planted: fallen queries", "held a BM25 that ignores its query against a snapshot", defects.fallen_queries_fire),
 )
-
-
-def summary(outcomes: Sequence[Outcome]) -> str:
-    """How many checks passed, or which failed."""
-    named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
-    if named["failed"]:
-        return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
-    skipped = f", skipped: {', '.join(named['skipped'])}" if named["skipped"] else ""
-    return f"{len(named['ok'])} checks passed{skipped}"

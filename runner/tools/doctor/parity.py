@@ -1,4 +1,4 @@
-"""The vectors of a backend held against those of this machine, per encoder, and whether a backend works at all."""
+"""The vectors of a backend held against those of this machine, per encoder, and whether an encoder works at all."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +13,7 @@ from runner.eval_set.version import CHECKOUT, cache_folder
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
-    from runner.embed.modal.backend import ModalBackend
     from runner.embed.parity.compare import Parity
-    from runner.eval_set.catalog import EncoderSpec
 
 TEXTS = 32
 
@@ -24,11 +22,16 @@ def compared(backend: "Backend", names: Sequence[str], today: str) -> "Iterator[
     """One comparison per encoder, each kept in the checkout's cache when it is made."""
     from runner.base.store import Store
     from runner.embed.backends import Work
-    from runner.embed.local_encoder import encoder_for
+    from runner.embed.local_encoder import TransformerEncoder, encoder_for
     from runner.embed.parity.compare import keep, n_tokens, parity
+    from runner.eval_set.catalog import ENCODERS
 
     store = Store(cache_folder(CHECKOUT))
-    pairs = [(encoder_for(name), backend.encoder(name)) for name in names]
+    remotes = {name: backend.encoder(name) for name in names}
+    pairs = [
+        (encoder_for(name) if name in ENCODERS else TransformerEncoder(remote.spec), remote)
+        for name, remote in remotes.items()
+    ]
     backend.prepare([Work(local.spec.name, TEXTS, n_tokens(local)) for local, _ in pairs])
     for local, remote in pairs:
         say(f"{local.spec.name}: embedding {TEXTS} texts on {backend.name}, then here")
@@ -84,7 +87,27 @@ def parity_lines(found: "Parity", signs: Signs) -> list[str]:
     return [printable(f"{head}: other vectors than here", LONGEST_LINE), *failed, next_step]
 
 
-def embedded(backend: "ModalBackend", name: str) -> Mapping[str, str]:
+def smoked(backend: "Backend", name: str, today: str) -> str:
+    """What came back for 32 texts from one encoder of a backend: where it ran, and if it is what this machine makes.
+
+    The comparison is made if the weights are here, and kept as `compared` keeps it. A BackendError if nothing came
+    back, or other vectors.
+    """
+    from runner.embed.weights import is_here
+
+    spec = backend.encoder(name).spec
+    has_other = backend.name != "local" and spec.service is None and is_here(spec)
+    found = next(compared(backend, [name], today)) if has_other else None
+    served = _embedded(backend, name) if found is None else found.served
+    if found is not None and not found.passed:
+        failed = "; ".join(f"{check.name}: {check.said}" for check in found.checks if not check.passed)
+        raise BackendError(f"{name} on {backend.name} does not make the vectors of this machine. {failed}")
+    where = ", ".join(f"{fact} {value}" for fact, value in sorted(served.items()))
+    same = "" if found is None else f"; the vectors of this machine, smallest cosine {found.cosine_min:.6f}"
+    return f"{TEXTS} texts came back as rows of {spec.dim} ({where}){same}"
+
+
+def _embedded(backend: "Backend", name: str) -> Mapping[str, str]:
     """Where the answers say that they ran, after the engine took them: the probe, and every check of rows."""
     from runner.base.store import Store
     from runner.embed.backends import Work
@@ -99,23 +122,3 @@ def embedded(backend: "ModalBackend", name: str) -> Mapping[str, str]:
         store = Store(Path(scratch))
         embed(store, encoder, [row.text for row in texts.queries], "query")
         return embed(store, encoder, [row.text for row in texts.documents], "document").facts
-
-
-def came_back(spec: "EncoderSpec", served: Mapping[str, str], backend: "ModalBackend") -> list[str]:
-    """What came back from Modal, where it ran and what it cost."""
-    meter = backend.meter
-    return [
-        f"{TEXTS} texts came back as rows of {spec.dim}.",
-        "where: " + ", ".join(f"{name} {value}" for name, value in sorted(served.items())),
-        f"seconds of containers: {sum(row.container_seconds for row in meter.rows()):.1f}",
-        f"cost: ${meter.spent():.4f} by list price ({meter.price_source}); what Modal bills is in its report from the "
-        f"next full hour on (modal billing report --for today -r h -t run; {backend.service.run_id})",
-    ]
-
-
-def parity_line(found: "Parity | None") -> str:
-    """Whether the vectors are those of this machine; that nobody checked if there is no comparison."""
-    if found is None:
-        return "parity: not checked, the encoder's weights are not on this machine"
-    verdict = "the same vectors as here" if found.passed else "NOT the vectors of this machine"
-    return f"parity: {verdict}, smallest cosine {found.cosine_min:.6f}"

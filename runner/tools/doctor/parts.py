@@ -6,7 +6,6 @@ Each check imports what it examines, so that a missing or broken part fails the 
 import logging
 import platform
 import re
-import shutil
 import sys
 import tempfile
 import tomllib
@@ -17,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runner.base.checks import Skipped
 from runner.base.errors import NegativeVerdict
 
 if TYPE_CHECKING:
@@ -186,10 +186,6 @@ _TEXT_TOKENS = 24
 """Of _TEXT, in cl100k_base."""
 
 
-class Skipped(Exception):
-    """A check that was not made, and why."""
-
-
 def python_version(checkout: Path) -> str:
     """The version of Python if it is one that pyproject.toml asks for."""
     wanted = _project(checkout)["requires-python"]
@@ -214,18 +210,6 @@ def packages(checkout: Path) -> str:
     if wrong:
         raise NegativeVerdict("; ".join(wrong))
     return "; ".join([f"{len(project['dependencies'])} packages as pinned", *(notes or ["every extra too"])])
-
-
-def writable_folders(folders: Sequence[Path]) -> str:
-    """The free space below folders in which a file can be written; if missing, its nearest parent is tried."""
-    for folder in folders:
-        place = next(path for path in (folder, *folder.parents) if path.exists())
-        try:
-            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=place) as scratch:
-                (Path(scratch) / "file").write_bytes(b"written")
-        except OSError as error:
-            raise NegativeVerdict(f"{place} cannot be written ({error.strerror})") from error
-    return f"{len(folders)} folders, {shutil.disk_usage(place).free / 1e9:.1f} GB free"
 
 
 def store_round_trip() -> str:

@@ -1,0 +1,135 @@
+"""What is left of an evening costs: embedding and judging, counted from the actual corpus, under one ceiling."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from runner.decide.receipt import measured_rate
+from runner.embed.cost.estimate import (
+    Corpus,
+    TokenCount,
+    Total,
+    estimate,
+    local_line,
+    planned_tokens,
+    rerank_lines,
+    reranked_tokens,
+    service_lines,
+    service_usd,
+)
+from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
+from runner.embed.cost.prices import MAX_USD, RemoteOptions
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_queries
+
+if TYPE_CHECKING:
+    from runner.judge.models.run_judges import JudgeOptions
+
+FREE = "cost: $0.00 (local encoders)"
+BY_FILE = "judging: by file; `judge` asks the plan's language models"
+
+StoredTokens = Callable[[Version, str, int], int | None]
+"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None if it does not."""
+
+
+def nothing_stored(version: Version, chunker: str, limit: int) -> None:
+    """None: no chunks are counted."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who is to embed and to judge, under which ceiling, and where chunks were counted already.
+
+    `server` is the address of encoders whose price nobody knows. `documents` are the characters of each document, for a
+    version that has drawn none yet.
+    """
+
+    remote: RemoteOptions | None = None
+    server: str = ""
+    judge: "JudgeOptions | None" = None
+    max_usd: float = MAX_USD
+    stored: StoredTokens = nothing_stored
+    documents: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A line for each part of what is left, and the sum; `unknown` says why it is not known yet, "" if it is.
+
+    `embedding` are the tokens that each encoder still has to read.
+    """
+
+    lines: list[str]
+    total: Total
+    embedding: dict[str, TokenCount]
+    unknown: str = ""
+
+    @property
+    def said(self) -> list[str]:
+        """The lines, and the sum against the ceiling where anything may be paid for."""
+        if self.unknown:
+            held = f"--max-usd {self.total.max_usd:.2f} holds in any case"
+            return [*self.lines, f"total: not known {self.unknown}; {held}"]
+        return [*self.lines, self.total.line] if self.total.usd else self.lines
+
+
+def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
+    """What is left for encoders and judges; a BudgetError for a damaged ledger.
+
+    An InputError for a plan without judges, and for a model whose price nobody knows.
+    """
+    documents, own = _documents(version, asked), plan.own if plan else {}
+    total = Total(asked.max_usd, sum(row.usd for row in Ledger(version.work / SPEND).rows()))
+    paid = asked.remote is not None or asked.judge is not None or any(spec.service for spec in own.values())
+    unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
+    planned: dict[str, TokenCount] = {}
+    again: dict[str, TokenCount] = {}
+    pace, is_counted = None, bool(plan and documents)
+    if plan is not None and documents:
+        corpus, done = _texts(version, documents, asked.stored), current(version, plan)
+        baseline = "" if version.source.policy == "external" else plan.baseline
+        planned = planned_tokens(plan.cells, baseline, corpus, done, own)
+        again = reranked_tokens(plan.cells, corpus, done)
+        pace = measured_rate(version, plan.cells)
+    charged = service_usd(planned, own)
+    total = replace(total, embedding=sum(charged.values()))
+    elsewhere = {name: count for name, count in planned.items() if name not in charged}
+    lines = service_lines(planned, own)
+    if asked.server:
+        lines.append(f"cost: not known (encoders of {asked.server})")
+    elif asked.remote is None:
+        lines += [] if any(spec.service for spec in own.values()) else [FREE]
+        lines += [local_line(elsewhere, pace)] if is_counted else []
+    elif is_counted:
+        rented = estimate(elsewhere, asked.remote, all_sessions(version.work))
+        lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
+    lines += rerank_lines(again, pace)
+    if plan is None or version.source.policy == "external":
+        return Costs(lines, total, planned, unknown)
+    if asked.judge is None:
+        return Costs([*lines, BY_FILE], total, planned, unknown)
+    from runner.judge.models.estimate import judging_left
+
+    judging = judging_left(version, plan, asked.judge, documents)
+    return Costs([*lines, *judging.lines], replace(total, judging=judging.usd, held=judging.held), planned, unknown)
+
+
+def current(version: Version, plan: Plan) -> list[str]:
+    """Cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
+    names = (*plan.cells, NOISE_FLOOR_CELL)
+    return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
+
+
+def _documents(version: Version, asked: Asked) -> Sequence[int]:
+    """Characters of each document: of the version's manifest, else those just drawn."""
+    if version.corpus_path.exists():
+        return [row.n_chars for row in load_corpus(version.corpus_path)[1]]
+    return asked.documents
+
+
+def _texts(version: Version, documents: Sequence[int], stored: StoredTokens) -> Corpus:
+    """What is known of the texts that encoders and re-rankers read."""
+    queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
+    counted = cache(partial(stored, version)) if version.corpus_path.exists() else lambda chunker, limit: None
+    return Corpus(documents, sum(len(query.text) for query in queries), counted, len(queries))

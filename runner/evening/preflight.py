@@ -1,0 +1,218 @@
+"""What would end an evening late, looked at early and at no cost: account, hub, tokenizers, disk, keys, the total."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from runner.base.checks import Check, Skipped, writable_folders
+from runner.base.errors import BackendError, EvalError
+from runner.base.records import WITHOUT_VECTORS, parse_cell
+from runner.embed.backends import Backend
+from runner.embed.cost.prices import size
+from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, tokenizer_folder
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.labels import closed
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import Version
+from runner.evening.costs import Asked, Costs, costs
+from runner.evening.leave_out import without_advice
+from runner.judge.models.run_judges import check_judges, named_judges
+
+SPARE_GB = 0.5
+"""For runs, chunks and pages, beside weights and vectors."""
+
+CHUNK_TOKENS = 100
+"""A chunk has more, so vectors take less than is asked for; they lie on the disk twice while they are made."""
+
+_TEXT = "Sec. 2. The fee is $1,250 a berth."
+
+
+@dataclass
+class Preflight:
+    """One look at what an evening of a version needs of machines and services; `backend` is open."""
+
+    version: Version
+    plan: Plan
+    backend: Backend
+    asked: Asked
+    cells: Sequence[str]
+    """Those that are still to be made; of what is made nothing has to be had."""
+    located: dict[str, str] = field(default_factory=dict, init=False)
+    """Where each encoder's weights are, "" for the hub; asked once."""
+    refused: bool = field(default=False, init=False)
+    """Whether the account is, so that nothing can be asked of what lies there."""
+    hubless: bool = field(default=False, init=False)
+    """Whether the model hub cannot be reached from here."""
+
+    @property
+    def encoders(self) -> list[str]:
+        """The encoders of these cells."""
+        parsed = [parse_cell(cell) for cell in self.cells]
+        return sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
+
+    @property
+    def _with_weights(self) -> list[str]:
+        """The encoders that are no service: the hub has their weights, and a tokenizer counts what they read."""
+        return [name for name in self.encoders if self._spec(name).service is None]
+
+    @cached_property
+    def left(self) -> Costs:
+        """What embedding and judging still cost."""
+        return costs(self.version, self.plan, self.asked)
+
+    def checks(self) -> list[Check]:
+        """The checks of machines and services, at no cost but a word to each service of the plan's own."""
+        return [
+            *self._account(),
+            Check(
+                "model hub",
+                "asked it for an encoder that is not here yet",
+                "Run where the hub can be reached, or set HF_ENDPOINT to a mirror.",
+                self._hub,
+            ),
+            *(
+                Check(
+                    f"encoder {name}",
+                    "looked where its weights are, or for its pinned revision at the hub; a service embeds one word",
+                    "Run again where it can be had, or go on without it.",
+                    partial(self._encoder, name),
+                )
+                for name in self.encoders
+            ),
+            Check(
+                "tokenizers",
+                "read each encoder's tokenizer and counted a text",
+                "Delete the damaged file, so that it is fetched again, or run `make setup`.",
+                self._tokenizers,
+            ),
+            Check(
+                "disk",
+                "wrote a file into each folder, and compared what is free with weights and vectors",
+                "Free some space, or put the cache elsewhere with PER_SOURCE_EVAL_CACHE.",
+                self._disk,
+            ),
+            Check(
+                "judges' keys",
+                "looked for the key of each of the plan's judges, and asked the service about it where it answers",
+                "Set the key that the message names.",
+                self._keys,
+            ),
+            Check(
+                "total",
+                "added embedding, judging and headroom",
+                "Allow more with --max-usd, or ask for less: another --gpu, a cheaper judge, fewer queries.",
+                self._total,
+            ),
+        ]
+
+    def _account(self) -> list[Check]:
+        if self.backend.rented is None:
+            return []
+        return [
+            Check(
+                "Modal",
+                "asked whose token this is",
+                "Run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET; see status.modal.com.",
+                self._workspace,
+            ),
+            Check("GPU quota", "", "", _no_quota),
+        ]
+
+    def _workspace(self) -> str:
+        try:
+            return f"the token is taken, workspace {self.backend.account()}"
+        except BackendError:
+            self.refused = True
+            raise
+
+    def _spec(self, name: str) -> EncoderSpec:
+        return catalog.encoder(name, self.plan.own)
+
+    def _where(self, name: str) -> str:
+        if self.refused and self._spec(name).service is None:
+            raise Skipped("Modal does not answer to this token")
+        if name not in self.located:
+            self.located[name] = self.backend.located(self._spec(name))
+        return self.located[name]
+
+    def _hub(self) -> str:
+        """Whether the hub answers, if anything has to come from it; an encoder that fails has a check of its own."""
+        for name in self._with_weights:
+            try:
+                if self._where(name):
+                    continue
+            except EvalError:
+                continue
+            try:
+                hub_has(self._spec(name))
+            except HubSilent as error:
+                self.hubless = True
+                if self.backend.rented is not None:
+                    raise Skipped(f"unknown: {error} Modal fetches weights by itself.") from error
+                raise
+            except BackendError:
+                pass  # the encoder's own check says what is wrong with it
+            return "it answers"
+        raise Skipped("nothing has to come from it")
+
+    def _encoder(self, name: str) -> str:
+        if place := self._where(name):
+            return place
+        if self.hubless:
+            raise Skipped("the model hub cannot be asked from here")
+        spec = self._spec(name)
+        try:
+            hub_has(spec)
+        except BackendError as error:
+            raise BackendError("\n".join(filter(None, (str(error), without_advice(self.version, name))))) from error
+        return f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
+
+    def _tokenizers(self) -> str:
+        counts = []
+        for name in self._with_weights:
+            if self.refused or (self.hubless and not self.located.get(name) and self.backend.rented is None):
+                continue
+            try:
+                (encoding,) = encodings(tokenizer(tokenizer_folder(self._spec(name))), [_TEXT])
+            except EvalError:
+                raise
+            except Exception as error:  # the library's own, of a file that it cannot read
+                raise BackendError(f"The tokenizer of {name} cannot be read ({error}).") from error
+            counts.append(f"{name} {len(encoding.ids)}")
+        if not counts:
+            raise Skipped("nothing can be read of what is not here" if self._with_weights else "no cell needs one")
+        return f"tokens of one text: {', '.join(counts)}"
+
+    def _disk(self) -> str:
+        specs = [self._spec(name) for name in self.encoders]
+        weights = sum(size(spec.name).weights_gb for spec in specs if self.located.get(spec.name) == "")
+        if self.backend.rented is not None:
+            weights = 0.0
+        vectors = sum(
+            2 * 4 * spec.dim * left.tokens / CHUNK_TOKENS
+            for spec in specs
+            if (left := self.left.embedding.get(spec.name)) is not None
+        )
+        needed = SPARE_GB + weights + vectors / 1e9
+        folders = (self.version.cache, self.version.work, self.version.folder)
+        return f"{writable_folders(folders, needed)}; some {needed:.1f} GB are needed"
+
+    def _keys(self) -> str:
+        if self.asked.judge is None or closed(self.version):
+            raise Skipped("judging by file" if self.asked.judge is None else "every grade is final")
+        judges = named_judges(self.version, self.plan)
+        both = [judge for judge in (judges.first, judges.second) if judge is not None]
+        check_judges(self.version, both, self.asked.judge)
+        return ", ".join(judge.model for judge in both)
+
+    def _total(self) -> str:
+        left = self.left
+        if not left.unknown:
+            left.total.check(left.lines)
+        parts = left.said[len(left.lines) :] or ["nothing is paid for"]
+        return "\n".join([*parts, *left.lines])
+
+
+def _no_quota() -> str:
+    raise Skipped("unknown: Modal tells no client of it; what it refuses comes up where the encoders are tried")

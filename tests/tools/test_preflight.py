@@ -1,0 +1,312 @@
+"""`preflight`: every tick made red once, with the sentence that it then says, and all of them green together."""
+
+import json
+import shutil
+import subprocess
+from collections import namedtuple
+from dataclasses import replace
+
+import pytest
+import yaml
+from huggingface_hub import constants
+
+from runner.base.checks import examine
+from runner.commands import flags
+from runner.commands import main as cli
+from runner.embed.backends import LocalBackend
+from runner.embed.cost.ledger import Ledger
+from runner.embed.cost.prices import RemoteOptions
+from runner.embed.modal.app import WEIGHTS_VOLUME
+from runner.embed.over_http.encoder import HttpBackend
+from runner.embed.weights import download_mark, tokenizer_folder
+from runner.eval_set import catalog
+from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.corpus import archive_path
+from runner.eval_set.version import CACHE_VARIABLE
+from runner.evening.costs import Asked
+from runner.judge.models.run_judges import JudgeOptions
+from runner.tools.preflight import Flight
+from tests.support import anthropic_server as api
+from tests.support.embedding_server import Server
+from tests.support.hub_server import HubServer
+from tests.support.loopback import Wire, served
+from tests.support.modal_words import SPEC, benches, probe_passed_in
+from tests.support.small_set import make_version
+
+MINILM = catalog.encoder("minilm-l6-v2")
+HUB = EncoderSpec("elsewhere", "planted/elsewhere", "a" * 40, 384, 256)
+
+
+def grade(user):
+    return {"passages": [1], "reason": "It pays for bridges.", "grade": 3}
+
+
+@pytest.fixture(name="version")
+def _version(ready, tmp_path, monkeypatch):
+    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", api.KEY)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
+    return make_version(tmp_path)
+
+
+@pytest.fixture(name="judge")
+def _judge():
+    server = api.AnthropicServer(grade=grade, key=api.KEY)
+    with served(server):
+        yield server
+
+
+def flight(version, backend=None, encoder="", **asked):
+    """A flight over the version's plan; `encoder` is the only one of its cells."""
+    found = Flight(version, backend or LocalBackend(), Asked(max_usd=asked.pop("max_usd", 5.0), **asked))
+    if encoder:
+        cells = [f"{encoder} x fixed_token_512_50", "bm25 x whole_doc"]
+        found.plan = version.plan().model_copy(update={"cells": cells, "baseline": cells[0]})
+    return found
+
+
+def looked(found, name=""):
+    """What came of the checks, by name, or of one of them, made once the documents are read."""
+    checks = (check for check in found.checks() if name in ("", check.name) or check.name == "documents")
+    outcomes = {outcome.name: outcome for outcome in examine(checks)}
+    return outcomes[name] if name else outcomes
+
+
+def red(found, name):
+    """The sentence of a check that must have failed, and says what to do."""
+    outcome = looked(found, name)
+    assert outcome.state == "failed"
+    assert outcome.next_step
+    return outcome.result
+
+
+@pytest.fixture(name="hub")
+def _hub(monkeypatch, tmp_path):
+    """Puts the model hub at an address, for this process; the catalogue gets an encoder that only a hub has."""
+    monkeypatch.setitem(catalog.ENCODERS, HUB.name, HUB)
+
+    def at(url):
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "ENDPOINT", url)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setenv("no_proxy", "*")
+
+    return at
+
+
+def test_a_sound_version_is_green_at_no_cost_and_nothing_is_written(version, judge):
+    before = {path for path in version.folder.parent.rglob("*") if path.is_file()}
+    found = looked(flight(version, judge=JudgeOptions(url=judge.url)))
+    assert {name for name, outcome in found.items() if outcome.state == "failed"} == set()
+    assert {name for name, outcome in found.items() if outcome.state == "skipped"} == {"git", "model hub"}
+    assert "in the archive, as listed" in found["documents"].result
+    assert found["total"].result.startswith("total: $0.00 embedding + $")
+    assert not judge.asked
+    assert {path for path in version.folder.parent.rglob("*") if path.is_file()} == before
+
+
+def test_documents_that_are_not_here_are_red(version):
+    archive_path(version).unlink()
+    assert "does not hold the documents of" in red(flight(version), "documents")
+    version.corpus_path.unlink()
+    elsewhere = replace(version, source=replace(version.source, corpus=""))
+    outcomes = looked(flight(elsewhere, judge=JudgeOptions()))
+    assert "no corpus yet" in outcomes["documents"].result
+    assert outcomes["chunks"].state == "skipped"
+    assert "not known before documents are sampled" in outcomes["total"].result
+
+
+def test_chunks_that_repeat_are_red(version, monkeypatch):
+    chunked = __import__("runner.tools.preflight", fromlist=["chunk_corpus"]).chunk_corpus
+    monkeypatch.setattr("runner.tools.preflight.chunk_corpus", lambda documents, name: 2 * chunked(documents, name))
+    said = red(flight(version), "chunks")
+    assert said.startswith("degenerate: fixed_token_512_50, ")
+    assert "DEGENERATE" in said
+
+
+def test_queries_that_are_too_few_or_missing_are_red(version):
+    rows = yaml.safe_load(version.queries_path.read_text())
+    version.queries_path.write_text(yaml.safe_dump(rows | {"queries": rows["queries"][:24]}))
+    assert "24 queries; at least 25 are needed" in red(flight(version), "queries")
+    version.queries_path.unlink()
+    assert "none are written yet" in red(flight(version), "queries")
+
+
+def test_a_plan_that_git_does_not_hold_is_red(version, tmp_path):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    queries = str(version.queries_path)
+    for command in (["init", "-q"], ["add", "-f", queries], ["commit", "-qm", "queries", "--no-gpg-sign"]):
+        subprocess.run([*git, *command], check=True)
+    assert red(flight(version), "git") == "not tracked: plan.yaml"
+    subprocess.run([*git, "add", "-f", str(version.plan_path(rehearsal=False))], check=True)
+    assert looked(flight(version), "git").state == "ok"
+
+
+def test_a_hub_that_cannot_be_reached_is_red_once(version, hub):
+    hub("http://127.0.0.1:9")
+    outcomes = looked(flight(version, encoder=HUB.name))
+    assert outcomes["model hub"].state == "failed"
+    assert "The model hub cannot be reached" in outcomes["model hub"].result
+    assert {outcomes[name].state for name in (f"encoder {HUB.name}", "tokenizers")} == {"skipped"}
+
+
+def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(version, hub):
+    path = version.plan_path(rehearsal=False)
+    lines = (
+        path.read_text().replace('"minilm-static-384 x', f'"{HUB.name} x').replace("pool_depth: 30", "pool_depth: 10")
+    )
+    path.write_text(lines)
+    folder = tokenizer_folder(MINILM)
+    with HubServer({(HUB.hub_id, "b" * 40): folder}) as server:
+        hub(server.url)
+        outcomes = looked(flight(version))
+        assert outcomes["model hub"].state == "ok"
+        said = outcomes[f"encoder {HUB.name}"].result
+        assert f"where the catalogue pins {'a' * 40}" in said
+        assert f"If {HUB.name} cannot be had, remove these lines of {path}" in said
+    with HubServer({(HUB.hub_id, HUB.revision): folder}) as server:
+        hub(server.url)
+        outcome = looked(flight(version), f"encoder {HUB.name}")
+        assert (outcome.state, outcome.result.split(";")[0]) == ("ok", f"at the model hub, revision {'a' * 12}")
+        assert not [path for _, path in server.requests if "safetensors" in path], "nothing is downloaded"
+
+
+def test_a_tokenizer_that_cannot_be_read_is_red(version, monkeypatch, tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{")
+    monkeypatch.setattr("runner.evening.preflight.tokenizer_folder", lambda spec: tmp_path)
+    assert "The tokenizer of minilm-l6-v2 cannot be read" in red(flight(version), "tokenizers")
+
+
+def test_a_disk_without_room_is_red(version, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda place: usage(10**9, 6 * 10**8, 4 * 10**8))
+    assert "has 0.4 GB free, and some 0.5 GB are needed" in red(flight(version), "disk")
+
+
+def test_a_judges_key_that_is_missing_or_refused_is_red(version, judge, monkeypatch):
+    judge.key = "another"
+    assert "HTTP 401" in red(flight(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert "no ANTHROPIC_API_KEY" in red(flight(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
+
+
+def test_a_total_over_the_ceiling_is_red_with_its_parts(version, judge):
+    said = red(flight(version, judge=JudgeOptions(url=judge.url), max_usd=0.5), "total")
+    assert "over --max-usd 0.50, so it would be refused" in said
+    assert "judging: claude-sonnet-4-6, 400 pairs" in said
+
+
+def test_a_server_of_encoders_that_refuses_the_key_is_red(version):
+    server = Server(faults=[Wire(b"{}", 401, "")] * 9)
+    with served(server), HttpBackend(f"{server.url}/v1/embeddings") as backend:
+        said = red(flight(version, backend, encoder=MINILM.name), f"encoder {MINILM.name}")
+        assert "PSE_ENCODER_API_KEY" in said
+        server.faults = []
+        assert (
+            looked(flight(version, backend, encoder=MINILM.name), f"encoder {MINILM.name}").result
+            == "answers at 127.0.0.1"
+        )
+
+
+# On Modal
+
+
+@pytest.fixture(name="modal")
+def _modal(tmp_path, tmp_path_factory, monkeypatch):
+    """Makes a bench whose only encoder is that of words, as `tests.support.modal_words` has it."""
+    monkeypatch.setattr("runner.evening.preflight.tokenizer_folder", lambda spec: tokenizer_folder(MINILM))
+    parent = tmp_path / "benches"
+    parent.mkdir()
+    with benches(parent, probe_passed_in(tmp_path_factory.mktemp("probe"))) as (make, _):
+        yield make
+
+
+def on_modal(version, made, **asked):
+    return flight(version, made.backend, encoder=SPEC.name, remote=RemoteOptions(gpu="cpu"), **asked)
+
+
+def test_a_token_that_modal_refuses_is_red_and_nothing_after_it_is_asked(version, modal):
+    made = modal(fetched=True)
+    made.server.faults.bad_token()
+    outcomes = looked(on_modal(version, made))
+    assert "Modal does not accept the token" in outcomes["Modal"].result
+    assert outcomes["Modal"].state == "failed"
+    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}", "GPU quota")} == {"skipped"}
+
+
+def test_on_modal_a_hub_that_only_modal_can_reach_is_unknown(version, modal, hub):
+    hub("http://127.0.0.1:9")
+    outcomes = looked(on_modal(version, modal()))
+    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"skipped"}
+    assert outcomes["model hub"].result.startswith("unknown: ")
+    assert outcomes["tokenizers"].state == "ok"
+
+
+def test_on_modal_the_workspace_is_named_and_the_quota_is_unknown(version, modal):
+    outcomes = looked(on_modal(version, modal(fetched=True)))
+    assert outcomes["Modal"].result.endswith("workspace stand-in")
+    assert outcomes["GPU quota"].result.startswith("unknown")
+    assert outcomes[f"encoder {SPEC.name}"].result == "in Modal's Volume"
+    assert outcomes["total"].result.startswith("total: $")
+
+
+def test_an_encoder_that_no_container_can_load_is_red(version, modal):
+    made = modal(fetched=True)
+    made.server.faults.fail_entry(times=None, text="this architecture is not known")
+    (outcome,) = examine(on_modal(version, made).trials())
+    assert (outcome.name, outcome.state) == (f"32 texts with {SPEC.name}", "failed")
+    assert "no container on Modal could be made ready" in outcome.result
+
+
+def test_a_quota_of_the_workspace_is_red_where_an_encoder_is_tried(version, modal):
+    made = modal(fetched=True)
+    made.server.faults.resource_exhausted("FunctionMap")
+    (outcome,) = examine(on_modal(version, made).trials())
+    assert outcome.state == "failed"
+    assert "Modal gives no more resources" in outcome.result
+
+
+@pytest.mark.parametrize(("fault", "said"), [(api.cut_off, "cut"), (Wire(b"{}", 400, ""), "400")])
+def test_a_judge_that_gives_no_answer_is_red(version, judge, fault, said):
+    judge.always = {"bridges": fault}
+    trials = flight(version, judge=JudgeOptions(url=judge.url)).trials()
+    outcomes = list(examine(check for check in trials if check.name.startswith("one pair by ")))
+    assert {outcome.state for outcome in outcomes} == {"failed"}
+    assert said in outcomes[0].result
+
+
+def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_version(
+    version, modal, judge, monkeypatch, capsys
+):
+    made = modal(fetched=True)
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("minilm-static-384", SPEC.name))
+    (made.server.volume(WEIGHTS_VOLUME) / download_mark(MINILM)).write_text("{}")
+    containers = []
+    opened = flags.modal_backend
+    monkeypatch.setattr(
+        "runner.commands.preflight.modal_backend",
+        lambda remote, folder: containers.append(remote.containers) or opened(remote, folder),
+    )
+    monkeypatch.setattr(Flight, "_encoders", property(lambda flight: [SPEC.name]))
+    where = f"--eval-set-path={version.folder.parent}"
+    command = ["preflight", "demo", where, "--modal", "--gpu=cpu", "--judge", f"--judge-url={judge.url}", "--max-usd=9"]
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    assert "Not tried yet: 32 texts with each encoder and one pair with each judge cost about $" in said
+    assert not judge.asked
+    assert not made.server.inputs
+    assert cli.main([*command, "--yes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"]
+    assert [row["state"] for row in found["checks"][-3:]] == ["ok"] * 3
+    assert len(judge.asked) == 2
+    sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
+    assert len(sent) >= 32
+    assert containers == [1, 1]
+    rows = Ledger(version.work / "spend").rows()
+    assert {row.kind for row in rows} == {"embed", "judge"}
+    assert cli.main([*command[:-1], "--max-usd=0.5", "--yes"]) == 1
+    said = capsys.readouterr().out
+    assert "1. total: " in said
+    assert len(judge.asked) == 2, "nothing is tried where something is red"
