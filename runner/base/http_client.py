@@ -411,8 +411,8 @@ class Client:
         except Unusable:
             return None
 
-    def check_key(self, url: str, body: bytes = b"") -> None:
-        """Raise BackendError if the server says at once that it refuses the environment's key, or wants one.
+    def check_key(self, url: str, body: bytes = b"") -> bool:
+        """Whether the server answers at once; a BackendError if it refuses the environment's key, or wants one.
 
         Asked with a body, it may refuse whatever else every further request would meet.
         """
@@ -429,12 +429,13 @@ class Client:
                 extensions=soon,
             )
         except Unusable:
-            return  # it may be up when it is needed
+            return False  # it may be up when it is needed
         # A gateway may forbid what is only looked at, and let pass what counts.
         if (body or response.status == HTTPStatus.UNAUTHORIZED) and response.status != HTTPStatus.OK:
             failure = self._failure("POST", url, response)
             if isinstance(failure, BackendError):
                 raise failure
+        return True
 
     def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
         """The answer with status 200 to one try; raises as `post` does, Busy for what may be tried again."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
 
 from runner.embed.backends import Backend, BackendName, Work
 from runner.embed.cost.ledger import SPEND, Ledger
@@ -78,8 +77,7 @@ class PlanBackend:
         if spec.service is None:
             return self._backend.located(spec)
         self.encoder_of(spec)
-        self._services[spec.name].check()
-        return f"answers at {urlsplit(spec.service.url).hostname}"
+        return self._services[spec.name].located()
 
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""

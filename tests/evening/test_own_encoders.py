@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from runner.embed.backends import LocalBackend, Work
 from runner.embed.cost.estimate import HEADROOM, Total
 from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
 from runner.embed.plan_backend import PlanBackend
+from runner.eval_set.catalog import Service
 from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results, numbered
 from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
@@ -157,6 +159,9 @@ def test_services_rented_machines_and_judges_share_one_ceiling(planned):
         with pytest.raises(BudgetError, match=r"1\.11"):
             backend.prepare([there], Total(1.0, judging=0.9))
         assert backend.located(version.plan().own["own"]) == "answers at 127.0.0.1"
+        nobody = Service("voyage", f"http://127.0.0.1:{1}", 10.0, VARIABLE)
+        silent = backend.located(replace(version.plan().own["own"], name="silent", service=nobody))
+        assert "does not answer" in silent
     assert len(passed_on) == 1
     assert [texts for _, texts in server.asked] == [["word"]]
 

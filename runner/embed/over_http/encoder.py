@@ -119,8 +119,7 @@ class HttpBackend(Unmetered):
 
     def located(self, spec: EncoderSpec) -> str:
         """At the server, which embeds one word."""
-        self.encoder_of(spec).check()
-        return f"answers at {address(self._url, self._api, spec.name).place.host}"
+        return self.encoder_of(spec).located()
 
     def encoder(self, name: str) -> "HttpEncoder":
         """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
@@ -158,10 +157,15 @@ class HttpEncoder:
         self._info: ServerInfo | None = None
         self._is_unit: bool | None = None
 
-    def check(self) -> None:
-        """Raise BackendError for what every request would meet, a refused key first of all."""
+    def check(self) -> bool:
+        """Whether a word is answered; a BackendError for what every request would meet, a refused key first of all."""
         body = request_body(self._where.api, self.spec.hub_id, ["word"], "document")
-        self._client.check_key(self._where.endpoint, body)
+        return self._client.check_key(self._where.endpoint, body)
+
+    def located(self) -> str:
+        """Which server it is, and whether it answers one word; a BackendError as `check` has it."""
+        host = self._where.place.host
+        return f"answers at {host}" if self.check() else f"at {host}, which does not answer now; a run waits a while"
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method, address and grouping; nothing is sent."""

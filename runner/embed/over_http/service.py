@@ -82,9 +82,9 @@ class ServiceEncoder(HttpEncoder):
         finally:
             self.meter.close()
 
-    def check(self) -> None:
+    def check(self) -> bool:
         """As HttpEncoder has it; the word is charged as the most that it can cost."""
-        self.meter.once(64, super().check, lambda _: None)
+        return self.meter.once(64, super().check, lambda _: None)
 
     def identity(self) -> dict[str, JSON]:
         """The plan's block, address and grouping; nothing is sent."""
