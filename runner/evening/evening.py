@@ -3,7 +3,7 @@
 It moves a version as far as it can go, then says what is outstanding and which command brings it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from runner.base.checks import need_all
@@ -75,7 +75,7 @@ class Evening(Session):
             missing = self.runs.announced(self.wanted(noise_floor=True))
             unmade = self.runs.unmade(missing)
             left = self._preflight([str(each.cell) for each in unmade])
-            self.runs.check_rerankers(unmade)
+            self._have_rerankers(unmade)
             self.runs.chunk(missing)
             self._embed(missing, left)
             self.runs.retrieve(missing)
@@ -108,6 +108,14 @@ class Evening(Session):
         if self.without and self._has_plan:
             leave_out(self.version, self.without, datetime.now(UTC).date().isoformat())
 
+    def _have_rerankers(self, unmade: Sequence[Wanted]) -> None:
+        """Have the weights of every cross-encoder, fetched if need be, before anything long."""
+        for model in self.runs.rerankers(unmade):
+            try:
+                self.runs.reranker(model).check()
+            except BackendError as error:
+                raise self._advised(error, [model]) from error
+
     def _embed(self, missing: Sequence[Wanted], left: Total) -> None:
         """Embed; a BackendError about an encoder says how the evening goes on without it."""
         try:
@@ -115,5 +123,8 @@ class Evening(Session):
         except BackendError as error:
             if not (failed := self.runs.vectors.failed):
                 raise
-            advice = [without_advice(self.version, encoder) for encoder in failed]
-            raise type(error)("\n".join([str(error), *filter(None, advice)])) from error
+            raise self._advised(error, failed) from error
+
+    def _advised(self, error: BackendError, failed: Iterable[str]) -> BackendError:
+        advice = [without_advice(self.version, model) for model in failed]
+        return type(error)("\n".join([str(error), *filter(None, advice)]))

@@ -150,7 +150,10 @@ class Preflight:
                 self.hubless = True
                 if self.backend.rented is not None:
                     raise Skipped(f"unknown: {error} Modal fetches weights by itself.") from error
-                raise
+                raise HubSilent(
+                    f"{error} {name} is not on this machine. Run where the hub can be reached, or set HF_ENDPOINT to a "
+                    "mirror; --rehearse needs packaged encoders alone. What is finished is kept."
+                ) from error
             except BackendError:
                 pass  # the encoder's own check says what is wrong with it
             return "it answers"

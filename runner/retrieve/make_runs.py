@@ -154,14 +154,14 @@ class CellRuns:
     def check(self, wanted: Iterable[Wanted]) -> None:
         """Raise BackendError if the backend would refuse to embed for these runs: asked before anything long."""
         unmade = self.unmade(wanted)
-        self.check_rerankers(unmade)
+        for model in self.rerankers(unmade):
+            self.reranker(model).check()
         embeddings = [each.embedding for each in unmade]
         self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
 
-    def check_rerankers(self, unmade: Iterable[Wanted]) -> None:
-        """Have the files of each cross-encoder that these runs need, fetched if need be; a BackendError without."""
-        for model in {each.cell.model: None for each in unmade if isinstance(each.cell, CrossCell)}:
-            self.reranker(model).check()
+    def rerankers(self, unmade: Iterable[Wanted]) -> list[str]:
+        """The cross-encoders that these runs need."""
+        return sorted({each.cell.model for each in unmade if isinstance(each.cell, CrossCell)})
 
     def chunk(self, wanted: Iterable[Wanted]) -> None:
         """Chunk the documents by every chunker that a run still needs."""

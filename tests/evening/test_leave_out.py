@@ -10,6 +10,8 @@ import pytest
 from runner.base.errors import BackendError, InputError
 from runner.embed.backends import LocalBackend
 from runner.embed.encoder import Answer
+from runner.embed.reranker import Reranker
+from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.preregistration import preregister
@@ -17,6 +19,7 @@ from runner.eval_set.version import load_decision, load_results
 from runner.evening.evening import Evening
 from runner.evening.leave_out import leave_out, without_advice
 from runner.judge.answers import Importer
+from runner.retrieve import make_runs
 from tests.support.evening_process import CHOICE, few_draws_in_plans
 from tests.support.small_set import SmallEncoder, answers, fake_encoders, few_draws, make_version
 
@@ -61,6 +64,26 @@ def test_an_encoder_that_fails_names_the_plans_lines_and_what_leaves_them_out(ve
     assert named
     assert "still meets criteria 1 to 4" in str(error.value)
     assert f"--without {STATIC}" in str(error.value)
+
+
+def test_a_cross_encoder_is_left_out_like_an_encoder(version, monkeypatch):
+    model = "ms-marco-minilm-l6"
+    path = version.plan_path(rehearsal=False)
+    cells = [f"rerank(bm25,{model}) x {chunker}" for chunker in ("recursive_v1", "whole_doc")]
+    added = "".join(f'  - "{cell}"\n' for cell in cells)
+    path.write_text(path.read_text().replace('  - "bm25 x whole_doc"\n', f'  - "bm25 x whole_doc"\n{added}'))
+
+    def absent(spec):
+        raise BackendError("not to be had")
+
+    monkeypatch.setattr(make_runs, "reranker_for", lambda name: Reranker(catalog.reranker(name), absent))
+    with pytest.raises(BackendError, match=f"not to be had\n(.*\n)*.*--without {model}$"):
+        evening(version).run()
+    assert not list(version.cache.glob("vectors/*")), "before anything was embedded"
+    leave_out(version, [model], DAY)
+    (row,) = version.plan().left_out
+    assert (row.encoder, row.cells) == (model, cells)
+    assert not set(cells) & set(version.plan().cells)
 
 
 @pytest.mark.slow

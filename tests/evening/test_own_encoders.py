@@ -10,11 +10,12 @@ from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.commands.main import main
 from runner.decide.decide import Choice
 from runner.decide.roster import Standing, moved_on
-from runner.embed.backends import LocalBackend
-from runner.embed.cost.ledger import SPEND, Ledger
+from runner.embed.backends import LocalBackend, Work
+from runner.embed.cost.estimate import HEADROOM, Total
+from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
 from runner.embed.plan_backend import PlanBackend
 from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results, numbered
-from runner.evening.costs import Asked
+from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
@@ -140,6 +141,24 @@ def test_a_ceiling_below_what_services_would_charge_stops_before_a_text_is_sent(
     with pytest.raises(BackendError, match="max-usd"):
         evening(version, max_usd=0.002)
     assert all(texts == ["word"] for _, texts in server.asked)
+
+
+def test_services_rented_machines_and_judges_share_one_ceiling(planned):
+    version, server = planned
+    left = costs(version, version.plan(), Asked(max_usd=1.0)).total
+    assert left.usd == pytest.approx(left.embedding * (1 + HEADROOM))
+    assert left.embedding > 0
+    passed_on = []
+    with opened(version, max_usd=1.0) as backend:
+        backend._backend.prepare = lambda *given: passed_on.append(given)
+        here, there = Work("minilm-l6-v2", 1, 10_000), Work("own", 1, 10_000)
+        backend.prepare([here, there], Total(1.0, judging=0.5))
+        assert passed_on == [([here], Total(1.0, embedding=0.1, judging=0.5))]
+        with pytest.raises(BudgetError, match=r"1\.11"):
+            backend.prepare([there], Total(1.0, judging=0.9))
+        assert backend.located(version.plan().own["own"]) == "answers at 127.0.0.1"
+    assert len(passed_on) == 1
+    assert [texts for _, texts in server.asked] == [["word"]]
 
 
 def test_a_changed_block_is_exit_4_once_frozen(planned, monkeypatch):
