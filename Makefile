@@ -20,6 +20,8 @@ demo: setup
 
 # Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
+# Each worker has one core: two threads of a model in each of them wait for one another.
+test test-all: export OMP_NUM_THREADS := 1
 test: check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow and not shared'
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from typing import NamedTuple
 
 from chunkers.fixed_token import fixed_token
@@ -51,9 +52,12 @@ NARROWED: dict[str, Row] = {
     re.sub(r"_(?=v\d+$)", f"_{most}_", name): Row(partial(row.cut, most=most), limit=most)
     for name, row in CHUNKERS.items()
     for most in (256, 512)
-    if re.search(r"_v\d+$", name)
+    if re.search(r"_v\d+$", name) and "most" in signature(row.cut).parameters
 }
-"""By a number before the version: the same boundaries, each chunk cut further at what an encoder of so many reads."""
+"""By a number before the version: the same boundaries, each chunk cut further at what an encoder of so many reads.
+
+Of every chunker that takes `most`, the tokens of that encoder; 0 cuts no further.
+"""
 
 BARE = "-bare"
 """Suffix for the same boundaries without context, to measure what context adds."""
@@ -66,8 +70,8 @@ def chunker(name: str) -> Chunker:
         near = get_close_matches(base, [*CHUNKERS, *NARROWED], n=1)
         hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
         raise InputError(
-            f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; those with a "
-            "version also cut further, such as section_aware_bills_256_v1."
+            f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; most of "
+            "them also cut further, such as section_aware_bills_256_v1."
         )
     cut = _row(base).cut
     return cut if name == base else partial(_without_context, cut)

@@ -40,7 +40,7 @@ NEEDS = {
     r"--against v1": "version",
     r"^mcp": "stdin",
     r"@int8 x": "packaged",
-    r"practice/demo": "stand-ins",
+    r"practice/demo": "[Ss]tand-ins",
     r"^doctor": "checks|parity",
     r"^pooled|--pooled": "locked",
 }

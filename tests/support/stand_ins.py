@@ -1,6 +1,6 @@
 """`python -m tests.support.stand_ins` plays Modal, the model hub and the judges' API on this machine.
 
-It prints what the environment needs, and the flags for judges, and serves until it is interrupted. The hub has
+It prints what the environment needs, and serves until it is interrupted. The hub has
 MiniLM's packaged weights; judges grade by shared words. No grade of theirs is worth anything.
 """
 
@@ -17,7 +17,7 @@ from tests.support.modal_server.server import ModalServer
 
 
 def main() -> None:
-    """One line `export NAME=VALUE` per variable, then a comment with the judges' address."""
+    """One line `export NAME=VALUE` per variable; JUDGES is for `--judge-url`."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -28,9 +28,13 @@ def main() -> None:
         HubServer(packaged_minilm()) as hub,
         ModalServer(Path(folder), executor="container", environment={"HF_ENDPOINT": hub.url}) as modal,
     ):
-        for name, value in {**modal.environment(), "HF_ENDPOINT": hub.url, "ANTHROPIC_API_KEY": KEY}.items():
+        for name, value in {
+            **modal.environment(),
+            "HF_ENDPOINT": hub.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "JUDGES": judge.url,
+        }.items():
             print(f"export {name}={value}", flush=True)
-        print(f"# judges: --judge-url={judge.url}; encoders: --modal --gpu=cpu", flush=True)
         ended.wait()
 
 
