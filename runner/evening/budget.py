@@ -31,13 +31,14 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     n_documents = len(load_corpus(version.corpus_path)[1]) if version.corpus_path.exists() else 0
     a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
     ours = queries_bought(version, plan, total, options)
-    rows = sorted({*_SIZES, *(n for n in (ours, n_written) if n)})
+    looks = {queries: f"<- look {number}, at its part of alpha" for number, queries in enumerate(plan.looks[:-1], 1)}
+    rows = sorted({*_SIZES, *looks, *(n for n in (ours, n_written) if n)})
     second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""
     lines = [
         f"what {shown(total.max_usd)} buys{_taken(total)}, judged by {judges.first.model}{second}:",
         f"  {len(plan.cells)} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, "
         f"{shown(costs.in_batches)} a pair in batches",
-        *_table(plan, rows, a_query, costs.in_batches, {n_written: "<- written", ours: "<- budget"}),
+        *_table(plan, rows, a_query, costs.in_batches, {**looks, n_written: "<- written", ours: "<- budget"}),
     ]
     if costs.in_batches:
         lines.append(f"  {_bought(total, ours, a_query * costs.in_batches, a_query * costs.one_by_one)}")
