@@ -271,7 +271,9 @@ def _answer(session: "Session", *, as_json: bool) -> int:
         code = outcome.exit_code if outcome else 0
         answer_json(run_json(session.version, session.scored, code, str(outcome) if outcome else said))
     elif session.scored is not None and not session.scored[0].provisional:
-        answer(f"{run_summary(session.scored[0], is_said=isinstance(outcome, NegativeVerdict))}\n")
+        found = session.scored[0]
+        decided = outcome is None and found.kind not in ("exploration", "external")
+        answer(f"{run_summary(found, is_said=isinstance(outcome, NegativeVerdict), decided=decided)}\n")
     if outcome is not None:
         if isinstance(outcome, InputNeeded):
             outcome.printed = as_json

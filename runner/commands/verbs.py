@@ -160,7 +160,7 @@ per-source-eval: choose the embedding model and chunker for a source, with evide
 {{groups}}
 Examples
   {DRIVER} run bills --corpus-path ~/bills
-  {DRIVER} judge bills --max-usd 5
+  {DRIVER} judge bills --max-usd 25
   {DRIVER} --source=bills --dry-run    for a determiner: last line "decision recorded"
 
 VERB --help explains each. Exit codes: 0 done, 1 no, 2 your input, 3 your turn, 4 changed, 5 backend."""

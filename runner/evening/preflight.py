@@ -214,7 +214,7 @@ class Preflight:
         if not left.unknown:
             left.total.check(left.lines)
         parts = left.said[len(left.lines) :] or ["nothing is paid for"]
-        return "\n".join([*parts, *left.lines])
+        return "\n".join([*parts, *left.lines]).removeprefix("total: ")
 
 
 def _no_quota() -> str:

@@ -135,7 +135,7 @@ def judging_stop(
         [
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser\n"
-            f"{DRIVER} judge {flags} --max-usd 5      by the plan's language models; then nothing is to be imported\n"
+            f"{DRIVER} judge {flags} --max-usd 25      by the plan's language models; `plan` says what they cost\n"
             f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
             "Import what was judged: one line per pair, such as\n"
             f"{example}\n"

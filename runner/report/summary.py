@@ -17,16 +17,16 @@ WIDTH = 100
 """Columns of a summary that is not printed on a terminal."""
 
 
-def run_summary(results: Results, *, is_said: bool = False) -> str:
+def run_summary(results: Results, *, is_said: bool = False, decided: bool = False) -> str:
     """The verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
 
-    If the verdict `is_said` beside it, its sentence and what comes next are left out.
+    If the verdict `is_said` beside it, its sentence and what comes next are left out; once it is `decided`, the latter.
     """
     said, width = results.outcome, terminal_width() or WIDTH
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
-        *([] if is_said else [f"next: {said.next_step}"]),
+        *([] if is_said or decided else [f"next: {said.next_step}"]),
     ]
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
     return "\n".join(

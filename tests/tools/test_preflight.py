@@ -100,7 +100,7 @@ def test_a_sound_version_is_green_at_no_cost_and_nothing_is_written(version, jud
     assert {name for name, outcome in found.items() if outcome.state == "failed"} == set()
     assert {name for name, outcome in found.items() if outcome.state == "skipped"} == {"git", "model hub"}
     assert "in the archive, as listed" in found["documents"].result
-    assert found["total"].result.startswith("total: $0.00 embedding + $")
+    assert found["total"].result.startswith("$0.00 embedding + $")
     assert not judge.asked
     assert {path for path in version.folder.parent.rglob("*") if path.is_file()} == before
 
@@ -247,7 +247,7 @@ def test_on_modal_the_workspace_is_named_and_the_quota_is_unknown(version, modal
     assert outcomes["Modal"].result.endswith("workspace stand-in")
     assert outcomes["GPU quota"].result.startswith("unknown")
     assert outcomes[f"encoder {SPEC.name}"].result == "in Modal's Volume"
-    assert outcomes["total"].result.startswith("total: $")
+    assert outcomes["total"].result.startswith("$")
 
 
 def test_an_encoder_that_no_container_can_load_is_red(version, modal):

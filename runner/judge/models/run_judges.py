@@ -127,7 +127,7 @@ def _judge(
     if not batches:
         return
     n_pairs = sum(map(len, batches.values()))
-    say(f"{judge.model} judges {n_pairs} pairs of {len(batches)} batches")
+    say(f"{judge.model} judges {n_pairs} pairs, planted repeats among them (batches: {len(batches)})")
 
     with options.opened(judge, version.work) as model, bars("pairs") as bar:
         judge_batches(version, batches, model, partial(import_rows, version), report=bar(judge.model, model.meter.usd))
