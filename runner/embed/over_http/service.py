@@ -12,9 +12,8 @@ from runner.base.canonical import JSON
 from runner.base.http_client import Client, Patience, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
 from runner.embed.cost.request_meter import RequestMeter
-from runner.embed.encoder import catalogue_facts
 from runner.embed.over_http.dialects import address_at, tokens_billed
-from runner.embed.over_http.encoder import CLIENT, TEXTS_PER_REQUEST, HttpEncoder, ServerInfo
+from runner.embed.over_http.encoder import HttpEncoder, ServerInfo
 from runner.embed.over_http.text_clip import Clip, Clipped
 from runner.eval_set.catalog import EncoderSpec
 
@@ -88,19 +87,9 @@ class ServiceEncoder(HttpEncoder):
 
     def identity(self) -> dict[str, JSON]:
         """The plan's block, address and grouping; nothing is sent."""
-        return {
-            **catalogue_facts(self.spec),
-            "method": "a model behind an API, which says nothing of its weights",
-            "backend": {
-                "name": "http",
-                "client": CLIENT,
-                "api": self._where.api,
-                "url": self._where.endpoint,
-                "revision": "unverified",
-                "tokens": TOKENIZER,
-                "grouping": {**self.grouping._asdict(), "texts_per_request": TEXTS_PER_REQUEST},
-            },
-        }
+        found = super().identity()
+        method = "a model behind an API, which says nothing of its weights"
+        return {**found, "method": method, "backend": {**found["backend"], "tokens": TOKENIZER}}
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens of cl100k_base, the service's limit at most: it takes no longer text."""
