@@ -56,7 +56,7 @@ def preflight(arguments: Sequence[str]) -> int:
     from runner.evening.costs import Asked
     from runner.tools.preflight import Flight
 
-    version = version_of(options)
+    version = version_of(options, begins=options.corpus_path is not None)
     remote = remote_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)
