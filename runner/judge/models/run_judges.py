@@ -17,7 +17,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import DRIVER, Version
 from runner.judge.answers import import_rows
 from runner.judge.models.api import How, open_model
-from runner.judge.models.client import JudgeClient
+from runner.judge.models.client import JudgeClient, judge_address
 from runner.judge.models.judging import judge_batches
 from runner.judge.models.prices import Price
 from runner.judge.models.prompt import asks_of, instructions, parse
@@ -152,5 +152,6 @@ def _judge(
     n_pairs = sum(map(len, batches.values()))
     say(f"{judge.model} judges {n_pairs} pairs, planted repeats among them (batches: {len(batches)})")
 
+    importer = partial(import_rows, version, host=judge_address(options.url).host if options.url else "")
     with options.opened(judge, version.work) as model, bars("pairs") as bar:
-        judge_batches(version, batches, model, partial(import_rows, version), report=bar(judge.model, model.meter.usd))
+        judge_batches(version, batches, model, importer, report=bar(judge.model, model.meter.usd))
