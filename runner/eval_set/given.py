@@ -39,17 +39,26 @@ _QREL_COLUMNS = (
 )
 
 
-def given_collection(documents: Table, queries: Table, qrels: Table | None, name: str) -> beir.Collection:
+def given_queries(given: Table) -> dict[str, str]:
+    """What is asked, by id."""
+    found = {}
+    for query_id, where, row in _rows(given, "queries", _QUERY):
+        found[query_id] = _text(row.get("text", row.get("query")), where, "text").strip()
+        if not found[query_id]:
+            raise InputError(f"{where} has no text. Leave it out, or write what is asked.")
+    return found
+
+
+def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table | None, name: str) -> beir.Collection:
     """What was given, as a public collection is read: queries without judgments are left out if there are qrels.
 
     `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file; None if a judge will grade.
     """
     texts = _documents(documents)
-    asked, other_form = _queries(queries)
     judged = _qrels(qrels) if qrels is not None else {query_id: {} for query_id in asked}
     _check_known("queries", judged, asked)
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), texts)
-    kept = {query_id: text for query_id, text in asked.items() if query_id in judged}
+    kept = {query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged}
     if len(kept) < 2:
         raise InputError(f"{len(kept)} queries are judged; at least 2 are needed, and 25 or more to see anything.")
     rows = [[document.doc_id, document.title, document.text] for document, _ in texts.values()]
@@ -60,7 +69,7 @@ def given_collection(documents: Table, queries: Table, qrels: Table | None, name
         n_duplicates=0,
         queries=kept,
         n_unjudged_queries=len(asked) - len(kept),
-        n_renormalised=sum(other for _, other in texts.values()) + len(other_form & kept.keys()),
+        n_renormalised=sum(other for _, other in texts.values()) + sum(kept[each] != asked[each] for each in kept),
         qrels={query_id: judged[query_id] for query_id in kept},
         missing_documents=(),
         split=name,
@@ -68,17 +77,20 @@ def given_collection(documents: Table, queries: Table, qrels: Table | None, name
     )
 
 
-def given_run(name: str, retriever: Retriever, queries: Mapping[str, str], documents: Collection[str]) -> Run:
+def given_run(
+    name: str, retriever: Retriever, queries: Mapping[str, str], asked: Collection[str], documents: Collection[str]
+) -> Run:
     """What a retriever returns for every query, its first 100 documents; the run's cell is the name as a slug.
 
-    A query that a mapping or a file leaves out has no hits, and scores 0.
+    A query that a mapping or a file leaves out has no hits, and scores 0; of those that were `asked`, `queries` are
+    judged.
     """
     where = f"retriever {printable(str(name), 40)}"
     cell = slug(str(name))
     if not cell[:1].isalnum() or len(cell) > LONGEST_NAME:
         raise InputError(f"{where}: give it a name of letters and digits, {LONGEST_NAME} at most.")
     found = _answers(retriever, queries, where)
-    _check_known("queries", found, queries, f"{where} answers")
+    _check_known("queries", found, asked, f"{where} answers")
     hits = {}
     for query_id in queries:
         ids = _ranking(found.get(query_id, ()), f"{where}, query {printable(query_id)}", documents)
@@ -110,20 +122,6 @@ def _documents(given: Table) -> dict[str, tuple[Document, bool]]:
         document = beir.collection_document(doc_id, plain, normal, title_fits)
         found[doc_id] = document, not unicodedata.is_normalized("NFC", title + text)
     return found
-
-
-def _queries(given: Table) -> tuple[dict[str, str], set[str]]:
-    """Texts by id, and the ids of those that were in another form than NFC."""
-    found: dict[str, str] = {}
-    other_form = set()
-    for query_id, where, row in _rows(given, "queries", _QUERY):
-        text = _text(row.get("text", row.get("query")), where, "text").strip()
-        if not text:
-            raise InputError(f"{where} has no text. Leave it out, or write what is asked.")
-        found[query_id] = unicodedata.normalize("NFC", text)
-        if found[query_id] != text:
-            other_form.add(query_id)
-    return found, other_form
 
 
 def _qrels(given: Table) -> dict[str, dict[str, int]]:

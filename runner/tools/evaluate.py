@@ -17,7 +17,7 @@ from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import printable
 from runner.base.records import ImportedCell
 from runner.eval_set import catalog
-from runner.eval_set.given import Judge, Retriever, Table, given_collection, given_run
+from runner.eval_set.given import Judge, Retriever, Table, given_collection, given_queries, given_run
 from runner.eval_set.plan import default_plan_text, plan_problems
 from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.decision import Receipt
@@ -151,9 +151,10 @@ def evaluate(
     if (qrels is None) == (judge is None):
         raise InputError("Give either qrels or a judge, so that it is known what is relevant.")
     plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant_grade or (1 if judge is None else 2))
-    collection = given_collection(documents, queries, qrels, name)
+    asked = given_queries(queries)
+    collection = given_collection(documents, asked, qrels, name)
     ids = frozenset(document.doc_id for document in collection.documents)
-    runs = [given_run(each, found, collection.queries, ids) for each, found in (retrievers or {}).items()]
+    runs = [given_run(each, found, collection.queries, asked, ids) for each, found in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
     judged_by = GIVEN_QRELS if judge is None else getattr(judge, "__name__", type(judge).__name__)
