@@ -235,8 +235,8 @@ def _id(value: object, where: str) -> str:
 
 
 def _text(value: object, where: str, field: str) -> str:
-    """A field; "" if it is missing, as pandas has it too."""
-    if value is None or value != value:
+    """A field; "" if it is missing, which pandas says by nan or NA."""
+    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
         return ""
     try:
         if isinstance(value, str):

@@ -150,7 +150,10 @@ def evaluate(
 
     if (qrels is None) == (judge is None):
         raise InputError("Give either qrels or a judge, so that it is known what is relevant.")
-    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant_grade or (1 if judge is None else 2))
+    if not name.strip():
+        raise InputError("The name is empty: say in a few words what the documents are.")
+    relevant = relevant_grade if relevant_grade is not None else 1 if judge is None else 2
+    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant)
     asked = given_queries(queries)
     collection = given_collection(documents, asked, qrels, name)
     ids = frozenset(document.doc_id for document in collection.documents)

@@ -13,6 +13,7 @@ from pandas.testing import assert_frame_equal
 import runner
 from runner import evaluate
 from runner.base.errors import InputError
+from runner.eval_set.given import given_collection, given_queries
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_results, newest_version
 from runner.report.rerender import check_page
@@ -188,6 +189,8 @@ WRONG = {
     "a cell without its chunker": ((DOC, ASK, GOLD, ["bm25 x by_magic"]), {}, "by_magic"),
     "a cell twice": ((DOC, ASK, GOLD, ["bm25 x whole_doc"] * 2), {}, "listed twice"),
     "a grade of relevance": ((DOC, ASK, GOLD), {"relevant_grade": 7}, "relevant_grade"),
+    "a grade of relevance of 0": ((DOC, ASK, GOLD), {"relevant_grade": 0}, "relevant_grade"),
+    "no name": ((DOC, ASK, GOLD), {"name": " "}, "name is empty"),
     "a retriever without a name": ((DOC, ASK, GOLD), {"retrievers": {" ": len}}, "name of letters"),
     "two of one name": ((DOC, ASK, GOLD), {"retrievers": {"A": {"q1": ["a"]}, "a": {"q1": ["b"]}}}, "name a"),
     "a retriever that is none": ((DOC, ASK, GOLD), {"retrievers": {"mine": 3}}, "mine is 3"),
@@ -208,6 +211,16 @@ WRONG = {
 def test_what_is_wrong_is_one_error_that_names_it(given, options, said):
     with pytest.raises(InputError, match=said):
         evaluate(*given, **options)
+
+
+def test_what_pandas_says_is_missing_is_an_empty_title_and_numbers_are_ids():
+    columns = {"doc_id": [1, 2], "text": [*DOC.values()], "title": pandas.array([None, "Lorries"], dtype="string")}
+    table = pandas.DataFrame(columns)
+    asked, judged = given_queries(ASK), {"q1": {1: 2.0}, "q2": {np.int64(2): 1}}
+    found = given_collection(table, asked, judged, "x")
+    same = {"1": {"text": DOC["a"]}, "2": {"text": DOC["b"], "title": "Lorries"}}
+    assert found == given_collection(same, asked, {"q1": {"1": 2}, "q2": {"2": 1}}, "x")
+    assert [document.title for document in found.documents] == ["", "Lorries"]
 
 
 def test_a_baseline_that_means_nothing_is_a_verdict_and_no_exception():
