@@ -41,7 +41,7 @@ class ExternalEvaluation(Session):
             self._need_collection(plan)
         import_runs(version, self.trec_runs)
         with self.timed("runs"):
-            self.runs.make(self.wanted(noise_floor=False))
+            self.make_runs()
         self.remember_times()
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
