@@ -38,7 +38,7 @@ def parts_of(cells: Iterable[OwnCell], own: Collection[str] = ()) -> list[Part]:
 
 def judge_parts(judges: Judges | None) -> list[Part]:
     """The services through which a plan's judges are asked, as far as they are not built in."""
-    return _foreign(("judges", one.api) for one in (judges and (judges.first, judges.second)) or () if one)
+    return _foreign(("judges", one.api) for one in judges.each) if judges else []
 
 
 def source_parts(source: SourceSpec) -> list[Part]:

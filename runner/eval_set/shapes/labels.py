@@ -11,15 +11,23 @@ CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 """[start, end] in characters of the document."""
 
 
-APIS = ("anthropic", "openai")
+APIS = ("anthropic", "openai", "files")
 """What judges are asked through; any other name is a plug-in's."""
 
 
 class JudgeSpec(FrozenModel):
-    """A language model that judges: what it is asked through, one of APIS or a plug-in, and its id there."""
+    """A language model that judges: what it is asked through, one of APIS or a plug-in, and its id there.
+
+    One with `files` is asked by nobody: it reads what is exported and hands in answer files.
+    """
 
     api: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     model: Annotated[str, Field(pattern=r"^[!-~]+$")]
+
+    @property
+    def by_file(self) -> bool:
+        """Whether its answers come as files."""
+        return self.api == "files"
 
 
 class SecondJudgeSpec(JudgeSpec):
@@ -29,10 +37,15 @@ class SecondJudgeSpec(JudgeSpec):
 
 
 class Judges(Sparse):
-    """Who judges where --judge is given; two models, since a label's judge is its model."""
+    """Who judges. A label's judge is the model that was asked: a second one that is asked is another model."""
 
     first: JudgeSpec
     second: SecondJudgeSpec | None = None
+
+    @property
+    def each(self) -> list[JudgeSpec]:
+        """The first one, and the second if there is one."""
+        return [self.first, *([self.second] if self.second else [])]
 
 
 class Passage(FrozenModel):
