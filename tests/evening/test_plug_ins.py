@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from chunkers.registry import CHUNKERS, chunker
+from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
 from runner.base.plug_ins import plug_in
 from runner.base.records import Document, parse_cell
@@ -27,7 +28,7 @@ from runner.eval_set.plan import check_cell, default_plan_text, load_plan, plan_
 from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Sample
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import CHECKOUT, load_cell_file
 from runner.evening.exploration import Exploration
 from runner.evening.preflight import Preflight
 from runner.judge.models.api import model_price, open_model
@@ -143,6 +144,12 @@ def test_a_production_plan_pins_a_chunker_by_digest_and_loads_without_it(site, p
 
 def test_a_frozen_plan_without_plug_ins_has_no_word_of_them(path):
     assert "plug_ins" not in read_plan(path).model_dump()
+
+
+def test_cells_on_record_keep_their_bytes():
+    files = sorted((CHECKOUT / "eval-sets").glob("*/v*/**/cells/*.json"))
+    assert files
+    assert all(json_bytes(load_cell_file(path).model_dump()) == path.read_bytes() for path in files)
 
 
 def test_what_is_installed_is_held_to_the_pin_before_anything_is_made(site, path):
