@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Group = Literal["chunkers", "readers", "encoders", "judges"]
 
@@ -29,7 +31,7 @@ class PlugIn:
     """A part of an installed distribution, by the name that plans have for it."""
 
     group: Group
-    entry: EntryPoint
+    entry: "EntryPoint"
 
     @property
     def name(self) -> str:
@@ -60,7 +62,7 @@ class PlugIn:
 
     def _had(self, place: str) -> object:
         try:
-            value: object = EntryPoint(self.name, place, "").load()
+            value: object = type(self.entry)(self.name, place, "").load()
         except (Exception, SystemExit) as error:
             raise self._wrong(f"cannot be imported ({type(error).__name__}: {error})") from error
         return value
@@ -118,11 +120,15 @@ def plug_ins(group: Group, built_in: Collection[str]) -> list[PlugIn]:
 
 def any_installed() -> bool:
     """Whether an installed distribution registers a plug-in of any group."""
+    from importlib.metadata import entry_points
+
     return any(entry_points(group=f"{_PREFIX}.{group}") for group in get_args(Group))
 
 
 @cache
 def _installed(group: Group) -> Mapping[str, PlugIn]:
+    from importlib.metadata import entry_points
+
     entries = sorted(entry_points(group=f"{_PREFIX}.{group}"), key=lambda entry: entry.name)
     if twice := [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]:
         both = " and ".join(_origin(entry) for entry in entries if entry.name == twice[0])
@@ -130,12 +136,12 @@ def _installed(group: Group) -> Mapping[str, PlugIn]:
     return {entry.name: PlugIn(group, entry) for entry in entries}
 
 
-def _origin(entry: EntryPoint) -> str:
+def _origin(entry: "EntryPoint") -> str:
     assert entry.dist is not None
     return f"{entry.dist.name} {entry.dist.version}"
 
 
-def _installed_files(entry: EntryPoint) -> dict[str, Path]:
+def _installed_files(entry: "EntryPoint") -> dict[str, Path]:
     """The distribution's files by their paths below its folder; scripts, metadata and bytecode are left out."""
     assert entry.dist is not None
     return {
@@ -145,8 +151,10 @@ def _installed_files(entry: EntryPoint) -> dict[str, Path]:
     }
 
 
-def _requirements(entry: EntryPoint) -> dict[str, str]:
+def _requirements(entry: "EntryPoint") -> dict[str, str]:
     """Versions of the distribution's direct requirements, those of its extras too, as far as they are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     assert entry.dist is not None
     names = {found[0] for line in entry.dist.requires or () if (found := re.match(r"[A-Za-z0-9._-]+", line))}
     known = {}

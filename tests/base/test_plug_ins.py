@@ -1,5 +1,6 @@
 """Entry points of other distributions: found late, digested whole, refused if they are broken or take a taken name."""
 
+import importlib.metadata
 import re
 import shutil
 
@@ -7,7 +8,6 @@ import pytest
 
 from chunkers import registry
 from chunkers.registry import BUILT_IN, chunker, limit_of
-from runner.base import plug_ins as found_here
 from runner.base.errors import InputError
 from runner.base.plug_ins import PIN, plug_in, plug_ins
 from runner.base.records import Document
@@ -47,8 +47,8 @@ def test_a_chunker_of_another_distribution_is_one_by_its_name(site):
 def test_nothing_is_looked_for_or_imported_while_names_are_built_in(site, monkeypatch):
     site.install("pse_words", "raise SystemExit(0)", ENTRY)
     assert [one.origin for one in plug_ins("chunkers", BUILT_IN)] == ["pse_words 0.1"]  # looked for, not imported
-    plug_in.__globals__["_installed"].cache_clear()
-    monkeypatch.setattr(found_here, "entry_points", None)
+    site.forget()
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
     assert chunker("recursive_256_v1-bare")
     with pytest.raises(TypeError):
         chunker("words_v1")
