@@ -56,7 +56,7 @@ class ExternalEvaluation(Session):
             self.need_collection(plan)
         import_runs(version, self.trec_runs)
         with self.timed("runs"):
-            self.runs.make(self.wanted(noise_floor=False))
+            self.make_runs()
         self.remember_times()
         self.judge_pool([*plan.cells, *imported_cells(version)])
         with self.timed("score"):
