@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
+from runner.base.records import HARVESTED, DenseCell, bm25_in, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
@@ -79,7 +79,7 @@ def external_weaknesses(
     if facts.language:
         said.append(
             f"The documents look {facts.language.capitalize()}. `bm25` stems and drops stop words as English, so it is "
-            "a weaker baseline here than BM25 made for that language."
+            f"a weaker baseline here than BM25 made for that language, which `{bm25_in(facts.language)}` is."
         )
     return [
         *said,
