@@ -291,16 +291,22 @@ def parse_cell(text: str) -> OwnCell:
 HARVESTED = "harvested"
 """The origin of a query that somebody asked: of a log, or published."""
 
+TRAFFIC = "traffic"
+"""The origin of a query that `queries import` drew from a log."""
+
+ASKED = (HARVESTED, TRAFFIC)
+"""Origins of queries that somebody asked; nobody wrote them for an evaluation."""
+
 PEOPLE = ("person", "hand")
 
 
 def by_model(origin: str) -> bool:
     """Whether a language model wrote the queries of an origin.
 
-    An origin is "person", "harvested" or the model's name. Older sets have "hand" for a person's and "generated" for
-    those of a model that nobody named.
+    An origin is "person", "harvested", "traffic" or the model's name. Older sets have "hand" for a person's and
+    "generated" for those of a model that nobody named.
     """
-    return origin.casefold() not in (*PEOPLE, HARVESTED)
+    return origin.casefold() not in (*PEOPLE, *ASKED)
 
 
 @dataclass(frozen=True, slots=True)

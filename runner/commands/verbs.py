@@ -39,6 +39,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "queries draft": Verb(
             "queries:draft", "have queries drafted, by file or by a language model", "queries draft demo"
         ),
+        "queries import": Verb(
+            "queries:import_", "queries that people asked, from a search log", "queries import demo log.csv"
+        ),
         "queries check": Verb(
             "queries:check", "copies, repeats and overlap; a page to eyeball", "queries check demo --lexical-only"
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import HARVESTED, DenseCell, bm25_in, by_model, is_engine, parse_cell
+from runner.base.records import ASKED, DenseCell, bm25_in, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
@@ -223,7 +223,7 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != HARVESTED for query in queries)
+    written = sum(query.origin not in ASKED for query in queries)
     generated, names = _by_models(queries)
     if not written:
         return []

@@ -30,7 +30,7 @@ ELSEWHERE = {
 """Examples that are parsed and not run here, and why."""
 
 WAITING = ("labels import", "labels page", "labels double", "labels agreement", "labels withdraw", "version abandon")
-BEGUN = ("queries draft", "queries add", "init")
+BEGUN = ("queries draft", "queries import", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 
 
@@ -65,6 +65,8 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name == "queries add":
         shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name == "queries import":
+        (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     if name == "corpus unpack":
         pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":

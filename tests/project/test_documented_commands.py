@@ -154,6 +154,7 @@ def _folder(
     for name in ("drafted.yaml", ".work/bills/v1/reading/drafted.yaml", "eval-sets/bills/v1/queries.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(version.queries_path.read_text() if name.endswith("queries.yaml") else DRAFTED)
+    (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     per_query = [{"qid": f"q{n}", "ndcg10": n / 10} for n in range(8)]
     for name in ("RUN.json", "OTHER.json"):
         (tmp_path / name).write_text(json.dumps({"perQuery": per_query}))
