@@ -57,6 +57,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "a judge's answers into labels.jsonl",
             "labels import demo answers.jsonl --judge=ann --person",
         ),
+        "labels export": Verb(
+            "labels:export", "a judgment list for Quepid or OpenSearch", "labels export demo --format quepid"
+        ),
         "labels page": Verb("labels:page", "one offline page to judge by keyboard", "labels page demo --judge=ann"),
         "labels double": Verb(
             "labels:double", "a share of the pairs again, for a second judge", "labels double demo --share 0.1"

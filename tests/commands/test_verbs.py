@@ -29,7 +29,15 @@ ELSEWHERE = {
 }
 """Examples that are parsed and not run here, and why."""
 
-WAITING = ("labels import", "labels page", "labels double", "labels agreement", "labels withdraw", "version abandon")
+WAITING = (
+    "labels import",
+    "labels export",
+    "labels page",
+    "labels double",
+    "labels agreement",
+    "labels withdraw",
+    "version abandon",
+)
 BEGUN = ("queries draft", "queries import", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 

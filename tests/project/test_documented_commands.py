@@ -20,7 +20,7 @@ from runner.decide.decide import decision_sentence
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import CHECKOUT, DRIVER, Workspace, load_decision, load_results, open_version
+from runner.eval_set.version import CHECKOUT, DRIVER, Workspace, load_decision, load_queries, load_results, open_version
 from tests.support.small_set import answers, make_version
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -146,6 +146,8 @@ def _folder(
             (version.record / name).unlink()
     if line.startswith("labels"):
         answers(version)[0].rename(tmp_path / "FILE")
+        text = load_queries(version.queries_path)[0].text
+        (tmp_path / "ratings.csv").write_text(f"query,docid,rating\n{text},BILLS-117hr101ih,2\n")
         if not line.startswith(("labels import", "labels page")):
             where = f"--eval-set-path={version.folder.parent}"
             assert cli.main(["labels", "import", "demo", where, "--judge=NAME", "--person", "FILE"]) == 0
