@@ -101,6 +101,13 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "corpus unpack": Verb(
             "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
         ),
+        "collection": Verb("", "public collections into a folder of BEIR's layout", ""),
+        "collection fetch": Verb(
+            "collection:fetch", "from BEIR's archives or Hugging Face", "collection fetch scifact --to scifact"
+        ),
+        "collection import": Verb(
+            "collection:import_", "from a folder or a ZIP", "collection import dataset --to scifact"
+        ),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "case_study:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"

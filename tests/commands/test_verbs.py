@@ -16,6 +16,8 @@ from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
+    "collection fetch": "asks the publisher",
+    "collection import": "reads a collection that is not ours to keep",
     "mcp": "waits for a client",
     "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",

@@ -32,7 +32,7 @@ NEEDS = {
     r"--encoder-url|--encoder NAME": "server|weights",
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",
-    r"^matrix|^case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
+    r"^matrix|^case-study|^collection|^run (--source=)?beir|docs/matrix/": "collection|made again",
     r"^post-bulk|--against post-bulk": "production",
     r"^replay": "decided|embed it again",
     r"^tripwire|demo/v1/results.json": "make demo",
