@@ -2,8 +2,6 @@ import json
 import stat
 import zipfile
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from runner.base.canonical import file_sha256, sha256
@@ -33,6 +31,9 @@ def same(one, other):
 
 def dataset(folder, original):
     """The collection as Hugging Face's hub has it: Parquet in shards, a folder a part."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq  # half a second, which slow tests alone need
+
     rows = documents()
     parts = {
         "corpus/corpus-00000-of-00002.parquet": rows[:7],
@@ -67,6 +68,7 @@ def archive(original, name="tiny"):
     }
 
 
+@pytest.mark.slow
 def test_a_folder_of_parquet_is_the_collection_it_was_made_from(tmp_path, original):
     done = import_collection(dataset(tmp_path / "hub", original), tmp_path / "made", "test")
     assert (done.documents, done.queries, done.pairs, done.files) == (
@@ -214,6 +216,7 @@ def serve(hub, files, name, folder, *, keep=lambda path: True):
         files.at(f"/{path}", Wire((folder / path).read_bytes(), type="binary/octet-stream"))
 
 
+@pytest.mark.slow
 def test_a_dataset_is_fetched_at_its_commit_from_where_the_hub_keeps_files(tmp_path, original, hub, files):
     serve(hub, files, "mteb/tiny", dataset(tmp_path / "hub", original))
     fetch("mteb/tiny", tmp_path / "made", {"huggingface": hub.url, "cdn-lfs.hf.co": files.url})
@@ -223,6 +226,7 @@ def test_a_dataset_is_fetched_at_its_commit_from_where_the_hub_keeps_files(tmp_p
     assert all("README" not in path and "evil" not in path and "train" not in path for path in files.paths + hub.paths)
 
 
+@pytest.mark.slow
 def test_judgments_may_lie_in_a_dataset_beside_it(tmp_path, original, hub, files):
     folder = dataset(tmp_path / "hub", original)
     serve(hub, files, "BeIR/tiny", folder, keep=lambda path: not path.startswith("default"))
@@ -233,6 +237,7 @@ def test_judgments_may_lie_in_a_dataset_beside_it(tmp_path, original, hub, files
     same(tmp_path / "made", original)
 
 
+@pytest.mark.slow
 def test_a_redirect_to_anywhere_else_is_refused(tmp_path, original, hub, files):
     serve(hub, files, "mteb/tiny", dataset(tmp_path / "hub", original))
     with pytest.raises(Refused):
