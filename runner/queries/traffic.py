@@ -27,6 +27,7 @@ from runner.queries.draft_answers import quotations, with_number
 from runner.queries.draft_asks import MOST_CHARS
 from runner.queries.query_file import plain
 from runner.queries.wording import alike_in_words, reading, stems
+from runner.retrieve.words import stemmed
 
 FILE = "traffic.yaml"
 """Where the drawn queries wait to be looked at, in the reading pack."""
@@ -74,8 +75,8 @@ NO_WORDS = "no word with content"
 TOO_LONG = f"more than {MOST_CHARS} characters"
 
 
-_WORD = re.compile(r"[^\W\d_]+")
-_NEIGHBOURS = re.compile(r"(?<![\w-])([^\W\d_]+)(?=[.,]?\s+([^\W\d_]+)(?![\w-]))")
+_WORD = re.compile(r"(?:\b[od]['\u2019])?[^\W\d_]+", re.IGNORECASE)
+_NEIGHBOURS = re.compile(rf"(?<![\w'-])({_WORD.pattern})(?=[.,]?\s+({_WORD.pattern})(?![\w-]))", re.IGNORECASE)
 """Words with a blank between them: "Jane Roe", "J. Roe", "Roe, Jane", and not the letters of 5(a)(1)(B) or EPA-HQ."""
 
 
@@ -118,28 +119,32 @@ class Traffic:
 class PublicWords:
     """What the documents say of a name: words that they write in lower case, and pairs of words that they print.
 
-    Two neighbouring words of a query look like somebody's name if the documents write neither of them in lower case
+    Two neighbouring words of a query look like somebody's name if the documents write no form of either in lower case
     and nowhere print the two together. "puerto rico" stands in documents, "jane roe" does not.
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        self._ordinary: set[str] = set()
+        ordinary: set[str] = set()
         self._printed: set[tuple[str, str]] = set()
         for document in documents:
             text = reading(document)
-            self._ordinary.update(word for word in _WORD.findall(text) if word.islower())
+            ordinary.update(word for word in _WORD.findall(text) if word.islower())
             self._printed.update(
                 (first.casefold(), second.casefold())
                 for first, second in _NEIGHBOURS.findall(text)
                 if not (first.islower() or second.islower())
             )
+        self._ordinary = frozenset(stemmed(ordinary))
 
     def looks_like_name(self, text: str) -> bool:
         """Whether two words in a row may be a name; initials and titles count as words."""
         return any(
-            first not in self._ordinary and second not in self._ordinary and (first, second) not in self._printed
+            not (self._is_ordinary(first) or self._is_ordinary(second) or (first, second) in self._printed)
             for first, second in _NEIGHBOURS.findall(text.casefold())
         )
+
+    def _is_ordinary(self, word: str) -> bool:
+        return self._ordinary.issuperset(stemmed([word]))
 
 
 def personal(text: str, public: PublicWords) -> str:

@@ -42,7 +42,7 @@ NAMES_SOMEBODY = {
     "a street address": ["lead pipes 12 North Elm Street", "water 7 oak ave"],
     "a date of birth": ["veterans born 01/02/1960", "dob 1960 disability"],
     "somebody's own words of themselves": ["my name is on the application", "my case number is pending"],
-    NAME: ["Jane Roe", "jane roe disability", "disability pay for Mr. Roe", "j roe veterans"],
+    NAME: ["Jane Roe", "jane o'roe disability", "disability pay for Mr. Roe", "j roe veterans"],
 }
 
 NAMES_NOBODY = [
