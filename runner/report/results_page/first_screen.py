@@ -124,7 +124,9 @@ def _lead(results: Results, decision: Decision | None, one: Challenger | None) -
     elif results.kind == "rehearsal":
         parts.append("It never counts for production.")
     elif results.kind == "external":
-        parts.append("Published judgments; nothing is decided about any source.")
+        own = results.collection is not None and results.collection.judged_by
+        judged = f"Judged by {own}; nothing is decided." if own else ""
+        parts.append(judged or "Published judgments; nothing is decided about any source.")
     elif decision is not None:
         by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
         parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")

@@ -106,8 +106,9 @@ def _commands(results: Results) -> list[str]:
     if results.collection is not None:
         place = "--eval-set-path FOLDER"
         imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)
+        given = f"--corpus-path {shlex.quote(results.collection.name)} {place}{imported}"
         return [
-            f"{run} --corpus-path {shlex.quote(results.collection.name)} {place}{imported}",
+            f"{run} {place if results.collection.judged_by else given}",
             f"{DRIVER} render {source} {place} --check",
         ]
     if results.provisional:
