@@ -175,6 +175,7 @@ def fetch(name, to, mirrors, **more):
     return fetch_collection(name, to, FetchPlan(mirrors=mirrors, **more), to.parent / "cache", print, FakeClock())
 
 
+@pytest.mark.slow
 def test_an_archive_of_beir_is_fetched_and_its_digests_are_kept(tmp_path, original, hub, monkeypatch, capsys):
     members = archive(original)
     hub.at("/thakur/BEIR/datasets/tiny.zip", as_zip(members))

@@ -91,33 +91,33 @@ def test_ratings_of_other_queries_and_documents_are_left_out_and_counted(other, 
     assert "1 ratings of queries" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("form", "content", "place"),
-    [
-        ("quepid", "", ":1:"),
-        ("quepid", "q,d,r\n", ":1:"),
-        ("quepid", "query,docid\n", ":1:"),
-        ("quepid", "query,docid,rating\nx,y\n", ":2:"),
-        ("quepid", "query,docid,rating\n{text},BILLS-117hr101ih,4\n", ":2:.*rating"),
-        ("quepid", "query,docid,rating\n{text},BILLS-117hr101ih,1.5\n", ":2:.*rating"),
-        ("quepid", 'query,docid,rating\n"x,y,1\n', "not CSV"),
-        ("quepid", "query,docid,rating\nx,y,1\n", "rates no pair"),
-        ("opensearch", "[1]", "not a list of objects"),
-        ("opensearch", "{{}}", "judgmentRatings"),
-        ("opensearch", '{{"judgmentRatings": [{{"query": 1, "ratings": []}}]}}', "query is 1"),
-        (
-            "opensearch",
-            '{{"judgmentRatings": [{{"query": "x", "ratings": [{{"docId": "y", "rating": true}}]}}]}}',
-            "rating",
-        ),
-        ("opensearch", "query,docid,rating", "not JSON"),
-    ],
-)
-def test_what_is_no_list_is_refused_with_its_place(other, tmp_path, form, content, place):
-    path = tmp_path / "list"
-    path.write_text(content.format(text=load_queries(other.queries_path)[0].text))
-    with pytest.raises(InputError, match=place):
-        list_answers(other, path, form, "2026-01-31")
+REFUSED = [
+    ("quepid", "", ":1:"),
+    ("quepid", "q,d,r\n", ":1:"),
+    ("quepid", "query,docid\n", ":1:"),
+    ("quepid", "query,docid,rating\nx,y\n", ":2:"),
+    ("quepid", "query,docid,rating\n{text},BILLS-117hr101ih,4\n", ":2:.*rating"),
+    ("quepid", "query,docid,rating\n{text},BILLS-117hr101ih,1.5\n", ":2:.*rating"),
+    ("quepid", 'query,docid,rating\n"x,y,1\n', "not CSV"),
+    ("quepid", "query,docid,rating\nx,y,1\n", "rates no pair"),
+    ("opensearch", "[1]", "not a list of objects"),
+    ("opensearch", "{{}}", "judgmentRatings"),
+    ("opensearch", '{{"judgmentRatings": [{{"query": 1, "ratings": []}}]}}', "query is 1"),
+    (
+        "opensearch",
+        '{{"judgmentRatings": [{{"query": "x", "ratings": [{{"docId": "y", "rating": true}}]}}]}}',
+        "rating",
+    ),
+    ("opensearch", "query,docid,rating", "not JSON"),
+]
+
+
+def test_what_is_no_list_is_refused_with_its_place(other, tmp_path):
+    path, text = tmp_path / "list", load_queries(other.queries_path)[0].text
+    for form, content, place in REFUSED:
+        path.write_text(content.format(text=text))
+        with pytest.raises(InputError, match=place):
+            list_answers(other, path, form, "2026-01-31")
 
 
 def test_a_query_that_a_spreadsheet_would_run_comes_back_as_it_was(judged, other, tmp_path):
