@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
+from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.sample_size import shown_by
@@ -78,7 +78,7 @@ def external_weaknesses(
     if facts.language:
         said.append(
             f"The documents look {facts.language.capitalize()}. `bm25` stems and drops stop words as English, so it is "
-            "a weaker baseline here than BM25 made for that language."
+            f"a weaker baseline here than BM25 made for that language, which `{bm25_in(facts.language)}` is."
         )
     return [
         *said,
@@ -241,14 +241,20 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != HARVESTED for query in queries)
+    written = sum(query.origin not in ASKED for query in queries)
     generated, names = _by_models(queries)
+    drawn = sum(query.origin == TRAFFIC for query in queries)
+    from_log = [
+        f"{drawn} of {len(queries)} queries were drawn from a search log, in three bands of how often they were asked; "
+        "those that could name a person were left out."
+    ][: bool(drawn)]
     if not written:
-        return []
+        return from_log
     how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
     return [
         f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
-        "they are what an author thinks people ask, not what people asked."
+        "they are what an author thinks people ask, not what people asked.",
+        *from_log,
     ]
 
 

@@ -9,7 +9,7 @@ from runner.base.canonical import file_sha256, json_bytes, read_json, write_atom
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.progress import say
-from runner.base.records import Document, Qrels
+from runner.base.records import Document, Qrels, bm25_in
 from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
 from runner.eval_set.shapes.corpus import CollectionFacts, CollectionFile, CorpusHeader, Quarantined
@@ -53,6 +53,7 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     if facts.language:
         say(
             f"warning: the documents look {facts.language.capitalize()}, and bm25 stems and drops stop words as English"
+            f"; give the plan a cell '{bm25_in(facts.language)} x whole_doc'"
         )
 
 
