@@ -10,7 +10,7 @@ from runner.base.checks import report, summary
 from runner.base.terminal import signs_for
 from runner.commands.console import add_output_flags, answer_json, command_parser, show, show_checks
 from runner.commands.flags import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import WORKPLACE
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _check_parity(options: argparse.Namespace) -> int:
     found: list[Parity] = []
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     # What it spends is counted for the day, and in no version's ledger.
-    with backend_from(options, CHECKOUT / ".work" / "parity" / today) as backend:
+    with backend_from(options, WORKPLACE / ".work" / "parity" / today) as backend:
         for result in compared(backend, names, today):
             found.append(result)
             if not options.json:

@@ -26,7 +26,7 @@ def mcp(arguments: Sequence[str]) -> int:
             raise
         raise BackendError(
             f"The package {error.name} is not installed for {sys.executable}. Run `make setup`, or "
-            "pip install -e '.[mcp]'."
+            "pip install 'per-source-eval[mcp]'."
         ) from error
     from runner.tools.mcp.tools import root_of
 

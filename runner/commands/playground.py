@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.base.given_files import display
 from runner.commands.console import answer, command_parser
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import WORKPLACE
 
 _DESCRIPTION = """\
 Writes one offline page in which sliders choose a predictor, the number of queries, how skewed their right answers are
@@ -23,9 +23,9 @@ def playground(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="where the page goes; default .work/playground.html"
     )
-    path = parser.parse_args(arguments).output or CHECKOUT / ".work" / "playground.html"
+    path = parser.parse_args(arguments).output or WORKPLACE / ".work" / "playground.html"
     from runner.report.comparison.file import write_html
     from runner.report.playground import page
 
-    answer(display(write_html(path, page(), None, CHECKOUT / "eval-sets")))
+    answer(display(write_html(path, page(), None)))
     return 0

@@ -53,11 +53,11 @@ def preflight(arguments: Sequence[str]) -> int:
     check_backend_flags(parser, options)
     check_judge_flags(parser, options)
     from runner.embed.chunk_corpus import stored_chunk_tokens
-    from runner.eval_set.version import newest_version
+    from runner.eval_set.version import newest_version, to_read
     from runner.evening.costs import Asked
     from runner.tools.preflight import Flight
 
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    version = to_read(newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse))
     remote = remote_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)

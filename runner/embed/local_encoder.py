@@ -83,7 +83,7 @@ class TransformerEncoder(InProcessEncoder):
         except metadata.PackageNotFoundError as error:
             raise BackendError(
                 f"{self.spec.name} needs the package {error.name}, which is not installed. "
-                "Run `make setup`, or pip install -e '.[local]'."
+                "Run `make setup`, or pip install 'per-source-eval[local]'."
             ) from error
         return {
             **catalogue_facts(self.spec),

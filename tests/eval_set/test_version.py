@@ -50,7 +50,7 @@ def edit_queries(version, rows):
 
 
 def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_path):
-    workspace = Workspace(tmp_path, tmp_path / "set", tmp_path / "work", tmp_path / "cache")
+    workspace = Workspace(tmp_path / "set", tmp_path / "work", tmp_path / "cache")
     assert open_version(workspace, SOURCES["demo"]).number == 1
     assert not list(tmp_path.iterdir())
     for name in ("v2", "v10", "v9-old", "version", "v"):
