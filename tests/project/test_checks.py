@@ -88,6 +88,11 @@ def test_the_programs_of_the_hooks_have_the_pinned_versions(tool: str) -> None:
     assert version(tool) == PINS[tool]
 
 
+def test_the_tests_build_the_wheel_with_what_everybody_builds_it_with() -> None:
+    (backend,) = PYPROJECT["build-system"]["requires"]
+    assert dict([backend.split("==")]).items() <= PINS.items()
+
+
 def test_the_citation_names_this_version_and_licence() -> None:
     citation = loaded("CITATION.cff")
     assert citation["version"] == __version__

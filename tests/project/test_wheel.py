@@ -48,7 +48,7 @@ class Installed(NamedTuple):
         command = [str(self.environment / "bin" / "per-source-eval"), *arguments]
         done = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
-        assert str(CHECKOUT) not in done.stdout + done.stderr
+        assert str(CHECKOUT) not in (done.stdout + done.stderr).replace(own[CACHE_VARIABLE], "")
         return done.stdout
 
     def files(self) -> dict[Path, tuple[int, int]]:
