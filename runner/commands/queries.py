@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
-from runner.commands.console import Parser, answer, answer_json, version_parser, whole_number
+from runner.commands.console import Parser, answer, answer_json, version_of, version_parser, whole_number
 from runner.commands.flags import add_judge_flags, check_judge_flags, judge_options
-from runner.eval_set.version import alone, newest_version
+from runner.eval_set import catalog
+from runner.eval_set.version import alone
 
 if TYPE_CHECKING:
     from runner.tools.queries import Desk
@@ -18,6 +19,13 @@ _CODES = """\
 docs/queries.md has the whole way. exit codes: 0 done, 2 usage or input, 3 there is no corpus or no queries yet,
 4 a frozen file changed, 5 the language model, disk or budget
 """
+
+_LOG = """\
+Every field but the queries is dropped, and every query that an e-mail address, a number like a telephone's or a Social
+Security number, an address, or a name that the documents do not print stands in. What is left is for a person to read.
+"""
+
+MOST_DRAWN = 1_000
 
 
 def sample(arguments: Sequence[str]) -> int:
@@ -73,6 +81,21 @@ def check(arguments: Sequence[str]) -> int:
         return InputError.exit_code if report.errors else 0
 
 
+def import_(arguments: Sequence[str]) -> int:
+    """`queries import`: queries drawn from a search log into a file to look over, without what could name a person."""
+    parser = _parser("queries import", _LOG)
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="a log: CSV with a header, or JSON lines of ubi_queries")
+    number = whole_number(f"a number from 3 to {MOST_DRAWN}", 3, MOST_DRAWN)
+    add("--size", type=number, default=30, metavar="N", help="queries to draw, a third of each band; default 30")
+    add("--seed", type=whole_number("a number, 0 or more", 0), default=2026, metavar="N", help="of the draw, 2026")
+    add("--column", default="", metavar="NAME", help="the column of queries in a CSV file")
+    options = parser.parse_args(arguments)
+    with _desk(options) as desk:
+        answer(desk.take_log(options.file, options.size, options.seed, options.column))
+    return 0
+
+
 def add(arguments: Sequence[str]) -> int:
     """`queries add`: the queries of files become the version's, all of a file or none."""
     parser = _parser("queries add")
@@ -96,9 +119,9 @@ def _desk(options: argparse.Namespace) -> "Iterator[Desk]":
     from runner.eval_set.lock import verify_version
     from runner.tools.queries import Desk
 
-    version = newest_version(options.source, options.eval_set_path)
-    if version.source.policy == "external":
-        raise InputError(f"{version.source.name} is a public collection, which brings its own queries.")
+    if catalog.source(options.source).policy == "external":
+        raise InputError(f"{options.source} is a public collection, which brings its own queries.")
+    version = version_of(options)
     with alone(version):
         verify_version(version)
         yield Desk(version, options.corpus_path)

@@ -149,7 +149,8 @@ complete -o default -F _per_source_eval per-source-eval.py bin/per-source-eval.p
 
 
 def _zsh(words: dict[str, list[str]]) -> str:
-    return f"autoload -U +X bashcompinit && bashcompinit\n{_bash(words)}"
+    begun = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }"
+    return f"{begun}\nautoload -U +X bashcompinit && bashcompinit\n{_bash(words)}"
 
 
 _FISH = f"complete -c {COMMAND} -c per-source-eval.py"
@@ -160,6 +161,8 @@ def _fish(words: dict[str, list[str]]) -> str:
     for place, known in words.items():
         if place:
             seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in place.split())
+            if not VERBS[place].function:
+                seen += f"; and not __fish_seen_subcommand_from {' '.join(known)}"
             lines.append(f"{_FISH} -n '{seen}' -a '{' '.join(known)}'")
     return "\n".join(lines)
 

@@ -16,6 +16,8 @@ from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
+    "collection fetch": "asks the publisher",
+    "collection import": "reads a collection that is not ours to keep",
     "mcp": "waits for a client",
     "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",
@@ -29,8 +31,16 @@ ELSEWHERE = {
 }
 """Examples that are parsed and not run here, and why."""
 
-WAITING = ("labels import", "labels page", "labels double", "labels agreement", "labels withdraw", "version abandon")
-BEGUN = ("queries draft", "queries add", "init")
+WAITING = (
+    "labels import",
+    "labels export",
+    "labels page",
+    "labels double",
+    "labels agreement",
+    "labels withdraw",
+    "version abandon",
+)
+BEGUN = ("queries draft", "queries import", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 
 
@@ -65,6 +75,8 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name == "queries add":
         shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name == "queries import":
+        (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     if name == "corpus unpack":
         pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":
@@ -84,6 +96,26 @@ def test_an_example_runs(name, folder, capsys):
     said = capsys.readouterr()
     assert code == 0, said.err
     assert said.out
+
+
+def test_a_mistyped_eval_set_path_is_one_input_error_of_every_verb_that_begins_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    tried = []
+    for name, verb in runnable():
+        words = shlex.split(verb.example)
+        if "demo" in words and "--eval-set-path" in parser_of(name).format_help():
+            for place in (tmp_path / "empty", tmp_path / "missing"):
+                code = cli.main([*words, f"--eval-set-path={place}"])
+                said = capsys.readouterr()
+                assert (code, said.out, f"--eval-set-path: {place} " in said.err) == (2, "", True), (name, said.err)
+            tried.append(name)
+    assert {"plan", "next", "run", "judge", "choose", "verify", "bulk-gate", "labels import", "queries add"} < set(
+        tried
+    )
+    assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
+    assert cli.main(["plan", "demo", f"--eval-set-path={eval_set.CHECKOUT / 'eval-sets'}"]) == 2
+    assert f"Did you mean {eval_set.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err
 
 
 def test_init_begins_a_version_and_next_says_what_comes_and_writes_nothing(tmp_path, command):
@@ -119,15 +151,16 @@ def test_next_says_whose_turn_it_is_in_every_state(state, said, request, tmp_pat
 def test_completion_offers_what_may_come_next(capsys):
     places = words_by_place()
     assert {"run", "labels", "completion"} <= set(places[""])
-    assert set(places["labels"]) == {"import", "page", "double", "agreement", "withdraw"}
+    assert set(places["labels"]) == {"import", "export", "page", "double", "agreement", "withdraw"}
     assert {"bills", "demo", "--rehearse", "--modal"} <= set(places["run"])
     assert "bills" not in places["grade"]
-    for shell in ("zsh", "fish", "bash"):
+    for shell in ("fish", "bash", "zsh"):
         assert cli.main(["completion", shell]) == 0
         script = capsys.readouterr().out
         assert all(name in script for name in VERBS if " " not in name)
         if program := shutil.which(shell):
             assert subprocess.run([program, "-n"], input=script, text=True, check=False).returncode == 0
+    assert script.index("compinit -i") < script.index("bashcompinit")  # which calls what compinit defines
 
 
 @pytest.mark.parametrize(

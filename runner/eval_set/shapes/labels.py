@@ -1,6 +1,6 @@
 """The shape of judging: judges in the plan, batches, answers, labels.jsonl."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,13 +11,17 @@ CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 """[start, end] in characters of the document."""
 
 
+APIS = ("anthropic", "openai", "files")
+"""What judges are asked through; any other name is a plug-in's."""
+
+
 class JudgeSpec(FrozenModel):
-    """A language model that judges: what it is asked through, and its id there.
+    """A language model that judges: what it is asked through, one of APIS or a plug-in, and its id there.
 
     One with `files` is asked by nobody: it reads what is exported and hands in answer files.
     """
 
-    api: Literal["anthropic", "openai", "files"]
+    api: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     model: Annotated[str, Field(pattern=r"^[!-~]+$")]
 
     @property
@@ -97,7 +101,8 @@ class Answer(FrozenModel):
 class Label(Sparse):
     """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged.
 
-    A row that is `void` takes back the one before it of the same key; its `reason` says why.
+    A row that is `void` takes back the one before it of the same key; its `reason` says why. `host` is where the model
+    was asked, if not at its service's own address.
     """
 
     query_id: str
@@ -113,6 +118,7 @@ class Label(Sparse):
     batch: str
     judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     void: bool = False
+    host: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, int]:
