@@ -24,7 +24,7 @@ from runner.base.records import PromptSide
 from runner.base.store import Store
 from runner.embed.batches import TextSet, planned
 from runner.embed.embed_chunks import embed
-from runner.embed.local_encoder import TransformerEncoder
+from runner.embed.local_encoder import OnnxEncoder
 from runner.embed.probe import probed
 from runner.eval_set.catalog import ENCODERS
 from samplers.corpus.parse import read_corpus
@@ -35,7 +35,7 @@ WANTED = {"fixed_token_512_50": 1.05, "section_aware_bills_v1": 1.25}
 WANTED_OVERHEAD = 0.03
 
 
-class TimedEncoder(TransformerEncoder):
+class TimedEncoder(OnnxEncoder):
     """The encoder of the pipeline, which sums up its own CPU seconds."""
 
     seconds = 0.0

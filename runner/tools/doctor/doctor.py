@@ -45,7 +45,7 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             "encoder",
             "loaded the packaged encoder and probed it",
             _SET_UP,
-            partial(parts.local_encoder, checkout),
+            parts.local_encoder,
             slow=True,
         ),
     ]
