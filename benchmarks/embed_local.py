@@ -7,6 +7,7 @@ CPU seconds of one thread, best of interleaved rounds; ours includes token count
 Chunks of real bills when the shared corpora are there (PSE_SHARED), of the demo's bills otherwise.
 """
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -106,6 +107,7 @@ def timed(call: Callable[[], NDArray[np.float32] | list[NDArray[np.float32]]]) -
 def main() -> None:
     folder = bills_folder()
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # which onnxruntime is given
     encoder = TimedEncoder(ENCODERS["minilm-l6-v2"])
     encoder.encode(["warm up"], "document")
     for name, wanted in WANTED.items():
