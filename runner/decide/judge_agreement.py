@@ -6,6 +6,7 @@ from textwrap import wrap
 
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
+from runner.eval_set.plan import same_model
 from runner.eval_set.shapes.judges import (
     Agreement,
     Estimate,
@@ -63,6 +64,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         kappa=kappa,
         binary=binary,
         by_cell=by_cell,
+        one_model=all(double.first_model and same_model(double.first_model, double.second_model) for double in twice),
     )
 
 
@@ -112,7 +114,9 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
             ". One side looks favoured: either a judge favours it, or one judge errs much more than the other and that "
             "side finds documents of other worth; read the pairs"
         )
-    if second.only_models:
+    if second.one_model:
+        said += ". One language model read both times, and may err alike; what others would say is not known"
+    elif second.only_models:
         said += ". These are two language models; what people would say is not known"
     return (
         f"{said}. A difference says that the two judges differ, not which of them is right, and all of it holds for "

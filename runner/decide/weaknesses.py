@@ -145,6 +145,8 @@ def _repeated(row: JudgeDrift) -> str:
 def _agreed(agreement: Agreement, second: SecondJudge) -> str:
     """Weighted kappa with its interval, no finer than the interval allows, and what such readers leave open."""
     models = " (two language models; what people would say is not known)" if second.only_models else ""
+    if second.one_model:
+        models = " (one language model both times, which may err alike; what others would say is not known)"
     return f"{second.judge}{models}, {second.pairs:,} pairs, {_kappa(agreement, second)}"
 
 

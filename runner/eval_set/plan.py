@@ -37,6 +37,11 @@ def is_same_model(asked: str, answered: str) -> bool:
     return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
 
 
+def same_model(one: str, other: str) -> bool:
+    """Whether two ids, either of which may have a date, name one model."""
+    return is_same_model(one, other) or is_same_model(other, one)
+
+
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
 POOL_DEPTH = 10
@@ -217,12 +222,11 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsa
 
 
 def _judge_problems(judges: Judges | None) -> list[str]:
-    if judges is None or judges.second is None:
+    if judges is None or judges.second is None or judges.second.by_file:
         return []
-    one, other = judges.first.model, judges.second.model
-    if not is_same_model(one, other) and not is_same_model(other, one):
+    if not same_model(judges.first.model, judges.second.model):
         return []
-    return ["judges: the second judge must be another model than the first"]
+    return ["judges: the second judge must be another model than the first, unless it answers by file (api: files)"]
 
 
 def _look_problems(looks: Sequence[int], source: SourceSpec, *, rehearsal: bool) -> list[str]:

@@ -6,6 +6,7 @@ from runner.decide.sample_size import chance_to_show, detectable, first_challeng
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import shown
 from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
+from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
 from runner.judge.models.estimate import pair_costs, pairs_a_query, queries_bought
@@ -33,9 +34,9 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     ours = queries_bought(version, plan, total, options)
     looks = {queries: f"<- look {number}, at its part of alpha" for number, queries in enumerate(plan.looks[:-1], 1)}
     rows = sorted({*_SIZES, *looks, *(n for n in (ours, n_written) if n)})
-    second = f", {judges.second.share:.0%} again by {judges.second.model}" if judges.second else ""
+    second = f", {judges.second.share:.0%} again by {_named(judges.second)}" if judges.second else ""
     lines = [
-        f"what {shown(total.max_usd)} buys{_taken(total)}, judged by {judges.first.model}{second}:",
+        f"what {shown(total.max_usd)} buys{_taken(total)}, judged by {_named(judges.first)}{second}:",
         f"  {len(plan.cells)} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, "
         f"{shown(costs.in_batches)} a pair in batches",
         *_table(plan, rows, a_query, costs.in_batches, {**looks, n_written: "<- written", ours: "<- budget"}),
@@ -46,8 +47,13 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
             shallow = queries_bought(version, plan, total, options, POOL_DEPTH)
             lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, it buys about {shallow:,}.")
     else:
-        lines.append("  This judge charges nothing that is known, so a budget does not bound the queries.")
+        free = "Answers by file cost no dollars" if judges.first.by_file else "This judge charges nothing that is known"
+        lines.append(f"  {free}, so a budget does not bound the queries.")
     return [*lines, *(f"  {line}" for line in _basis(plan))]
+
+
+def _named(judge: JudgeSpec) -> str:
+    return f"{judge.model} (by file)" if judge.by_file else judge.model
 
 
 def _taken(total: Total) -> str:

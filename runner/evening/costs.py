@@ -108,7 +108,8 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:
-        return Costs([*lines, BY_FILE], total, planned, unknown)
+        asks = plan.judges is None or any(not judge.by_file for judge in plan.judges.each)
+        return Costs([*lines, BY_FILE if asks else "judging: by file"], total, planned, unknown)
     from runner.judge.models.estimate import judging_left
 
     judging = judging_left(version, plan, asked.judge, documents)

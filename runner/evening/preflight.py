@@ -17,7 +17,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
 from runner.evening.costs import Asked, Costs, costs
 from runner.evening.leave_out import without_advice
-from runner.judge.models.run_judges import check_judges, named_judges
+from runner.judge.models.run_judges import asked_judges, check_judges
 
 SPARE_GB = 0.5
 """For runs, chunks and pages, beside weights and vectors."""
@@ -204,10 +204,9 @@ class Preflight:
     def _keys(self) -> str:
         if self.asked.judge is None or closed(self.version):
             raise Skipped("judging by file" if self.asked.judge is None else "every grade is final")
-        judges = named_judges(self.version, self.plan)
-        both = [judge for judge in (judges.first, judges.second) if judge is not None]
-        check_judges(self.version, both, self.asked.judge)
-        return ", ".join(judge.model for judge in both)
+        judges = asked_judges(self.version, self.plan)
+        check_judges(self.version, judges, self.asked.judge)
+        return ", ".join(judge.model for judge in judges)
 
     def _total(self) -> str:
         left = self.left

@@ -40,12 +40,13 @@ def need_labels(
     no model is asked for it in this run. InputError if pairs are missing and labels are final.
     """
     version, plan, final = session.version, session.plan, closed(session.version)
+    first, second = (plan.judges.first, plan.judges.second) if plan.judges else (None, None)
     if missing := unjudged(pooled, version_labels(version)):
         if final:
             raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
         documents = {document.doc_id: document for document in session.documents}
         batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
-        if session.judge is None or not ask:
+        if session.judge is None or not ask or (first and first.by_file):
             due = list(next(iter(runs.values())).hits)[look.before if look else 0 :]
             if len(missing) < sum(query_id in due for query_id, _ in pooled):
                 say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
@@ -55,7 +56,7 @@ def need_labels(
         judge_missing(version, plan, set(missing), session.judge)
     if final:
         return
-    if session.judge is not None:
+    if session.judge is not None and not (second and second.by_file):
         judge_again(version, plan, session.judge)
     elif waiting := unread_twice(version, plan):
         raise second_reading_stop(version, waiting, session.again)

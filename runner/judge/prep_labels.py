@@ -9,7 +9,7 @@ from runner.base.errors import InputNeeded
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, version_labels
-from runner.eval_set.shapes.labels import BatchRow
+from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
 from runner.eval_set.version import DRIVER, Version, load_queries
 
 EVIDENCE_CHARS = 5_000
@@ -120,6 +120,14 @@ def _pair(row: BatchRow) -> Pair:
     return (row.query_id, row.doc_id)
 
 
+def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME") -> str:
+    """The command that takes answers in, as a stop says it; `judge` is the plan's, if it names one."""
+    command = f"{DRIVER} labels import {version.flags} --judge={name}"
+    if judge is not None and judge.by_file:
+        return f"{command} --model={judge.model} FILE ...      --person if a person judged"
+    return f"{command} --person FILE ...      --model=ID if a model judged"
+
+
 def judging_stop(
     version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
 ) -> InputNeeded:
@@ -129,17 +137,16 @@ def judging_stop(
     example = json_line(
         {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
     )
-    flags = version.flags
+    flags, judges = version.flags, version.plan().judges
+    first = judges.first if judges else None
+    asks = f"\n{DRIVER} judge {flags} --max-usd 25      by the plan's language models; `plan` says what they cost"
     return InputNeeded(
         f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [
             "Judge them, one of:\n"
-            f"{DRIVER} labels page {flags}      by keyboard, in your browser\n"
-            f"{DRIVER} judge {flags} --max-usd 25      by the plan's language models; `plan` says what they cost\n"
+            f"{DRIVER} labels page {flags}      by keyboard, in your browser{'' if first and first.by_file else asks}\n"
             f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
-            "Import what was judged: one line per pair, such as\n"
-            f"{example}\n"
-            f"{DRIVER} labels import {flags} --judge=NAME --person FILE ...      --model=ID if a model judged",
+            f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,
         ],
     )

@@ -12,6 +12,7 @@ from runner.eval_set.labels import scored, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import DRIVER, Version
+from runner.judge.prep_labels import import_command
 
 SHARE = 0.1
 """Of the judged pairs, unless somebody says otherwise."""
@@ -97,15 +98,16 @@ def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> 
     judges = judges_of(version_labels(version))
     rows = [(row.query_id, row.doc_id) for path in files for row in read_batch(path)]
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
+    planned = version.plan().judges
+    second = planned.second if planned else None
+    asks = f"{DRIVER} judge {flags}      by the plan's second judge; then nothing is to be imported\n"
     return InputNeeded(
         f"{waiting:,} pairs to be read by a second judge, who does not see the first grades",
         [
             "Have them read, one of:\n"
             f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
-            f"{DRIVER} judge {flags}      by the plan's second judge; then nothing is to be imported\n"
-            f"{named}      any other way",
-            "Import what was judged:\n"
-            f"{DRIVER} labels import {flags} --judge=OTHER-NAME --person FILE ...      --model=ID if a model judged",
+            f"{'' if second and second.by_file else asks}{named}      any other way",
+            f"Import what was judged:\n{import_command(version, second, 'OTHER-NAME')}",
             again,
         ],
     )

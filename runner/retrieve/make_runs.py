@@ -115,14 +115,16 @@ class Wanted(NamedTuple):
 
 
 class CellRuns:
-    """Makes a version's runs in three stages; each takes from the store what was made before, and loads what it needs
-    late.
+    """Makes a version's runs in three stages, over the queries up to the plan's last look; each takes from the store
+    what was made before, and loads what it needs late.
     """
 
     def __init__(self, version: Version, documents: Callable[[], Sequence[Document]], backend: Backend) -> None:
         self.version = version
         self.store = Store(version.cache)
-        self.queries = load_queries(version.queries_path)
+        written, looks = load_queries(version.queries_path), version.plan().looks
+        self.queries = written[: looks[-1]] if looks else written
+        self.is_cut = len(self.queries) < len(written)
         self.corpus_sha256 = file_sha256(version.corpus_path)
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
@@ -237,6 +239,7 @@ class CellRuns:
             "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
             **({"method": method_of(cell)} if is_engine(cell) else {}),
+            **({"asked": len(self.queries)} if self.is_cut else {}),
         }
 
     def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:

@@ -172,8 +172,7 @@ class Flight:
     def _judges(self) -> list[JudgeSpec]:
         if self.asked.judge is None:
             return []
-        judges = named_judges(self.version, self.plan)
-        return [judge for judge in (judges.first, judges.second) if judge is not None]
+        return [judge for judge in named_judges(self.version, self.plan).each if not judge.by_file]
 
     def _reranker(self, name: str) -> str:
         spec = catalog.reranker(name)

@@ -135,8 +135,15 @@ class Desk:
 
     @property
     def _judge(self) -> JudgeSpec:
-        """The plan's first judge, which drafts."""
-        return named_judges(self.version, self.version.plan(rehearsal=False)).first
+        """The plan's first judge, which drafts; an InputError for one that answers by file."""
+        judge = named_judges(self.version, self.version.plan(rehearsal=False)).first
+        if judge.by_file:
+            raise InputError(
+                f"{judge.model} answers by file (api: files in the plan), so there is no service to ask. Leave --judge "
+                f"out, have it draft by the file that is written then, and hand in: {self.again('draft')} "
+                "--answers FILE"
+            )
+        return judge
 
     def _ask(self, rows: Sequence[DraftRow], how: JudgeOptions) -> str:
         with how.opened(self._judge, self.version.work) as model:

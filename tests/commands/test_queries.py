@@ -240,11 +240,11 @@ def test_a_file_with_a_broken_line_takes_nothing(unwritten, queries, rows):
     assert not (folder / "drafted.yaml").exists()
 
 
-def with_judges(version, model="claude-sonnet-4-6"):
+def with_judges(version, model="claude-sonnet-4-6", api="anthropic"):
     """The plan with one judge, or with none for ""."""
     path = version.plan_path(rehearsal=False)
     plan = {name: value for name, value in yaml.safe_load(path.read_text()).items() if name != "judges"}
-    judges = Judges(first=JudgeSpec(api="anthropic", model=model), second=None) if model else None
+    judges = Judges(first=JudgeSpec(api=api, model=model), second=None) if model else None
     path.write_text(yaml.safe_dump(plan | ({"judges": judges.model_dump()} if judges else {})))
 
 
@@ -324,6 +324,14 @@ def test_a_plan_without_judges_says_how_they_are_named(unwritten, queries):
     code, _, err = queries("draft", "--judge")
     assert code == 2
     assert "names no judges" in err
+
+
+def test_a_judge_that_answers_by_file_drafts_by_file(unwritten, queries):
+    with_judges(unwritten, "claude", "files")
+    code, _, err = queries("draft", "--judge")
+    assert code == 2
+    assert "--answers FILE" in err
+    assert queries("draft")[0] == 0
 
 
 def test_a_check_says_errors_by_its_exit_code_and_as_json(version, queries):

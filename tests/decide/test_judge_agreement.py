@@ -43,6 +43,15 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert found == judge_agreement(labels, runs, query_ids, PLAN)
 
 
+def test_two_readings_by_one_model_are_said_to_be_one_models():
+    labels, runs, query_ids = judged()
+    beside = [row.model_copy(update={"model": "model-2-20260131"}) if row.judge == "one" else row for row in labels]
+    found = {name: judge_agreement(rows, runs, query_ids, PLAN) for name, rows in (("one", beside), ("two", labels))}
+    assert found["one"].seconds[0].one_model
+    assert "One language model read both times" in can_say(found["one"], found["one"].seconds[0])
+    assert "one_model" not in found["two"].seconds[0].model_dump(), "files written before keep their bytes"
+
+
 def test_only_the_queries_asked_for_count():
     labels, runs, query_ids = judged()
     some = judge_agreement(labels, runs, query_ids[:5], PLAN)

@@ -120,6 +120,15 @@ def test_agreement_is_declared_with_its_interval_and_the_pairs_that_it_rests_on(
     assert "kappa 0.81 (95 % interval 0.74 to 0.88). Agreement says that judges see the same, not that" in said
 
 
+def test_two_readings_by_one_model_are_a_weakness():
+    (second,) = PANEL.agreement.seconds
+    seconds = [second.model_copy(update={"one_model": True})]
+    agreement = PANEL.agreement.model_copy(update={"seconds": seconds})
+    said = said_of(row(BASELINE), panel=PANEL.model_copy(update={"agreement": agreement}))
+    assert "judge-model-2 (one language model both times" in said
+    assert "two language models" not in said
+
+
 def test_judges_who_always_agree_are_not_said_to_agree_for_certain():
     queries = [f"q{n:02}" for n in range(20)]
     labels = [label(f"q{n % 20:02}", f"d{n}", n % 4, judge=judge, round=r) for judge, r in PLANTED for n in range(60)]

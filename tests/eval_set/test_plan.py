@@ -290,9 +290,17 @@ SECOND = {"api": "anthropic", "model": "claude-opus-4-6", "share": 0.1}
 @pytest.mark.parametrize("rehearsal", [False, True])
 def test_a_second_judge_that_is_the_first_again_is_refused(path, first, second, rehearsal):
     change(path, judges={"first": {**FIRST, "model": first}, "second": {**SECOND, "api": "openai", "model": second}})
-    assert list(problems(path, rehearsal=rehearsal)) == [
-        "judges: the second judge must be another model than the first"
-    ]
+    (problem,) = problems(path, rehearsal=rehearsal)
+    assert problem.startswith("judges: the second judge must be another model than the first")
+
+
+@pytest.mark.parametrize("api", ["anthropic", "files"])
+def test_a_second_reader_by_file_may_be_the_first_model_under_another_name(path, api):
+    by_file = {"api": "files", "model": FIRST["model"]}
+    change(path, judges={"first": {**FIRST, "api": api}, "second": {**by_file, "share": 0.15}})
+    assert load(path).judges.second.by_file
+    change(path, judges={"first": by_file, "second": {**SECOND, "model": FIRST["model"]}})
+    assert len(problems(path)) == 1, "labels of a model that is asked bear its name, so nothing tells the two apart"
 
 
 def test_a_plan_may_name_one_judge_alone(path):

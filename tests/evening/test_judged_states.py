@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.embed.backends import LocalBackend
@@ -19,6 +20,7 @@ from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
+from runner.tools.labels import import_files
 from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
 from tests.evening.test_judged_evening import _opened as _opened
@@ -172,6 +174,54 @@ def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opene
         by_file(version, corpus, CHOICE).run()
     read_twice(version)
     assert by_file(version, corpus, CHOICE).run()
+
+
+def plans_by_file(version):
+    """Both plans name the first judge's model, twice, as one that answers by file."""
+    judges = {"first": {"api": "files", "model": FIRST}, "second": {"api": "files", "model": FIRST, "share": 0.2}}
+    for rehearsal in (False, True):
+        path = version.plan_path(rehearsal=rehearsal)
+        path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": judges}))
+
+
+@pytest.mark.slow
+def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(opened, corpus, judged, capsys):
+    version, server = opened
+    plans_by_file(version)
+    with pytest.raises(InputNeeded) as first:
+        by_file(version, corpus, CHOICE).run()
+    with pytest.raises(InputError, match="answer by file"):
+        hired(version, corpus, server).run()
+    for path in batch_files(version.judging):
+        give(version, path, spoken, "one instance", FIRST)
+    with pytest.raises(InputNeeded) as second:
+        by_file(version, corpus, CHOICE).run()
+    assert "80 pairs to be read by a second judge" in str(second.value)
+    assert all(f"--model={FIRST}" in str(stop.value) for stop in (first, second))
+    assert not any(f" judge {version.flags}" in str(stop.value) for stop in (first, second)), "nobody can be asked"
+    answers = []
+    for path in batch_files(version.judging, "double"):
+        answers.append(path.with_name(f"{path.stem}.answers.jsonl"))
+        answers[-1].write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in read_batch(path)))
+    given = {"judge": "another instance", "judged_on": "2026-01-31", "unbatched": False}
+    assert import_files(version, answers, model=FIRST, **given) == 80
+    assert "warning" not in capsys.readouterr().err
+    assert "chosen is" in by_file(version, corpus, CHOICE).run()
+    said = json.loads((version.record / "results.json").read_bytes())["weaknesses"]
+    assert any("one language model both times" in weakness for weakness in said)
+
+
+def test_a_model_that_the_plan_does_not_name_is_warned_of_and_counts(opened, corpus, capsys):
+    version, _ = opened
+    plans_by_file(version)
+    with pytest.raises(InputNeeded):
+        by_file(version, corpus, CHOICE).run()
+    path = batch_files(version.judging)[0]
+    answers = path.with_name(f"{path.stem}.answers.jsonl")
+    answers.write_text("".join(json.dumps(spoken(row)) + "\n" for row in read_batch(path)))
+    given = {"judge": "ann", "judged_on": "2026-01-31", "unbatched": False}
+    assert import_files(version, [answers], model="another-model", **given) == len(read_batch(path))
+    assert "warning: another-model judged" in capsys.readouterr().err
 
 
 def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):

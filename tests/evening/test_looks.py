@@ -266,6 +266,9 @@ def test_a_rehearsal_may_end_at_the_first_queries_and_leave_the_others_to_the_pr
     with pytest.raises(InputNeeded):
         evening(rehearsal).run()
     assert exported(version) == {row["id"] for row in query_rows()}
+    runs = [path.read_text() for path in rehearsal.record.glob("runs/*.tsv")]
+    asked = {line.split("\t")[0] for run in runs for line in run.splitlines()}
+    assert asked == {"query_id", *(row["id"] for row in query_rows())}
     judged(version)
     evening(rehearsal).run()
     results = load_results(rehearsal)

@@ -24,6 +24,7 @@ from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.version import CACHE_VARIABLE
 from runner.evening.costs import Asked
+from runner.judge.models.prices import Price
 from runner.judge.models.run_judges import JudgeOptions
 from runner.tools.preflight import Flight
 from tests.support import anthropic_server as api
@@ -103,6 +104,32 @@ def test_a_sound_version_is_green_at_no_cost_and_nothing_is_written(version, jud
     assert found["total"].result.startswith("$0.00 embedding + $")
     assert not judge.asked
     assert {path for path in version.folder.parent.rglob("*") if path.is_file()} == before
+
+
+def with_judges(version, first, second):
+    """The version's plan with these as judges."""
+    judges = {"first": first, "second": {**second, "share": 0.2}}
+    path = version.plan_path(rehearsal=False)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": judges}))
+
+
+def test_judges_that_answer_by_file_are_asked_by_nobody_and_cost_nothing(version):
+    by_file = {"api": "files", "model": "claude"}
+    with_judges(version, by_file, by_file)
+    found = flight(version, judge=JudgeOptions(price=Price(3, 15)))
+    said = red(found, "judges' keys")
+    assert f"labels import {version.flags} --judge=NAME --model=claude" in said
+    assert found.trials_usd() == 0
+    assert not [check for check in found.trials() if check.name.startswith("one pair by")]
+    assert looked(found, "total").result.startswith("nothing is paid for")
+
+
+def test_beside_one_that_answers_by_file_the_other_judge_is_asked_and_paid(version, judge):
+    asked = {"api": "anthropic", "model": "claude-opus-4-6"}
+    with_judges(version, {"api": "files", "model": "claude"}, asked)
+    found = flight(version, judge=JudgeOptions(url=judge.url))
+    assert looked(found, "judges' keys").result == "claude-opus-4-6"
+    assert found.trials_usd() > 0
 
 
 def test_documents_that_are_not_here_are_red(version):

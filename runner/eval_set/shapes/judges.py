@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, FrozenModel, Share
+from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
 
 
 class Estimate(FrozenModel):
@@ -35,13 +35,14 @@ class CellFavour(FrozenModel):
     unknown: str
 
 
-class SecondJudge(FrozenModel):
+class SecondJudge(Sparse):
     """One judge's readings of pairs that another had graded.
 
     `models` are the second judge's, none if a person judged; `only_models` says that both readings of every pair
-    are a language model's. `same` pairs have the same grade twice. `kappa` is quadratically weighted, `binary` the
-    share of pairs on which both agree whether they are relevant: if all or none, with Clopper & Pearson's one-sided
-    bound over pairs. A figure that no bootstrap draw changes has no interval.
+    are a language model's, `one_model` that it is the same model's both times. `same` pairs have the same grade twice.
+    `kappa` is quadratically weighted, `binary` the share of pairs on which both agree whether they are relevant: if all
+    or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no bootstrap draw changes has no
+    interval.
     """
 
     judge: str
@@ -54,6 +55,7 @@ class SecondJudge(FrozenModel):
     kappa: Estimate
     binary: Estimate
     by_cell: list[CellFavour]
+    one_model: bool = False
 
 
 class JudgeDrift(FrozenModel):

@@ -12,10 +12,18 @@ CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class JudgeSpec(FrozenModel):
-    """A language model that judges: what it is asked through, and its id there."""
+    """A language model that judges: what it is asked through, and its id there.
 
-    api: Literal["anthropic", "openai"]
+    One with `files` is asked by nobody: it reads what is exported and hands in answer files.
+    """
+
+    api: Literal["anthropic", "openai", "files"]
     model: Annotated[str, Field(pattern=r"^[!-~]+$")]
+
+    @property
+    def by_file(self) -> bool:
+        """Whether its answers come as files."""
+        return self.api == "files"
 
 
 class SecondJudgeSpec(JudgeSpec):
@@ -25,10 +33,15 @@ class SecondJudgeSpec(JudgeSpec):
 
 
 class Judges(Sparse):
-    """Who judges where --judge is given; two models, since a label's judge is its model."""
+    """Who judges. A label's judge is the model that was asked: a second one that is asked is another model."""
 
     first: JudgeSpec
     second: SecondJudgeSpec | None = None
+
+    @property
+    def each(self) -> list[JudgeSpec]:
+        """The first one, and the second if there is one."""
+        return [self.first, *([self.second] if self.second else [])]
 
 
 class Passage(FrozenModel):

@@ -15,7 +15,7 @@ from runner.judge.models.anthropic.client import AnthropicMessages
 from runner.judge.models.client import JudgeClient, Way, judge_address
 from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
-from runner.judge.models.prices import FREE, PRICE_FLAG, Price, price_of
+from runner.judge.models.prices import BY_FILE, FREE, PRICE_FLAG, Price, price_of
 
 How = Literal["messages", "batches"]
 BATCH_TIMEOUT = 300.0
@@ -37,9 +37,12 @@ def open_model(
 ) -> JudgeClient:
     """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
-    Nothing is sent yet. An InputError for a missing or bad key or address, for a key that would go unencrypted to a
-    public one without `in_clear`, and for an unknown price; a BudgetError for a ledger that cannot be read.
+    Nothing is sent yet. An InputError for a judge that answers by file, for a missing or bad key or address, for a key
+    that would go unencrypted to a public one without `in_clear`, and for an unknown price; a BudgetError for a ledger
+    that cannot be read.
     """
+    if spec.by_file:
+        raise InputError(f"{spec.model} answers by file (api: files in the plan); there is no service to ask.")
     is_chat = spec.api == "openai"
     if how == "batches" and spec.api != "anthropic":
         raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
@@ -60,8 +63,12 @@ def open_model(
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
     """The table's price of an Anthropic model; FREE for an OpenAI-compatible server at a private address, or none yet.
 
+    BY_FILE for one that answers by file.
+
     An InputError for any other service, which may charge, and for a model that the table does not have.
     """
+    if spec.by_file:
+        return BY_FILE
     if spec.api == "anthropic":
         return price_of(spec.model)
     if spec.api == "openai" and (not url or is_own(judge_address(url).host)):

@@ -86,7 +86,7 @@ def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
     """What one pair costs that each of the plan's judges is asked about at once."""
     judges, tokens = named_judges(version, plan), _tokens_read(version, [])
     one_by_one = replace(options, how="messages")
-    return sum(_usd(_price(judge, one_by_one), tokens) for judge in (judges.first, judges.second) if judge)
+    return sum(_usd(_price(judge, one_by_one), tokens) for judge in judges.each)
 
 
 def pairs_a_query(version: Version, plan: Plan, depth: int, n_documents: int) -> float:
@@ -155,7 +155,7 @@ def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: 
 
 
 def _price(judge: JudgeSpec, options: JudgeOptions) -> Price:
-    price = options.price or model_price(judge, options.url)
+    price = (not judge.by_file and options.price) or model_price(judge, options.url)
     return price.in_batches() if options.how == "batches" else price
 
 

@@ -66,6 +66,7 @@ class Price(NamedTuple):
 
 
 FREE = Price(0.0, 0.0, source="a server of one's own")
+BY_FILE = Price(0.0, 0.0, source="answers by file")
 
 CLAUDE: dict[str, Price] = {
     "claude-fable-5-1": Price(10, 50, 0.025),

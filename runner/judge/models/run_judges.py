@@ -14,7 +14,7 @@ from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_row
 from runner.eval_set.labels import version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import Version
+from runner.eval_set.version import DRIVER, Version
 from runner.judge.answers import import_rows
 from runner.judge.models.api import How, open_model
 from runner.judge.models.client import JudgeClient
@@ -50,6 +50,18 @@ def named_judges(version: Version, plan: Plan) -> Judges:
     if not version.preregistration_path.exists():
         way = f"add to {version.plan_path(rehearsal=False)} and to the rehearsal's: {EXAMPLE}"
     raise InputError(f"The plan of {version.name} names no judges; {way}.")
+
+
+def asked_judges(version: Version, plan: Plan) -> list[JudgeSpec]:
+    """The judges of the plan that a service is asked for; an InputError if it names none, or all answer by file."""
+    judges = named_judges(version, plan).each
+    if not (asked := [judge for judge in judges if not judge.by_file]):
+        raise InputError(
+            f"The judges of {version.name} answer by file (api: files in its plan), so there is no service to ask. "
+            f"{DRIVER} run {version.flags} exports the pairs; have them read, then: {DRIVER} labels import "
+            f"{version.flags} --judge=NAME --model={judges[0].model} FILE ..."
+        )
+    return asked
 
 
 def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> None:
