@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 # Processes that run the tests; each may load the model, 1 GB.
 WORKERS ?= 2
 
-# PyTorch's wheels without CUDA: from the default index torch brings 5 GB of it on Linux.
-TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# An index of torch's CPU build: from the default one torch brings 5 GB of CUDA on Linux (docs/install.md).
+TORCH_INDEX ?=
 
 .PHONY: setup demo test test-all check bench simulate soak mpnet clean
 
@@ -14,9 +14,7 @@ setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	[ "$$(uname)" != Linux ] || \
-	  $(BIN)/python -m pip install --quiet --no-deps --retries 0 --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)" || \
-	  echo "$(TORCH_INDEX) has no torch for this machine; the default index has it with CUDA, 5 GB"
+	[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)"
 	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,export,dev]'
 	touch $@ $(VENV)/.demo
 
