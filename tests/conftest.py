@@ -151,6 +151,13 @@ def where(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes `where` the source's own place, which may hold no version yet."""
+    (tmp_path / "templates").symlink_to(CHECKOUT / "templates")
+    monkeypatch.setattr("runner.eval_set.version.CHECKOUT", tmp_path)
+
+
+@pytest.fixture
 def command(
     tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:

@@ -17,7 +17,7 @@ from runner.base.errors import BackendError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.verbs import VERBS, near
-from runner.eval_set.version import DRIVER
+from runner.eval_set.version import DRIVER, Version, existing_version, newest_version
 
 
 class Captured(Exception):  # no error: it hands a parser to whoever describes it
@@ -99,6 +99,16 @@ def version_parser(verb: str, description: str = "", epilog: str = "", *, option
         parser.add_argument("source", metavar="SOURCE", help=names)
     parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
     return parser
+
+
+def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
+    """The newest version by the flags of `version_parser`, seen as its rehearsal with --rehearse or --try.
+
+    An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there.
+    """
+    found = newest_version if begins else existing_version
+    rehearsal = any(getattr(options, flag, False) for flag in ("rehearse", "trial"))
+    return found(options.source, options.eval_set_path, rehearsal=rehearsal)
 
 
 def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
-from runner.commands.console import Parser, answer, answer_json, source_first, version_parser
+from runner.commands.console import Parser, answer, answer_json, source_first, version_of, version_parser
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
@@ -110,7 +110,7 @@ def init(arguments: Sequence[str]) -> int:
     from runner.evening.evening import Evening
     from runner.evening.stops import next_step as following
 
-    version = _version(options)
+    version = version_of(options, begins=True)
     Evening(version, options.corpus_path, live=options.live).begin()
     answer(following(version))
     return 0
@@ -130,7 +130,7 @@ def next_step(arguments: Sequence[str]) -> int:
         _refuse_external(options)
         from runner.evening.stops import next_step as following
 
-        answer(following(_version(options)))
+        answer(following(version_of(options)))
         return 0
     from runner.decide.roster import roster
     from runner.tools.roster import next_step as next_source
@@ -168,7 +168,9 @@ def plan(arguments: Sequence[str]) -> int:
     asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
     lines, recorded = describe(version, options.corpus_path, asked, budget)
     if options.json:
-        answer_json({"version": version.name, "recorded": recorded, "lines": lines, "exit_code": 0 if recorded else 1})
+        from runner.report.summary import recorded_json
+
+        answer_json(recorded_json(version, lines, recorded=recorded))
     else:
         answer("\n".join(lines))
     return 0 if recorded else 1
@@ -180,7 +182,7 @@ def _evening_parser(verb: str, epilog: str) -> Parser:
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), or a collection")
     add("--rehearse", action="store_true", help="the rehearsal's plan: packaged encoders, never a decision")
-    add("--json", action="store_true", help="stdout is one JSON object: outcome, choice, figures, exit code")
+    add("--json", action="store_true", help="stdout is one JSON object: docs/eval-architecture.md lists its fields")
     add_backend_flags(parser)
     return parser
 
@@ -192,11 +194,9 @@ def _parsed(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _version(options: argparse.Namespace) -> Version:
-    """The version that is meant; with --try, the one in a folder of its own."""
-    trial = getattr(options, "trial", False)
-    rehearsal = trial or getattr(options, "rehearse", False)
-    version = newest_version(options.source, options.eval_set_path, rehearsal=rehearsal)
-    if not trial:
+    """The version that is meant; documents may begin it. With --try, the one in a folder of its own."""
+    version = version_of(options, begins=options.corpus_path is not None or getattr(options, "live", False))
+    if not getattr(options, "trial", False):
         return version
     from runner.evening.exploration import tried
 
@@ -240,10 +240,9 @@ def _compared(parser: Parser, options: argparse.Namespace) -> int:
 
 
 def _collection(options: argparse.Namespace) -> Version:
-    folder = options.eval_set_path
-    if folder is None and options.corpus_path is not None:
-        folder = collection_folder(catalog.source(options.source), options.corpus_path)
-    return newest_version(options.source, folder)
+    if options.eval_set_path is None and options.corpus_path is not None:
+        return newest_version(options.source, collection_folder(catalog.source(options.source), options.corpus_path))
+    return version_of(options, begins=options.corpus_path is not None)
 
 
 def _refuse_external(options: argparse.Namespace) -> None:

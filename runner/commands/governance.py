@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.progress import say
-from runner.commands.console import answer, version_parser, whole_number
+from runner.commands.console import answer, version_of, version_parser, whole_number
 from runner.commands.evening import add_signature, check_signature, today
-from runner.eval_set.version import newest_version
 
 
 def adopt(arguments: Sequence[str]) -> int:
@@ -22,7 +21,7 @@ def adopt(arguments: Sequence[str]) -> int:
     from runner.decide.policy import adopt_baseline
 
     check_signature(options)
-    version = newest_version(options.source, options.eval_set_path)
+    version = version_of(options, begins=True)
     decision, is_new = adopt_baseline(version, options.by, options.reason, today=today())
     say(f"locked. To commit, as it is: {version.folder}" if is_new else "recorded before; nothing is changed")
     answer(decision_sentence(decision))
@@ -41,7 +40,7 @@ def bulk_gate(arguments: Sequence[str]) -> int:
     from runner.decide.roster import standing
     from runner.eval_set.lock import verify_version
 
-    version = newest_version(options.source, options.eval_set_path)
+    version = version_of(options)
     verify_version(version)
     answer(gate(standing(version), options.documents))
     return 0
@@ -60,7 +59,7 @@ def post_bulk(arguments: Sequence[str]) -> int:
     from runner.decide.roster import version_in_force
     from runner.evening.post_bulk import post_bulk as check
 
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    version = version_of(options)
     in_force = None if version.rehearsal else version_in_force(version)
     answer(check(in_force or version, options.corpus_path))
     return 0
@@ -78,7 +77,7 @@ def version_new(arguments: Sequence[str]) -> int:
     check_signature(options)
     from runner.evening.next_version import open_next
 
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    version = version_of(options)
     with_labels = not options.without_labels
     given = {"cells": options.cells, "reason": options.reason, "by": options.by}
     answer(open_next(version, **given, with_labels=with_labels, today=today()))
@@ -95,6 +94,6 @@ def version_abandon(arguments: Sequence[str]) -> int:
     check_signature(options)
     from runner.evening.next_version import abandon
 
-    version = newest_version(options.source, options.eval_set_path)
+    version = version_of(options)
     answer(abandon(version, reason=options.reason, by=options.by, today=today()))
     return 0

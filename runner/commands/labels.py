@@ -7,8 +7,8 @@ from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.commands.console import Parser, answer, answer_json, version_parser
-from runner.eval_set.version import DRIVER, Version, newest_version
+from runner.commands.console import Parser, answer, answer_json, version_of, version_parser
+from runner.eval_set.version import DRIVER, Version
 
 _CODES = "exit codes: 0 done, 2 usage or input (file and line are named), 4 a frozen file changed, 5 disk"
 
@@ -124,7 +124,7 @@ def _asked(parser: Parser, arguments: Sequence[str]) -> tuple[Version, argparse.
     """The version and the options; a rehearsal has the labels of its version."""
     parser.add_argument("--rehearse", action="store_true", help="seen as the rehearsal; grades are the same")
     options = parser.parse_args(arguments)
-    return newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse), options
+    return version_of(options), options
 
 
 def _today() -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from runner.base.checks import report, summary
 from runner.base.progress import say
 from runner.base.terminal import signs_for
-from runner.commands.console import add_output_flags, answer_json, show, show_checks, version_parser
+from runner.commands.console import add_output_flags, answer_json, show, show_checks, version_of, version_parser
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
@@ -53,11 +53,10 @@ def preflight(arguments: Sequence[str]) -> int:
     check_backend_flags(parser, options)
     check_judge_flags(parser, options)
     from runner.embed.chunk_corpus import stored_chunk_tokens
-    from runner.eval_set.version import newest_version
     from runner.evening.costs import Asked
     from runner.tools.preflight import Flight
 
-    version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    version = version_of(options, begins=options.corpus_path is not None)
     remote = remote_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
-from runner.commands.console import Parser, answer, answer_json, version_parser, whole_number
+from runner.commands.console import Parser, answer, answer_json, version_of, version_parser, whole_number
 from runner.commands.flags import add_judge_flags, check_judge_flags, judge_options
-from runner.eval_set.version import alone, newest_version
+from runner.eval_set import catalog
+from runner.eval_set.version import alone
 
 if TYPE_CHECKING:
     from runner.tools.queries import Desk
@@ -96,9 +97,9 @@ def _desk(options: argparse.Namespace) -> "Iterator[Desk]":
     from runner.eval_set.lock import verify_version
     from runner.tools.queries import Desk
 
-    version = newest_version(options.source, options.eval_set_path)
-    if version.source.policy == "external":
-        raise InputError(f"{version.source.name} is a public collection, which brings its own queries.")
+    if catalog.source(options.source).policy == "external":
+        raise InputError(f"{options.source} is a public collection, which brings its own queries.")
+    version = version_of(options)
     with alone(version):
         verify_version(version)
         yield Desk(version, options.corpus_path)

@@ -150,7 +150,8 @@ complete -o default -F _per_source_eval per-source-eval.py {DRIVER}"""
 
 
 def _zsh(words: dict[str, list[str]]) -> str:
-    return f"autoload -U +X bashcompinit && bashcompinit\n{_bash(words)}"
+    begun = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }"
+    return f"{begun}\nautoload -U +X bashcompinit && bashcompinit\n{_bash(words)}"
 
 
 def _fish(words: dict[str, list[str]]) -> str:
@@ -158,6 +159,8 @@ def _fish(words: dict[str, list[str]]) -> str:
     for place, known in words.items():
         if place:
             seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in place.split())
+            if not VERBS[place].function:
+                seen += f"; and not __fish_seen_subcommand_from {' '.join(known)}"
             lines.append(f"complete -c per-source-eval.py -n '{seen}' -a '{' '.join(known)}'")
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
 from runner.base.progress import say
 from runner.base.terminal import signs_for
-from runner.commands.console import Parser, add_output_flags, answer_json, show, version_parser
+from runner.commands.console import Parser, add_output_flags, answer_json, show, version_of, version_parser
 from runner.commands.flags import (
     add_backend_flags,
     backend_from,
@@ -30,7 +30,7 @@ from runner.commands.flags import (
     with_own_encoders,
 )
 from runner.decide.roster import version_in_force
-from runner.eval_set.version import Version, newest_version
+from runner.eval_set.version import Version
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import Replay
@@ -159,7 +159,7 @@ def _versions(options: argparse.Namespace) -> Iterator[Version]:
 
     if options.all:
         return versions_with_results(rehearsal=options.rehearse)
-    newest = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    newest = version_of(options)
     in_force = None if options.rehearse else version_in_force(newest)
     return iter([in_force or newest])
 

@@ -97,12 +97,12 @@ GROUPS: dict[str, dict[str, Verb]] = {
         ),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
-            "case_study:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
+            "tools:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
         ),
         "playground": Verb(
-            "playground:playground", "a page on which to play with the null gate", "playground --output playground.html"
+            "tools:playground", "a page on which to play with the null gate", "playground --output playground.html"
         ),
-        "mcp": Verb("mcp:mcp", "serve these tools to a language model", "mcp --root eval-sets"),
+        "mcp": Verb("tools:mcp", "serve these tools to a language model", "mcp --root eval-sets"),
         "completion": Verb("reference:completion", "completion for bash, zsh or fish", "completion bash"),
     },
     "Governance": {

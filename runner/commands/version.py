@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.errors import InputError, InputNeeded
-from runner.commands.console import answer, version_parser
-from runner.eval_set.version import DRIVER, Version, newest_version
+from runner.commands.console import answer, version_of, version_parser
+from runner.eval_set.version import DRIVER, Version
 from runner.report.comparison.file import FORMS
 
 _VIEW_EPILOG = "exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet"
@@ -42,7 +42,7 @@ def view(arguments: Sequence[str]) -> int:
     parser.add_argument("--rehearse", action="store_true", help="the rehearsal's page")
     options = parser.parse_args(arguments)
     if options.source:
-        version = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+        version = version_of(options)
         page = newest_page(version)
     else:
         from runner.decide.roster import roster
@@ -90,7 +90,7 @@ def render(arguments: Sequence[str]) -> int:
 
 def version_asked(options: argparse.Namespace) -> Version:
     """The version that --version names, the newest without; an InputError for one that is not there."""
-    newest = newest_version(options.source, options.eval_set_path, rehearsal=options.rehearse)
+    newest = version_of(options)
     if options.version is None:
         return newest
     from runner.eval_set.history import versions_of
@@ -135,7 +135,7 @@ def verify(arguments: Sequence[str]) -> int:
     from runner.eval_set.history import versions_of
     from runner.tools.verify import verify_record
 
-    newest = newest_version(options.source, options.eval_set_path)
+    newest = version_of(options)
     for version in versions_of(newest) or [newest]:
         answer("\n".join(verify_record(version, deep=options.deep)))
     return 0
@@ -149,7 +149,7 @@ def corpus_pack(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     from runner.eval_set.corpus import pack
 
-    version = newest_version(options.source, options.eval_set_path)
+    version = version_of(options)
     header = pack(version, options.corpus_path, options.output)
     size = options.output.stat().st_size / 1e6
     answer(
@@ -167,6 +167,6 @@ def corpus_unpack(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     from runner.eval_set.corpus import unpack
 
-    version = newest_version(options.source, options.eval_set_path)
+    version = version_of(options)
     answer(f"{unpack(version, options.file)}: the documents of {version.name}, as corpus.jsonl has them.")
     return 0

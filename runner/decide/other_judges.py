@@ -6,6 +6,7 @@ from dataclasses import replace
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_agreement import judge_agreement
+from runner.decide.judge_noise.model_change import change_blockers, model_change
 from runner.decide.judge_noise.ppi import powered
 from runner.decide.judge_noise.two_level import two_level
 from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
@@ -108,6 +109,7 @@ def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
         noise=two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None,
         others=under_other_judges(comparison, labels),
         people=powered(comparison, labels),
+        change=model_change(comparison, labels),
     )
 
 
@@ -120,7 +122,11 @@ def blockers(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Blocke
     unchecked = []
     if any(label.model for label in scored(labels).values()) and (panel.noise is None or panel.noise.unknown):
         unchecked = ["was judged by a model that nobody checked (labels double)"]
-    return lambda cell: unchecked + judge_blockers(cell, panel.noise, panel.others, favoured, alpha)
+    return lambda cell: [
+        *unchecked,
+        *change_blockers(cell, panel.change),
+        *judge_blockers(cell, panel.noise, panel.others, favoured, alpha),
+    ]
 
 
 def _favoured(panel: JudgePanel) -> dict[str, float | None]:

@@ -190,6 +190,8 @@ def _label_facts(
         pool_pairs=len(pooled),
         unjudged_pairs=len(missing),
         judges=dict(Counter(label.judge for label in labels)),
-        models=sorted({label.model for label in labels if label.model}),
+        models=sorted(
+            {f"{label.model} at {label.host}" if label.host else label.model for label in labels if label.model}
+        ),
         grades={str(grade): grades[grade] for grade in range(HIGHEST_GRADE + 1)},
     )

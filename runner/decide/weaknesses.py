@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
+from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import ENCODERS
@@ -41,6 +42,7 @@ def declared_weaknesses(
         *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
+        *([change_sentence(panel.change)] if panel and panel.change else []),
         *_models(queries, labels, panel),
         *_query_origin(queries),
         *_small_sample(n_documents),

@@ -233,6 +233,26 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     return open_version(workspace, source, rehearsal=rehearsal)
 
 
+def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
+    """The newest version; an InputError if a folder is given, other than the source's own, that holds none.
+
+    A source without a version in its own place is undecided; a folder that was named for its versions is mistyped.
+    """
+    version = newest_version(name, folder, rehearsal=rehearsal)
+    place = version.folder.parent
+    if folder is None or place == CHECKOUT / "eval-sets" / name or version_numbers(place):
+        return version
+    inner = place / name
+    how = "run" if version.source.policy == "external" else "init"
+    to_do = (
+        f"Did you mean {display(inner)}?"
+        if version_numbers(inner)
+        else f"To begin one there: {DRIVER} {how} {version.flags} --corpus-path PATH"
+    )
+    what = "has no version in it" if place.is_dir() else "does not exist"
+    raise InputError(f"--eval-set-path: {display(place)} {what}. {to_do}")
+
+
 def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
     """Where a collection is evaluated by default: outside git, since its queries are somebody else's text."""
     try:

@@ -10,6 +10,7 @@ from runner.decide.decide import RECOMMENDED
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.looks import keep_look, kept_looks
+from runner.eval_set.plan import same_model
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import load_results
@@ -19,7 +20,7 @@ from runner.evening.session import Session
 from runner.evening.stops import judging_notes
 from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
-from runner.judge.second_reading import second_reading_stop, unread_twice
+from runner.judge.second_reading import due_regrading, second_reading_stop, unread_twice
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
 from runner.score.looks import Look, look_after
@@ -41,19 +42,25 @@ def need_labels(
     """
     version, plan, final = session.version, session.plan, closed(session.version)
     first, second = (plan.judges.first, plan.judges.second) if plan.judges else (None, None)
-    if missing := unjudged(pooled, version_labels(version)):
-        if final:
-            raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
+    missing = unjudged(pooled, version_labels(version))
+    if missing and final:
+        raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
+    again = None if final else due_regrading(version, plan, {query_id for query_id, _ in pooled}, missing)
+    if missing or again:
         documents = {document.doc_id: document for document in session.documents}
-        batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
-        if session.judge is None or not ask or (first and first.by_file):
+        shown, twice = [*runs.values(), session.runs.lexical_windows()], again.pairs if again else []
+        batches = export_missing(version, missing, shown, documents, twice)
+        by_api = first is not None and not first.by_file and (again is None or same_model(first.model, again.then))
+        if session.judge is None or not ask or not by_api:
             due = list(next(iter(runs.values())).hits)[look.before if look else 0 :]
-            if len(missing) < sum(query_id in due for query_id, _ in pooled):
+            if 0 < len(missing) < sum(query_id in due for query_id, _ in pooled):
                 say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
-            stop = judging_stop(version, len(pooled), missing, batches, session.again)
-            stop.notes = judging_notes(version, look)
+            title = again.title if again and not missing else ""
+            stop = judging_stop(version, len(pooled), missing or twice, batches, session.again, title)
+            notes = judging_notes(version, look)
+            stop.notes = (*notes, again.note) if again and missing else notes
             raise stop
-        judge_missing(version, plan, set(missing), session.judge)
+        judge_missing(version, plan, set(missing), session.judge, set(twice))
     if final:
         return
     if session.judge is not None and not (second and second.by_file):

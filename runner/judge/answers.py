@@ -36,16 +36,17 @@ class Imported:
     known: int
 
 
-def import_rows(version: Version, answers: Iterable[Given]) -> Imported:
-    """What `Importer.take` does with answers that say who judged which batch."""
-    return Importer(version).take(answers)
+def import_rows(version: Version, answers: Iterable[Given], host: str = "") -> Imported:
+    """What `Importer.take` does with answers that say who judged which batch, asked at that host."""
+    return Importer(version, host=host).take(answers)
 
 
 class Importer:
     """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents."""
 
-    def __init__(self, version: Version, *, unbatched: bool = False, by_people: bool = False) -> None:
+    def __init__(self, version: Version, *, unbatched: bool = False, by_people: bool = False, host: str = "") -> None:
         self._by_people = by_people
+        self._host = host
         self._path = version.labels_path
         self._known = {label.key: label for label in load_labels(version.labels_path)}
         self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched)
@@ -88,7 +89,7 @@ class Importer:
         fresh: dict[tuple[str, str, str, int], Label] = {}
         repeated = 0
         for given in answers:
-            label = check.label(given, judge=judge, model=model)
+            label = check.label(given, judge=judge, model=model).model_copy(update={"host": self._host})
             earlier = self._known.get(label.key) or fresh.get(label.key)
             if earlier is None:
                 fresh[label.key] = label

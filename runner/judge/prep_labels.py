@@ -1,6 +1,6 @@
 """Batches of the pool's pairs for a judge: what is shown of each document, and no word of which system found it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from runner.base.canonical import digest, file_sha256, json_line, write_atomic
 from runner.base.errors import InputNeeded
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
-from runner.eval_set.labels import newest_batch, version_labels
+from runner.eval_set.labels import answers_in, newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
 from runner.eval_set.version import DRIVER, Version, load_queries
 
@@ -48,13 +48,22 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def export_missing(
-    version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
+    version: Version,
+    missing: Sequence[Pair],
+    runs: Iterable[Run],
+    documents: Mapping[str, Document],
+    again: Sequence[Pair] = (),
 ) -> list[Path]:
-    """Batch files for these pairs of a version, with what any of the runs points at as evidence."""
+    """Batch files for these pairs of a version, with what any of the runs points at as evidence.
+
+    Pairs of `again` are judged already and are to be read once more: they stand among the others, unmarked.
+    """
     queries = {query.query_id: query for query in load_queries(version.queries_path)}
-    evidence = evidence_spans(missing, runs)
-    above = newest_batch(version_labels(version))
-    return export_batches(version, evidence, queries, documents, above=above)
+    evidence = evidence_spans([*missing, *again], runs)
+    labels = version_labels(version)
+    return export_batches(
+        version, evidence, queries, documents, above=newest_batch(labels), answered=answers_in(labels)
+    )
 
 
 def export_batches(
@@ -64,27 +73,33 @@ def export_batches(
     documents: Mapping[str, Document],
     *,
     above: int = 0,
+    answered: Container[tuple[str, Pair]] = (),
 ) -> list[Path]:
     """Batch files that together hold every missing pair, those written earlier included; new numbers exceed `above`.
 
     Order is by a digest of the pair, which tells nothing about rank or system. Every batch but the first holds REPEATS
-    pairs of earlier ones.
+    pairs of earlier ones. A batch that is `answered` for a pair does not hold it any more: it is exported once more,
+    as it was shown before.
     """
     folder = version.judging
     waiting: dict[Pair, Path] = {}
-    once: dict[Pair, BatchRow] = {}
+    shown: dict[Pair, list[BatchRow]] = {}
     n_before = 0
     for path in batch_files(folder):
         for row in read_batch(path):
             n_before += 1
-            if waiting.setdefault(_pair(row), path) == path:
-                once[_pair(row)] = row
-            else:
-                once.pop(_pair(row), None)
+            shown.setdefault(_pair(row), []).append(row)
+            if (row.batch, _pair(row)) not in answered:
+                waiting.setdefault(_pair(row), path)
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
+    once = {
+        pair: rows[0] for pair, rows in shown.items() if len(rows) == 1 and (pair in waiting or pair not in missing)
+    }
     prompt, name = file_sha256(version.judge_path), version.number_name
     rows = [
-        make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
+        shown[q, d][0]
+        if (q, d) in shown
+        else make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
         for q, d in fresh
     ]
     paths = {waiting[pair] for pair in missing if pair in waiting}
@@ -129,19 +144,23 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
 
 
 def judging_stop(
-    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
+    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str, title: str = ""
 ) -> InputNeeded:
-    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
+    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back.
+
+    `title` is said in place of how many pairs of the pool are missing.
+    """
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
     example = json_line(
         {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
     )
+    said = f"{len(missing):,} of {pooled:,} pairs to judge"
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
     asks = f"\n{DRIVER} judge {flags} --max-usd 25      by the plan's language models; `plan` says what they cost"
     return InputNeeded(
-        f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
+        f"{title or said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser{'' if first and first.by_file else asks}\n"

@@ -132,6 +132,7 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
         (("render", "--check"), "run the driver first"),
     ],
 )
+@pytest.mark.usefixtures("own_place")
 def test_what_cannot_be_done_yet_exits_2_and_says_why(command, arguments, said):
     code, out, heard = command(*arguments)
     assert (code, out) == (2, "")
@@ -231,6 +232,7 @@ def test_too_few_queries_are_the_operators_turn_with_the_number(tmp_path, comman
     assert not version.preregistration_path.exists()
 
 
+@pytest.mark.usefixtures("own_place")
 def test_a_version_that_was_never_run_is_not_locked(command):
     code, out, _ = command("verify")
     assert code == 0
@@ -244,6 +246,7 @@ def test_a_place_that_cannot_be_written_exits_5(tmp_path, command):
     assert "cannot be written" in heard
 
 
+@pytest.mark.usefixtures("own_place")
 def test_an_interrupt_is_one_line(command, monkeypatch):
     def interrupted(*arguments, **named):
         raise KeyboardInterrupt

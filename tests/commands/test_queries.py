@@ -390,11 +390,11 @@ def test_files_may_stand_after_the_flags(version, queries, where, capsys):
     assert "25 queries of demo v1" in capsys.readouterr().out
 
 
-def test_a_collection_brings_its_own_queries(tmp_path):
+def test_a_collection_brings_its_own_queries():
     from runner.commands.queries import sample
 
     with pytest.raises(InputError, match="brings its own queries"):
-        sample(["beir", f"--eval-set-path={tmp_path}"])
+        sample(["beir"])
 
 
 def test_a_draft_of_a_source_without_shapes_is_refused(version):

@@ -86,6 +86,26 @@ def test_an_example_runs(name, folder, capsys):
     assert said.out
 
 
+def test_a_mistyped_eval_set_path_is_one_input_error_of_every_verb_that_begins_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    tried = []
+    for name, verb in runnable():
+        words = shlex.split(verb.example)
+        if "demo" in words and "--eval-set-path" in parser_of(name).format_help():
+            for place in (tmp_path / "empty", tmp_path / "missing"):
+                code = cli.main([*words, f"--eval-set-path={place}"])
+                said = capsys.readouterr()
+                assert (code, said.out, f"--eval-set-path: {place} " in said.err) == (2, "", True), (name, said.err)
+            tried.append(name)
+    assert {"plan", "next", "run", "judge", "choose", "verify", "bulk-gate", "labels import", "queries add"} < set(
+        tried
+    )
+    assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
+    assert cli.main(["plan", "demo", f"--eval-set-path={eval_set.CHECKOUT / 'eval-sets'}"]) == 2
+    assert f"Did you mean {eval_set.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err
+
+
 def test_init_begins_a_version_and_next_says_what_comes_and_writes_nothing(tmp_path, command):
     corpus = write_corpus(tmp_path / "corpus")
     code, out, _ = command("init", f"--corpus-path={corpus}")
@@ -122,12 +142,13 @@ def test_completion_offers_what_may_come_next(capsys):
     assert set(places["labels"]) == {"import", "page", "double", "agreement", "withdraw"}
     assert {"bills", "demo", "--rehearse", "--modal"} <= set(places["run"])
     assert "bills" not in places["grade"]
-    for shell in ("zsh", "fish", "bash"):
+    for shell in ("fish", "bash", "zsh"):
         assert cli.main(["completion", shell]) == 0
         script = capsys.readouterr().out
         assert all(name in script for name in VERBS if " " not in name)
         if program := shutil.which(shell):
             assert subprocess.run([program, "-n"], input=script, text=True, check=False).returncode == 0
+    assert script.index("compinit -i") < script.index("bashcompinit")  # which calls what compinit defines
 
 
 @pytest.mark.parametrize(

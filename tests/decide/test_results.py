@@ -134,7 +134,7 @@ def test_label_facts_count_lines_pairs_and_judges(version):
         version,
         label("q01", A, 3, judge="ann", model="m-2"),
         label("q01", B, 1, judge="bob"),
-        label("q01", A, 0, judge="bob", model="m-1"),
+        label("q01", A, 0, judge="bob", model="m-1", host="proxy.example.org"),
         label("q01", A, 3, judge="ann", round=2),
         label("q02", A, 3, judge="ann", model="m-2"),
     )
@@ -143,7 +143,7 @@ def test_label_facts_count_lines_pairs_and_judges(version):
     assert facts["sha256"] == file_sha256(version.labels_path)
     assert facts["pairs"] == 3
     assert facts["judges"] == {"ann": 3, "bob": 2}
-    assert facts["models"] == ["m-1", "m-2"]
+    assert facts["models"] == ["m-1 at proxy.example.org", "m-2"]
     assert facts["grades"] == {"0": 1, "1": 1, "2": 0, "3": 3}
     assert (facts["pool_pairs"], facts["unjudged_pairs"]) == (3, 0)
 

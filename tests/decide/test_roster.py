@@ -311,8 +311,9 @@ def test_a_source_without_a_place_in_the_roster_is_told_so(capsys):
     assert "demo is no source of the substrate" in err
 
 
+@pytest.mark.usefixtures("own_place")
 def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, capsys):
-    where = f"--eval-set-path={tmp_path / 'sets'}"
+    where = f"--eval-set-path={tmp_path / 'eval-sets' / 'gao_reports'}"
     code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
     assert (code, out.splitlines()[-1]) == (
         1,
@@ -329,8 +330,9 @@ def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, ca
     assert (code, "decided by policy" in err) == (2, True)
 
 
+@pytest.mark.usefixtures("own_place")
 def test_the_ingester_hears_yes_and_no_by_exit_code(tmp_path, capsys):
-    where = f"--eval-set-path={tmp_path / 'sets'}"
+    where = f"--eval-set-path={tmp_path / 'eval-sets' / 'bills'}"
     assert run(capsys, "bulk-gate", "bills", where, "300")[0] == 0
     code, _, err = run(capsys, "bulk-gate", "bills", where, "300000")
     assert (code, "closed: bills" in err) == (1, True)

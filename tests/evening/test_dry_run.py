@@ -118,6 +118,7 @@ STATES = [
 
 
 @pytest.mark.parametrize(("state", "last"), STATES)
+@pytest.mark.usefixtures("own_place")
 def test_the_last_line_says_what_is_missing_and_shares_no_word_with_the_other_one(tmp_path, dry_run, state, last):
     state(tmp_path)
     code, lines, _ = dry_run()
@@ -149,6 +150,7 @@ def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
     assert "never counts as a decision" in lines[-2]
 
 
+@pytest.mark.usefixtures("own_place")
 def test_the_plan_that_would_be_written_is_shown(tmp_path, dry_run):
     _, lines, _ = dry_run()
     plan = make_version(tmp_path).plan_path(rehearsal=False)
@@ -403,12 +405,14 @@ def test_a_judges_address_that_is_none_is_refused_as_the_run_refuses_it(tmp_path
     assert "--judge-url is no address" in errors
 
 
-@pytest.mark.parametrize("state", ["nothing", "everything"])
+@pytest.mark.parametrize("state", ["plans", "everything"])
 def test_a_dry_run_loads_nothing_heavy(tmp_path, state):
     if state == "everything":
         version = begin(tmp_path)
         decided(version)
         write_lock(version.record)
+    else:
+        write_plans(make_version(tmp_path))
     loaded = modules("--source=demo", "--dry-run", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}")
     assert "runner.evening.dry_run" in loaded
     assert not set(HEAVY) & loaded

@@ -8,8 +8,11 @@ from runner.eval_set.catalog import REFUSED, SOURCES
 SUBSTRATE = [spec for spec in SOURCES.values() if spec.trigger_order]
 
 
+pytestmark = pytest.mark.usefixtures("own_place")
+
+
 def dry_run(capsys, tmp_path, name, *arguments):
-    code = cli.main([f"--source={name}", "--dry-run", f"--eval-set-path={tmp_path / name}", *arguments])
+    code = cli.main([f"--source={name}", "--dry-run", f"--eval-set-path={tmp_path / 'eval-sets' / name}", *arguments])
     said = capsys.readouterr()
     return code, said.out.splitlines(), said.err
 

@@ -112,7 +112,7 @@ def _opened(waiting_evening, tmp_path, monkeypatch):
 
 
 def without_date(labels):
-    return [label.model_copy(update={"judged_on": ""}) for label in labels]
+    return [label.model_copy(update={"judged_on": "", "host": ""}) for label in labels]
 
 
 def test_a_run_counts_the_judging_that_a_dry_run_counts_before_anything_is_embedded(opened, corpus):
@@ -159,6 +159,9 @@ def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, 
     assert "chosen is" in said
     found = load_labels(version.labels_path)
     assert without_date(found) == without_date(load_labels(by_file.labels_path))
+    assert (
+        {label.host for label in found} == {"127.0.0.1"} != {label.host for label in load_labels(by_file.labels_path)}
+    )
     assert {label.judge for label in found} == {FIRST, SECOND}
     results = json.loads((version.record / "results.json").read_bytes())
     assert results["judging"]["agreement"]["read_twice"] == sum(label.judge == SECOND for label in found)

@@ -15,11 +15,12 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.version import numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
+from runner.evening.stops import next_step
 from runner.judge.answers import Importer
 from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
-from runner.judge.second_reading import export_doubles
+from runner.judge.second_reading import REGRADED, export_doubles
 from runner.tools.labels import import_files
 from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
@@ -176,9 +177,9 @@ def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opene
     assert by_file(version, corpus, CHOICE).run()
 
 
-def plans_by_file(version):
-    """Both plans name the first judge's model, twice, as one that answers by file."""
-    judges = {"first": {"api": "files", "model": FIRST}, "second": {"api": "files", "model": FIRST, "share": 0.2}}
+def plans_by_file(version, model=FIRST):
+    """Both plans name one model, twice, as one that answers by file."""
+    judges = {"first": {"api": "files", "model": model}, "second": {"api": "files", "model": model, "share": 0.2}}
     for rehearsal in (False, True):
         path = version.plan_path(rehearsal=rehearsal)
         path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": judges}))
@@ -222,6 +223,55 @@ def test_a_model_that_the_plan_does_not_name_is_warned_of_and_counts(opened, cor
     given = {"judge": "ann", "judged_on": "2026-01-31", "unbatched": False}
     assert import_files(version, [answers], model="another-model", **given) == len(read_batch(path))
     assert "warning: another-model judged" in capsys.readouterr().err
+
+
+def half_graded(version, corpus):
+    """The version once another model graded two of its batches by file."""
+    with pytest.raises(InputNeeded):
+        by_file(version, corpus).run()
+    for path in batch_files(version.judging)[:2]:
+        give(version, path, spoken, "one", "model-x")
+    return {(row.query_id, row.doc_id) for row in version_labels(version)}
+
+
+def test_a_model_that_goes_on_where_another_graded_reads_some_of_its_pairs_first(opened, corpus):
+    version, server = opened
+    old = half_graded(version, corpus)
+    assert "chosen is" in hired(version, corpus, server).run()
+    labels = [row for row in version_labels(version) if row.judge == FIRST]
+    again = [(row.query_id, row.doc_id) in old for row in labels]
+    assert all(again[:REGRADED])
+    assert not all(again[REGRADED:])
+    assert all(row.round > 1 for row in labels[:REGRADED]), "no second reading is scored"
+    results = json.loads((version.record / "results.json").read_bytes())
+    change = results["judging"]["change"]
+    assert (change["first"], change["then"], change["unknown"]) == ("model-x", FIRST, "")
+    assert change["read"] >= REGRADED
+    assert (change["shift"]["value"], change["first_pairs"]) == (0, len(old))
+    said = [weakness for weakness in results["weaknesses"] if "added later" in weakness]
+    assert said
+    assert said[0] in json.loads((version.record / "decision.json").read_bytes())["rationale"]
+    assert "When the model changed" in (version.record / "results.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_file_of_another_model_is_followed_by_what_that_model_must_read_again(opened, corpus):
+    version, _ = opened
+    plans_by_file(version, "model-x")
+    old = half_graded(version, corpus)
+    left = batch_files(version.judging)[2:]
+    for path in left:
+        give(version, path, spoken, "two", "model-y")
+    with pytest.raises(InputNeeded, match="pairs of model-x to be read by model-y") as stopped:
+        by_file(version, corpus, CHOICE).run()
+    assert "pairs of model-x to be read by model-y" in next_step(version)
+    fresh = [path for path in batch_files(version.judging)[2:] if path not in left]
+    planted = sum(row.model == "model-y" and (row.query_id, row.doc_id) in old for row in version_labels(version))
+    assert f"{REGRADED - planted} pairs of model-x" in str(stopped.value)
+    for path in fresh:
+        give(version, path, lambda row: {**spoken(row), "reason": "in other words"}, "two", "model-y")
+    with pytest.raises(InputNeeded, match="to be read by a second judge"):
+        by_file(version, corpus, CHOICE).run()
 
 
 def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):

@@ -13,8 +13,7 @@ from runner.embed.cost.ledger import BudgetError, Ledger
 from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
 from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches, records
-from runner.judge.models.client import Way
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeMeter, Way
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
 from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks
@@ -230,7 +229,7 @@ import sys
 from pathlib import Path
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.client import Way
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeMeter
 from runner.judge.models.prices import (price_of)
 from tests.support.anthropic_server import MODEL, asks
 folder = Path(sys.argv[2])

@@ -20,8 +20,7 @@ from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic.batch_service import read_results
 from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE, AnthropicMessages
 from runner.judge.models.anthropic.wire import reply_of, usage_of
-from runner.judge.models.client import Way
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeMeter, Way
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
 from tests.support.anthropic_server import KEY, MODEL, RIGHT, AnthropicServer, answered, ask, asks, only, served
@@ -397,7 +396,7 @@ from pathlib import Path
 from runner.judge.models.anthropic.client import (AnthropicMessages)
 from runner.judge.models.client import Way
 from runner.judge.models.prices import (price_of)
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeMeter
 from tests.support.anthropic_server import MODEL, asks
 meter = JudgeMeter(Path(sys.argv[2]), 1.0, MODEL, price_of(MODEL))
 with AnthropicMessages(MODEL, meter, Way(url=sys.argv[1])) as model:

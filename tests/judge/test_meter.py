@@ -9,7 +9,7 @@ from runner.embed.cost.ledger import BudgetError, Ledger, all_sessions, write_se
 from runner.embed.cost.spend_receipt import spend_receipt
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import open_model
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeMeter
 from runner.judge.models.prices import CLAUDE, FREE, PRICE_FLAG, Price, given_price, price_of
 from runner.judge.models.requests import Ask, Usage
 from tests.embed.test_estimate import session

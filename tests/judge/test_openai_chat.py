@@ -8,8 +8,7 @@ from runner.base.http_client import Patience, is_own
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import model_price, open_model
-from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY, Way, judge_address
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY, JudgeMeter, Way, judge_address
 from runner.judge.models.openai_chat import JUDGE, OpenAIChat, endpoint
 from runner.judge.models.prices import FREE, PRICE_FLAG, Price
 from tests.support import anthropic_server as wire

@@ -159,16 +159,22 @@ def test_a_chunker_is_a_function_and_a_row(checkout):
 
 import re
 
-from chunkers.tokens import count_tokens
+from chunkers.narrow import Narrow
+from chunkers.outline import Node
+from chunkers.tokens import tokenize
 from runner.base.records import Chunk, Document, Span
 
 
-def one_line_v1(document: Document) -> list[Chunk]:
-    """The lines, in order."""
-    lines = re.finditer(r"[^\\n]*\\S[^\\n]*", document.text)
+def one_line_v1(document: Document, most: int = 0) -> list[Chunk]:
+    """The lines, in order; with `most`, each cut further until an encoder of so many tokens reads it."""
+    text, tokens = document.text, tokenize(document.text)
+    pieces = [line.span() for line in re.finditer(r"[^\\n]*\\S[^\\n]*", text)]
+    if most:
+        narrow = Narrow(text, tokens, Node(0, len(text), "", "", holds_sections=True), lambda _: "", most)
+        pieces = [part for piece in pieces for part in narrow.cut(piece)]
     return [
-        Chunk(document.doc_id, index, Span(*line.span()), "", count_tokens(line[0]))
-        for index, line in enumerate(lines)
+        Chunk(document.doc_id, index, Span(start, end), "", tokens.count(start, end))
+        for index, (start, end) in enumerate(pieces)
     ]
 ''',
     )
@@ -185,9 +191,16 @@ from runner.tools.doctor.parts import chunks_documents
 document = Document("d", "one\\n\\ntwo words\\n", "Title", "all", "d", "")
 print([(chunk.span.start, chunk.span.end) for chunk in chunker("one_line_v1-bare")(document)], limit_of("one_line_v1"))
 print(chunks_documents())
+document = Document("d", "short\\n" + "The keeper shall mend the quay. " * 99, "Title", "all", "d", "")
+chunks = chunker("one_line_256_v1")(document)
+print(limit_of("one_line_256_v1"), max(chunk.n_tokens for chunk in chunks) <= 256, len(chunks) > 2, chunks[0].span.end)
 """,
     )
-    assert said.splitlines() == ["[(0, 3), (5, 14)] 0", f"{len(CHUNKERS) + 1} chunkers, every character in a chunk"]
+    assert said.splitlines() == [
+        "[(0, 3), (5, 14)] 0",
+        f"{len(CHUNKERS) + 1} chunkers, every character in a chunk",
+        "256 True True 5",
+    ]
     assert checkout.changed == {"chunkers/one_line.py", path} <= steps("A chunker")
 
 

@@ -8,8 +8,8 @@ import pytest
 from runner.base.canonical import file_sha256, json_bytes, read_json, rounded, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import fitting, fitting_signed, said, signed
-from runner.commands.playground import playground
 from runner.commands.sources import sources
+from runner.commands.tools import playground
 from runner.commands.version import render
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import lock_over, write_lock

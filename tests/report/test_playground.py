@@ -9,7 +9,7 @@ import pytest
 
 from runner.base.errors import BackendError, InputError
 from runner.base.records import Run
-from runner.commands.playground import playground
+from runner.commands.tools import playground
 from runner.gate.single_gold import gate as null_gate
 from runner.report.playground import CASES, CONTROLS, Choice, Settings, bench, gate, page
 from runner.score.mulberry32 import SEEDS, uniforms
@@ -491,7 +491,7 @@ def test_a_disk_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monk
 
 
 def test_without_a_name_the_page_goes_to_the_folder_for_work(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("runner.commands.playground.CHECKOUT", tmp_path)
+    monkeypatch.setattr("runner.commands.tools.CHECKOUT", tmp_path)
     assert playground([]) == 0
     assert capsys.readouterr().out == f"{tmp_path / '.work' / 'playground.html'}\n"
     assert (tmp_path / ".work" / "playground.html").read_bytes() == page()

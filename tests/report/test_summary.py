@@ -174,7 +174,12 @@ def test_a_dry_run_is_an_object_too(decided, command):
     code, out, _ = command("--dry-run", "--json")
     told = json.loads(out)
     assert (code, told["recorded"], told["exit_code"]) == (0, True, 0)
+    assert told["chosen"] == json.loads(command("--json")[1])["chosen"]
+    assert told["chosen"]["cell"] in told["lines"][-2]
     assert command("--dry-run")[1].splitlines() == told["lines"]
+    (decided.record / "lock.json").unlink()
+    code, out, _ = command("--dry-run", "--json")
+    assert (code, json.loads(out)["recorded"], json.loads(out)["chosen"]) == (1, False, None)
 
 
 @pytest.mark.parametrize("given", [("bulk-gate", "5"), ("adopt", "--by=me"), ("post-bulk", "--corpus-path=x")])

@@ -13,9 +13,8 @@ from runner.judge.answers import import_rows
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.client import AnthropicMessages
 from runner.judge.models.api import RECORDS
-from runner.judge.models.client import JudgeClient, Way
+from runner.judge.models.client import JudgeClient, JudgeMeter, Way
 from runner.judge.models.judging import Judged, judge_batches
-from runner.judge.models.meter import JudgeMeter
 from runner.judge.models.openai_chat import OpenAIChat
 from runner.judge.models.prices import price_of
 from tests.support.small_set import make_version

@@ -20,7 +20,7 @@ from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.records import Chunk, Hit, Query, Run, Span
 from runner.base.terminal import ASCII
-from runner.commands.case_study import case_study
+from runner.commands.tools import case_study
 from runner.embed.backends import LocalBackend
 from runner.embed.encoder import InProcessEncoder
 from runner.embed.probe import probe

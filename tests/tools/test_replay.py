@@ -426,7 +426,7 @@ def test_a_mistyped_eval_set_path_creates_no_folder(call, tmp_path):
     before = set(tmp_path.rglob("*"))
     code, _, err = call(LocalBackend(fake_encoders), "--source=demo", f"--eval-set-path={tmp_path / 'no-such' / 'set'}")
     assert code == 2
-    assert "nothing to replay" in err
+    assert f"{tmp_path / 'no-such' / 'set'} does not exist" in err
     assert set(tmp_path.rglob("*")) == before
 
 

@@ -126,6 +126,47 @@ class NoiseResult(FrozenModel):
     unknown: str
 
 
+class ChangedCell(FrozenModel):
+    """A cell less the baseline with all grades brought to the later model's scale.
+
+    `gain` and `recall` are means over the draws of grades, with their percentiles, for the queries as they are;
+    `with_queries` are those of the gain where the queries are drawn anew too. `could_fall` says that an end of these
+    lies where the rule would not confirm the cell.
+    """
+
+    cell: str
+    gain: float
+    interval: Ends
+    recall: float
+    recall_interval: Ends
+    with_queries: Ends
+    could_fall: bool
+
+
+class ModelChange(FrozenModel):
+    """What it means that one model graded first and another one graded what was added later.
+
+    `first` has `first_pairs` scored grades, `then` has `then_pairs`. `read` of the first one's pairs were read by the
+    later model too; it takes `wanted`. `confusion` counts them, the first grade down, the later one across. `shift` is
+    the mean of the later grade less the first, `kappa` quadratically weighted, both with intervals over queries. With
+    `unknown`, which says why, nothing is drawn, and no cell is confirmed.
+    """
+
+    first: str
+    then: str
+    first_pairs: Count
+    then_pairs: Count
+    wanted: Count
+    read: Count
+    confusion: list[list[Count]]
+    shift: Estimate
+    kappa: Estimate
+    draws: Count
+    confidence: Annotated[float, Field(gt=0, lt=1)]
+    cells: list[ChangedCell]
+    unknown: str
+
+
 class PoweredCell(FrozenModel):
     """A cell less the baseline by people's grades, the scored judge's filling in where people did not read.
 

@@ -97,7 +97,8 @@ class Answer(FrozenModel):
 class Label(Sparse):
     """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged.
 
-    A row that is `void` takes back the one before it of the same key; its `reason` says why.
+    A row that is `void` takes back the one before it of the same key; its `reason` says why. `host` is where the model
+    was asked, if not at its service's own address.
     """
 
     query_id: str
@@ -113,6 +114,7 @@ class Label(Sparse):
     batch: str
     judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     void: bool = False
+    host: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -12,8 +12,7 @@ from runner.embed.cost.ledger import SPEND
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.client import AnthropicMessages
-from runner.judge.models.client import JudgeClient, Way, judge_address
-from runner.judge.models.meter import JudgeMeter
+from runner.judge.models.client import JudgeClient, JudgeMeter, Way, judge_address
 from runner.judge.models.openai_chat import OpenAIChat
 from runner.judge.models.prices import BY_FILE, FREE, PRICE_FLAG, Price, price_of
 

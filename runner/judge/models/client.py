@@ -16,8 +16,9 @@ from urllib.parse import unquote
 from runner.base.canonical import JSON
 from runner.base.errors import InputError
 from runner.base.http_client import Patience, Place, Unusable, parsed, plain_address, without_keys
-from runner.judge.models.meter import JudgeMeter
-from runner.judge.models.requests import Ask, Reply, replies_in_flight
+from runner.embed.cost.ledger import Kind
+from runner.embed.cost.request_meter import RequestMeter
+from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,13 @@ class Way:
     parallel: int = 4
     timeout: float = 180.0
     patience: Patience = field(default_factory=Patience)
+
+
+class JudgeMeter(RequestMeter[Ask, Usage]):
+    """A session's spending on one judge."""
+
+    kind: Kind = "judge"
+    doing = "judging"
 
 
 @dataclass(eq=False)

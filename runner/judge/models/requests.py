@@ -59,7 +59,7 @@ class Reply:
 
 
 class Spending(Protocol):
-    """What a model's requests cost so far; `runner.judge.models.meter.JudgeMeter` is the one in use."""
+    """What a model's requests cost so far; `runner.judge.models.client.JudgeMeter` is the one in use."""
 
     def usd(self) -> float:
         """Dollars."""

@@ -11,13 +11,13 @@ from runner.base.progress import bars, say
 from runner.base.records import Document, Span
 from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_rows, rounds
-from runner.eval_set.labels import version_labels
+from runner.eval_set.labels import answers_in, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import DRIVER, Version
 from runner.judge.answers import import_rows
 from runner.judge.models.api import How, open_model
-from runner.judge.models.client import JudgeClient
+from runner.judge.models.client import JudgeClient, judge_address
 from runner.judge.models.judging import judge_batches
 from runner.judge.models.prices import Price
 from runner.judge.models.prompt import asks_of, instructions, parse
@@ -96,17 +96,28 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
 
 
-def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
+def judge_missing(
+    version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions, again: Collection[Pair] = ()
+) -> None:
     """Have the first judge grade the exported pairs of `missing`, and planted repeats of pairs that it grades.
 
-    A BackendError names pairs that could not be had.
+    Before them it reads the pairs of `again`, which another model graded. A BackendError names pairs that could not be
+    had.
     """
     judge = named_judges(version, plan).first
+    if again:
+        pool, answered = _of_pool(version), answers_in(version_labels(version))
+        open_rows = [row for row in pool if row.pair in again and (row.batch, row.pair) not in answered]
+        _judge(version, judge, open_rows, rounds((row.batch, row.pair) for row in pool), options)
     mine = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == judge.model}
-    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
+    rows = _of_pool(version)
     rounds_of = rounds((row.batch, row.pair) for row in rows)
     wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
     _judge(version, judge, wanted, rounds_of, options)
+
+
+def _of_pool(version: Version) -> list[RawRow]:
+    return [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
 
 
 def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
@@ -141,5 +152,6 @@ def _judge(
     n_pairs = sum(map(len, batches.values()))
     say(f"{judge.model} judges {n_pairs} pairs, planted repeats among them (batches: {len(batches)})")
 
+    importer = partial(import_rows, version, host=judge_address(options.url).host if options.url else "")
     with options.opened(judge, version.work) as model, bars("pairs") as bar:
-        judge_batches(version, batches, model, partial(import_rows, version), report=bar(judge.model, model.meter.usd))
+        judge_batches(version, batches, model, importer, report=bar(judge.model, model.meter.usd))

@@ -21,7 +21,7 @@ from runner.base.given_files import printable
 from runner.base.schema import FrozenModel, problems
 from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import CHECKOUT, Version, newest_version
+from runner.eval_set.version import CHECKOUT, Version, existing_version
 from runner.evening.dry_run import describe
 from runner.tools.compare.compare import Compared, Settings, compare
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
@@ -307,7 +307,7 @@ def _scores(
 
 def _version(given: VersionArguments) -> Version:
     """The newest version; an InputError if any of its files is a link that leads out of what may be read."""
-    version = newest_version(given.source, None if given.eval_set_path is None else _inside(given.eval_set_path))
+    version = existing_version(given.source, None if given.eval_set_path is None else _inside(given.eval_set_path))
     for folder in (version.folder, version.work):
         links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
         for path in (folder, *links):

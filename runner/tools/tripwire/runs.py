@@ -15,7 +15,7 @@ from runner.eval_set.lock import verified, verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
-from runner.eval_set.version import DRIVER, load_cell_file, load_queries, newest_version
+from runner.eval_set.version import DRIVER, existing_version, load_cell_file, load_queries
 from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, listed, load_snapshot
 
 
@@ -93,7 +93,7 @@ def noise_tolerance(results: Path) -> tuple[float, str]:
 
 def cell_run_path(source: str, eval_set_path: Path | None, asked: str) -> Path:
     """The run of a cell in the newest version of a source; an InputError if it has none."""
-    version, cell = newest_version(source, eval_set_path), str(parse_cell(asked))
+    version, cell = existing_version(source, eval_set_path), str(parse_cell(asked))
     path = version.run_path(cell)
     if not path.exists():
         raise InputError(f"{version.name} has no run of {cell} ({path}). Run: {DRIVER} run {version.flags}")

@@ -1,0 +1,93 @@
+"""`case-study`, `playground` and `mcp`: the null gate tested and played with, and tools for models."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.base.errors import BackendError
+from runner.base.given_files import display
+from runner.commands.console import answer, command_parser, tell
+from runner.eval_set.version import CHECKOUT
+
+_STUDY_EPILOG = """\
+FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty
+predictors that are broken on purpose, are scored and sent through both null gates. Nothing is written without --write.
+exit codes: 0 done, or the page is current; 2 usage or input; 4 --check: the page is not what FOLDER gives; 5 disk
+"""
+
+
+def case_study(arguments: Sequence[str]) -> int:
+    """`case-study`: a table on stdout, or the blocks of a page."""
+    parser = command_parser("case-study", "Real engines and broken predictors through both null gates.", _STUDY_EPILOG)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a version folder of an external evaluation")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--write", type=Path, metavar="PAGE", help="replace the page's blocks, and the JSON beside it")
+    forms.add_argument("--check", type=Path, metavar="PAGE", help="compare with the page and the JSON; write nothing")
+    forms.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    options = parser.parse_args(arguments)
+    from runner.tools.case_study.case_study import read_subject, study
+    from runner.tools.case_study.page import check_page, check_study, study_lines, write_study
+
+    # A study takes its time: what is wrong with the page is said before it.
+    if page := options.check or options.write:
+        check_page(page, written=options.check is not None)
+    found = study(read_subject(options.folder))
+    if options.check is not None:
+        answer(check_study(found, options.check))
+    elif options.write is not None:
+        answer("\n".join(f"wrote {display(path)}" for path in write_study(found, options.write)))
+    else:
+        tell(options, found, lambda signs: study_lines(found, signs))
+    return 0
+
+
+_PLAYGROUND_DESCRIPTION = """\
+Writes one offline page in which sliders choose a predictor, the number of queries, how skewed their right answers are
+and the gate's threshold, and the four nulls and the gate's verdict follow.
+"""
+_PLAYGROUND_EPILOG = """\
+docs/playground.md says how the page reckons.
+exit codes: 0 written, 2 usage, a place in a record, or another file is there already, 5 the page cannot be written
+"""
+
+
+def playground(arguments: Sequence[str]) -> int:
+    """0; the page's path on stdout."""
+    parser = command_parser("playground", _PLAYGROUND_DESCRIPTION, _PLAYGROUND_EPILOG)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="where the page goes; default .work/playground.html"
+    )
+    path = parser.parse_args(arguments).output or CHECKOUT / ".work" / "playground.html"
+    from runner.report.comparison.file import write_html
+    from runner.report.playground import page
+
+    answer(display(write_html(path, page(), None, CHECKOUT / "eval-sets")))
+    return 0
+
+
+_MCP_EPILOG = """\
+Tools: grade_retrieval, compare_runs, explain_decision, dry_run; all read-only. Files are read below --root and in the
+checkout's eval-sets alone. Standard output carries the protocol, standard error everything else.
+"""
+
+
+def mcp(arguments: Sequence[str]) -> int:
+    """`mcp`: serves one client on standard input and output until it leaves."""
+    description = "Serves the Model Context Protocol on standard input and output. A client starts it."
+    parser = command_parser("mcp", description, _MCP_EPILOG)
+    parser.add_argument("--root", type=Path, metavar="FOLDER", help="files are read below it; default ./eval-sets")
+    options = parser.parse_args(arguments)
+    try:
+        from runner.tools.mcp.server import serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("anyio", "mcp", "mcp_types"):
+            raise
+        raise BackendError(
+            f"The package {error.name} is not installed for {sys.executable}. Run `make setup`, or "
+            "pip install -e '.[mcp]'."
+        ) from error
+    from runner.tools.mcp.tools import root_of
+
+    serve(root_of(options.root))
+    return 0
