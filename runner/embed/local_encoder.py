@@ -325,7 +325,7 @@ class StaticEncoder(TransformerEncoder):
 def unit(rows: Matrix) -> Matrix:
     """Rows scaled to length 1; rows of 0 stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Matrix = rows / np.where(lengths > 0, lengths, 1)
+    scaled: Matrix = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled
 
 
