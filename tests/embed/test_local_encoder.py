@@ -67,14 +67,15 @@ def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold)
 def test_the_demos_bills_are_ranked_as_by_sentence_transformers(minilm):
     bills = read_corpus(CHECKOUT / "eval-sets" / "demo" / "corpus", "bills").documents[:20]
     texts = [text for bill in bills for text in (bill.text[:1200], bill.text[600:900])]
-    orders = []
-    for encoder in (minilm, TransformerEncoder(minilm.spec)):
-        # Of other lengths in every batch: what padding adds would show.
-        rows = np.vstack([encoder.encode(texts[at : at + 6], "document") for at in range(0, len(texts), 6)])
-        assert len(orders) == 0 or np.abs(rows - orders[0][0]).max() < 1e-6
-        scores = np.round(rows.astype(np.float64) @ rows.T.astype(np.float64), 5)
-        orders.append((rows, np.argsort(-scores, axis=1, kind="stable")))
-    assert (orders[0][1] == orders[1][1]).all()
+    # Of other lengths in every batch: what padding adds would show.
+    ours, peers = (
+        np.vstack([encoder.encode(texts[at : at + 6], "document") for at in range(0, len(texts), 6)]).astype(np.float64)
+        for encoder in (minilm, TransformerEncoder(minilm.spec))
+    )
+    assert np.abs(ours - peers).max() < 1e-6
+    order = np.argsort(-(ours @ ours.T), axis=1)
+    down = np.take_along_axis(peers @ peers.T, order, axis=1)
+    assert np.diff(down, axis=1).max() < 2e-6, "texts change places that are not as good as tied"
 
 
 @pytest.mark.slow
