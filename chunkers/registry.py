@@ -8,6 +8,7 @@ from functools import partial
 from inspect import signature
 from typing import NamedTuple
 
+from chunkers.contract import held_to_contract
 from chunkers.fixed_token import fixed_token
 from chunkers.recursive import recursive_v1
 from chunkers.sections import by_section
@@ -16,6 +17,7 @@ from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS,
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
 from runner.base.errors import InputError
+from runner.base.plug_ins import PlugIn, plug_in, plug_ins
 from runner.base.records import Chunk, Document
 
 Chunker = Callable[[Document], list[Chunk]]
@@ -59,27 +61,30 @@ NARROWED: dict[str, Row] = {
 Of every chunker that takes `most`, the tokens of that encoder; 0 cuts no further.
 """
 
+BUILT_IN = (*CHUNKERS, *NARROWED)
+
 BARE = "-bare"
 """Suffix for the same boundaries without context, to measure what context adds."""
 
 
 def chunker(name: str) -> Chunker:
-    """The chunker of that name, with or without "-bare"; an InputError names the nearest one."""
+    """The chunker of that name, with or without "-bare"; an InputError names the nearest one.
+
+    One of a plug-in keeps the contract, or its cut is an InputError.
+    """
+    cut = _row(name).cut
+    return partial(_without_context, cut) if name.endswith(BARE) else cut
+
+
+def plugged(name: str) -> PlugIn | None:
+    """The plug-in that brings the chunker of that name, with or without "-bare"; None if it is built in or unknown."""
     base = name.removesuffix(BARE)
-    if base not in CHUNKERS and base not in NARROWED:
-        near = get_close_matches(base, [*CHUNKERS, *NARROWED], n=1)
-        hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
-        raise InputError(
-            f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; most of "
-            "them also cut further, such as section_aware_bills_256_v1."
-        )
-    cut = _row(base).cut
-    return cut if name == base else partial(_without_context, cut)
+    return None if base in BUILT_IN else plug_in("chunkers", base, BUILT_IN)
 
 
 def limit_of(name: str) -> int:
     """The most tokens of a chunk by that chunker, with or without "-bare"; 0 for no limit."""
-    return _row(name.removesuffix(BARE)).limit
+    return _row(name).limit
 
 
 def uncut(name: str) -> str:
@@ -88,8 +93,20 @@ def uncut(name: str) -> str:
     return re.sub(r"_\d+(?=_v\d+$)", "", base) if base in NARROWED else base
 
 
-def _row(base: str) -> Row:
-    return CHUNKERS[base] if base in CHUNKERS else NARROWED[base]
+def _row(name: str) -> Row:
+    base = name.removesuffix(BARE)
+    if base in BUILT_IN:
+        return CHUNKERS[base] if base in CHUNKERS else NARROWED[base]
+    if found := plugged(name):
+        row = found.instance(Row)
+        return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
+    others = [one.name for one in plug_ins("chunkers", BUILT_IN)]
+    near = get_close_matches(base, [*BUILT_IN, *others], n=1)
+    hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
+    raise InputError(
+        f"There is no chunker {name!r}{hint} Chunkers: {', '.join([*CHUNKERS, *others])}, each also with {BARE}; most "
+        "of them also cut further, such as section_aware_bills_256_v1."
+    )
 
 
 def _without_context(cut: Chunker, document: Document) -> list[Chunk]:

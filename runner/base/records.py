@@ -134,8 +134,23 @@ class Vectors:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
+LANGUAGES: Mapping[str, str] = {
+    "da": "danish",
+    "de": "german",
+    "es": "spanish",
+    "fr": "french",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""Languages beside English that BM25 is made for (`bm25@de`): each has a Snowball stemmer and stop words."""
+
 _NAME = r"[a-z0-9][a-z0-9._-]*"
-_BM25_NAME = r"bm25(?:-okapi|-plain)?"
+_BM25_NAME = rf"bm25(?:-okapi|-plain|@(?:{'|'.join(LANGUAGES)}))?"
 _VARIANT = r"int8|bit|[1-9][0-9]{0,4}"
 
 ENGINE = "engine"
@@ -172,7 +187,7 @@ class DenseCell:
 
 @dataclass(frozen=True, slots=True)
 class BM25Cell:
-    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS, or FTS5."""
+    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS, bm25@LANGUAGE, or FTS5."""
 
     variant: str
     chunker: str
@@ -234,6 +249,11 @@ WITHOUT_VECTORS = (BM25Cell, CrossCell)
 Cell = OwnCell | ImportedCell
 
 
+def bm25_in(language: str) -> str:
+    """BM25 as cells name it for a language, such as bm25@de for "german"."""
+    return next(f"bm25@{code}" for code, name in LANGUAGES.items() if name == language)
+
+
 def is_engine(cell: OwnCell) -> bool:
     """Whether a database of SQLite's ranks the cell's chunks, and not this tool."""
     return str(cell).startswith(f"{ENGINE}(")
@@ -263,12 +283,19 @@ def parse_cell(text: str) -> OwnCell:
         f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', "
         "'rrf(bm25,ENCODER) x CHUNKER', 'rerank(bm25,MODEL) x CHUNKER', with @256, @int8 or @bit after a lone ENCODER "
         "if its vectors are stored so or +first or +top3 after its CHUNKER, "
-        "or 'engine(fts5) x CHUNKER', 'engine(ENCODER) x CHUNKER', 'engine(fts5,ENCODER) x CHUNKER'."
+        "or 'engine(fts5) x CHUNKER', 'engine(ENCODER) x CHUNKER', 'engine(fts5,ENCODER) x CHUNKER'. "
+        f"bm25@de is BM25 for German; others: {', '.join(sorted(LANGUAGES.keys() - {'de'}))}."
     )
 
 
 HARVESTED = "harvested"
 """The origin of a query that somebody asked: of a log, or published."""
+
+TRAFFIC = "traffic"
+"""The origin of a query that `queries import` drew from a log."""
+
+ASKED = (HARVESTED, TRAFFIC)
+"""Origins of queries that somebody asked; nobody wrote them for an evaluation."""
 
 PEOPLE = ("person", "hand")
 
@@ -276,10 +303,10 @@ PEOPLE = ("person", "hand")
 def by_model(origin: str) -> bool:
     """Whether a language model wrote the queries of an origin.
 
-    An origin is "person", "harvested" or the model's name. Older sets have "hand" for a person's and "generated" for
-    those of a model that nobody named.
+    An origin is "person", "harvested", "traffic" or the model's name. Older sets have "hand" for a person's and
+    "generated" for those of a model that nobody named.
     """
-    return origin.casefold() not in (*PEOPLE, HARVESTED)
+    return origin.casefold() not in (*PEOPLE, *ASKED)
 
 
 @dataclass(frozen=True, slots=True)

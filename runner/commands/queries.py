@@ -20,6 +20,13 @@ docs/queries.md has the whole way. exit codes: 0 done, 2 usage or input, 3 there
 4 a frozen file changed, 5 the language model, disk or budget
 """
 
+_LOG = """\
+Every field but the queries is dropped, and every query that an e-mail address, a number like a telephone's or a Social
+Security number, an address, or a name that the documents do not print stands in. What is left is for a person to read.
+"""
+
+MOST_DRAWN = 1_000
+
 
 def sample(arguments: Sequence[str]) -> int:
     """`queries sample`: a stratified 25 documents to read, and the form of queries.yaml."""
@@ -72,6 +79,21 @@ def check(arguments: Sequence[str]) -> int:
         else:
             answer(f"{summary(report)}\nto eyeball: {page}")
         return InputError.exit_code if report.errors else 0
+
+
+def import_(arguments: Sequence[str]) -> int:
+    """`queries import`: queries drawn from a search log into a file to look over, without what could name a person."""
+    parser = _parser("queries import", _LOG)
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="a log: CSV with a header, or JSON lines of ubi_queries")
+    number = whole_number(f"a number from 3 to {MOST_DRAWN}", 3, MOST_DRAWN)
+    add("--size", type=number, default=30, metavar="N", help="queries to draw, a third of each band; default 30")
+    add("--seed", type=whole_number("a number, 0 or more", 0), default=2026, metavar="N", help="of the draw, 2026")
+    add("--column", default="", metavar="NAME", help="the column of queries in a CSV file")
+    options = parser.parse_args(arguments)
+    with _desk(options) as desk:
+        answer(desk.take_log(options.file, options.size, options.seed, options.column))
+    return 0
 
 
 def add(arguments: Sequence[str]) -> int:

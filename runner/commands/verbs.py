@@ -39,6 +39,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "queries draft": Verb(
             "queries:draft", "have queries drafted, by file or by a language model", "queries draft demo"
         ),
+        "queries import": Verb(
+            "queries:import_", "queries that people asked, from a search log", "queries import demo log.csv"
+        ),
         "queries check": Verb(
             "queries:check", "copies, repeats and overlap; a page to eyeball", "queries check demo --lexical-only"
         ),
@@ -53,6 +56,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "labels:import_",
             "a judge's answers into labels.jsonl",
             "labels import demo answers.jsonl --judge=ann --person",
+        ),
+        "labels export": Verb(
+            "labels:export", "a judgment list for Quepid or OpenSearch", "labels export demo --format quepid"
         ),
         "labels page": Verb("labels:page", "one offline page to judge by keyboard", "labels page demo --judge=ann"),
         "labels double": Verb(
@@ -94,6 +100,13 @@ GROUPS: dict[str, dict[str, Verb]] = {
         ),
         "corpus unpack": Verb(
             "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
+        ),
+        "collection": Verb("", "public collections into a folder of BEIR's layout", ""),
+        "collection fetch": Verb(
+            "collection:fetch", "from BEIR's archives or Hugging Face", "collection fetch scifact --to scifact"
+        ),
+        "collection import": Verb(
+            "collection:import_", "from a folder or a ZIP", "collection import dataset --to scifact"
         ),
         "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(

@@ -51,7 +51,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         beliefs=comparison.beliefs,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
-    labels = _label_facts(version, comparison.qrels)
+    labels = _label_facts(version, comparison.qrels, facts.judged_by or PUBLISHED)
     return Results(
         schema_version=8,
         source=version.source.name,
@@ -78,7 +78,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
 
 
-def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
+def _label_facts(version: Version, qrels: Qrels, judge: str) -> LabelFacts:
     grades = Counter(grade for judged in qrels.values() for grade in judged.values())
     pairs = sum(grades.values())
     return LabelFacts(
@@ -87,7 +87,7 @@ def _label_facts(version: Version, qrels: Qrels) -> LabelFacts:
         pairs=pairs,
         pool_pairs=pairs,
         unjudged_pairs=0,
-        judges={PUBLISHED: pairs},
+        judges={judge: pairs},
         models=[],
         grades={str(grade): grades[grade] for grade in range(max(grades, default=0) + 1)},
     )
@@ -124,12 +124,20 @@ def _compared(inputs: OutcomeInputs, facts: CollectionFacts) -> Sentences:
     if failed := [row.cell for row in others if row not in passed]:
         listed["not passing the null gate, so nothing is said of it"] = ", ".join(failed)
     said = "; ".join(f"{what}: {cells}" for what, cells in listed.items())
+    on = "" if facts.judged_by else f"on {facts.name} "
     found = (
-        f"Compared on {facts.name} with {inputs.plan.baseline} (nDCG@10 {_score(baseline)}) over "
+        f"Compared {on}with {inputs.plan.baseline} (nDCG@10 {_score(baseline)}) over "
         f"{inputs.n_queries} queries; nothing is decided. {said[:1].upper()}{said[1:]}"
     )
+    found = f"{found.rstrip()}{'.' if said else ''}"
+    if facts.judged_by:
+        return (
+            found,
+            "That any of it holds for other documents, or for queries of another kind.",
+            "Read the queries on which the cells differ most before you believe the means.",
+        )
     return (
-        f"{found.rstrip()}{'.' if said else ''}",
+        found,
         "That any of it holds on other collections, or on documents like yours: this is one collection.",
         "Put the figures beside published ones and other collections: matrix add RESULTS.json.",
     )

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import HARVESTED, DenseCell, by_model, is_engine, parse_cell
+from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, is_engine, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import ENCODERS
-from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
+from runner.eval_set.shapes.corpus import GIVEN_QRELS, CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import SpanResult
@@ -62,10 +62,7 @@ def external_weaknesses(
     plan: Plan, facts: CollectionFacts, header: CorpusHeader, cells: Sequence[CellResult]
 ) -> list[str]:
     """What a comparison on published qrels cannot claim, the most consequential first."""
-    said = [
-        f"This is one collection. {facts.judged_pairs / facts.queries:.1f} documents a query are judged; every other "
-        "counts as not relevant, so a system that finds what no judge saw is rated too low."
-    ]
+    said = [_coverage(facts)]
     if header.n_documents < header.n_read:
         said.append(
             f"Only {header.n_documents:,} of {header.n_read:,} documents are in the sample, the judged ones among "
@@ -81,17 +78,34 @@ def external_weaknesses(
     if facts.language:
         said.append(
             f"The documents look {facts.language.capitalize()}. `bm25` stems and drops stop words as English, so it is "
-            "a weaker baseline here than BM25 made for that language."
+            f"a weaker baseline here than BM25 made for that language, which `{bm25_in(facts.language)}` is."
         )
     return [
         *said,
-        "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known.",
+        *([] if facts.judged_by else [_SEEN]),
         *_truncation(cells),
         *_cut_short(cells),
         *_power(plan, facts.queries, cells),
         "Scores are of documents: a document ranks by its best chunk"
         + (", if its cell has no + behind the chunker." if any("+" in row.cell for row in cells) else "."),
     ]
+
+
+_SEEN = "Public collections serve to train and to choose encoders; how much of this one an encoder saw is not known."
+
+
+def _coverage(facts: CollectionFacts) -> str:
+    """What is judged, and what is lost by what is not."""
+    if facts.judged_by not in ("", GIVEN_QRELS):
+        return (
+            f"{facts.judged_by} graded each pair once: how far another judge, or the same one again, would agree is "
+            "not known. What no cell found was not graded, so Recall is of what some cell found."
+        )
+    one = "" if facts.judged_by else "This is one collection. "
+    return (
+        f"{one}{facts.judged_pairs / facts.queries:.1f} documents a query are judged; every other counts as not "
+        "relevant, so a system that finds what no judge saw is rated too low."
+    )
 
 
 def _power(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> list[str]:
@@ -227,14 +241,20 @@ def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
-    written = sum(query.origin != HARVESTED for query in queries)
+    written = sum(query.origin not in ASKED for query in queries)
     generated, names = _by_models(queries)
+    drawn = sum(query.origin == TRAFFIC for query in queries)
+    from_log = [
+        f"{drawn} of {len(queries)} queries were drawn from a search log, in three bands of how often they were asked; "
+        "those that could name a person were left out."
+    ][: bool(drawn)]
     if not written:
-        return []
+        return from_log
     how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
     return [
         f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
-        "they are what an author thinks people ask, not what people asked."
+        "they are what an author thinks people ask, not what people asked.",
+        *from_log,
     ]
 
 

@@ -130,5 +130,6 @@ class LocalBackend(Unmetered):
         self.encoder, self.encoder_of = encoders, of_rows
 
     def located(self, spec: EncoderSpec) -> str:
-        """On this machine, or nowhere yet; a caller's own encoders are here."""
-        return "on this machine" if self.encoder is not encoder_for or is_here(spec) else ""
+        """On this machine, or nowhere yet; a caller's own encoders and those of plug-ins are here."""
+        here = self.encoder is not encoder_for or spec.made_by or is_here(spec)
+        return "on this machine" if here else ""

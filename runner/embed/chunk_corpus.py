@@ -52,7 +52,7 @@ def _chunk(row: str, number: int) -> Chunk:
 
 def chunk_inputs(chunker: str, corpus_sha256: str) -> dict[str, str | int]:
     """What the chunks of a corpus are made from."""
-    return {"format": CHUNK_FORMAT, "chunker": chunker, "chunkers": chunkers_sha256(), "corpus": corpus_sha256}
+    return {"format": CHUNK_FORMAT, "chunker": chunker, "chunkers": chunkers_sha256(chunker), "corpus": corpus_sha256}
 
 
 def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | None:
@@ -66,8 +66,13 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
     return sum(min(chunk.n_tokens, limit or chunk.n_tokens) for chunk in chunks)
 
 
+def chunkers_sha256(chunker: str) -> str:
+    """Digest of the source that cuts under that name: a chunker that is changed under its old name gets new scores."""
+    found = registry.plugged(chunker)
+    return digest([_own_sha256(), found.pin]) if found else _own_sha256()
+
+
 @cache
-def chunkers_sha256() -> str:
-    """Digest of the chunkers' source: a chunker that is changed under its old name gets new scores."""
+def _own_sha256() -> str:
     sources = sorted(Path(registry.__file__).parent.glob("*.py"))
     return digest({path.name: file_sha256(path) for path in sources})

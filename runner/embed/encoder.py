@@ -158,6 +158,24 @@ class InProcessEncoder(ABC):
                 yield Answer(batch.batch_id, rows, facts=self.facts)
 
 
+class PlugInEncoder(InProcessEncoder):
+    """What a plug-in's encoder derives from; it writes `encode` and `token_counts`, and `method` in words."""
+
+    method = "a plug-in's own"
+
+    def __init__(self, spec: EncoderSpec) -> None:
+        self.spec = spec
+
+    @abstractmethod
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
+        """Tokens per text, prompt and special tokens included, before truncation."""
+
+    def identity(self) -> dict[str, JSON]:
+        """The row, whose revision is the plug-in's pin, and the method."""
+        fixed: dict[str, JSON] = {"name": "local", "device": "cpu", "forward_tokens": self.batch_tokens}
+        return {**catalogue_facts(self.spec), "method": self.method, "backend": fixed}
+
+
 def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
     """What every backend must serve of the catalogue's row."""
     return {

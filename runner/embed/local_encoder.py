@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
-from runner.embed.encoder import InProcessEncoder, Matrix, catalogue_facts
+from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder, catalogue_facts
 from runner.embed.onnx_bert import States, bert
 from runner.embed.weights import POOLER, WEIGHTS, encodings, install_advice, n_parameters, tokenizer, verified_folder
 from runner.eval_set import catalog
@@ -34,9 +34,12 @@ _FIRST_RANK = 996
 """Rows of a WordPiece table before it are padding, special and unused tokens."""
 
 
-def encoder_for(name: str) -> "TransformerEncoder":
-    """The local encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
+def encoder_for(name: str) -> Encoder:
+    """The local encoder of a catalogued name or of a plug-in, nothing loaded yet; an InputError for any other."""
     spec = catalog.encoder(name)
+    if found := catalog.plugged_encoder(name):
+        made = found.subclass(PlugInEncoder, spec.made_by)  # type: ignore[type-abstract]  # a derived one is concrete
+        return made(spec)
     kind = encoder_class(name)
     return OnnxEncoder(spec) if spec.package and kind is TransformerEncoder else kind(spec)
 

@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from runner.base.errors import InputError
 from runner.embed.backends import Backend, BackendName, Work
 from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.cost.prices import positive
 from runner.embed.encoder import Encoder
-from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.catalog import EncoderSpec, plugged_encoder
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Total
@@ -24,7 +25,7 @@ class PlanBackend:
 
     A plan's own models of the hub run where that backend's encoders do. A service is asked by itself, each request
     within `max_usd`, and its ledger lies with the others of `work`. `own` is asked once, when an encoder is first
-    needed: an evening writes its plan after it has begun.
+    needed: an evening writes its plan after it has begun. An encoder of a plug-in runs in this process or not at all.
     """
 
     def __init__(
@@ -44,8 +45,14 @@ class PlanBackend:
 
     def encoder(self, name: str) -> Encoder:
         """The plan's own encoder of that name, else the backend's of the catalog; nothing is loaded or sent yet."""
-        spec = self._own.get(name)
-        return self._backend.encoder(name) if spec is None else self.encoder_of(spec)
+        if (spec := self._own.get(name)) is not None:
+            return self.encoder_of(spec)
+        if self.name != "local" and plugged_encoder(name):
+            raise InputError(
+                f"{name} is a plug-in's encoder, which runs on this machine alone. Leave it out of the cells, or embed "
+                "here."
+            )
+        return self._backend.encoder(name)
 
     def encoder_of(self, spec: EncoderSpec) -> Encoder:
         """The encoder of any row; one for each service, since its requests share connections and a ceiling."""

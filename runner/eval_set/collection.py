@@ -9,9 +9,9 @@ from runner.base.canonical import file_sha256, json_bytes, read_json, write_atom
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.progress import say
-from runner.base.records import Document
+from runner.base.records import Document, Qrels, bm25_in
 from runner.base.schema import checked
-from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, read_external, write_archive
+from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
 from runner.eval_set.shapes.corpus import CollectionFacts, CollectionFile, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from samplers.sources.beir import Collection
 
 
-def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
-    """The version's corpus, queries and qrels from the folder of a collection; nothing is written where it is wrong."""
-    collection = read_external(corpus_path)
+def keep_collection(version: Version, plan: Plan, collection: "Collection", judged_by: str = "") -> None:
+    """Write the version's corpus, queries and qrels; warn of a language that bm25 does not read.
+
+    `judged_by` says who judges what a Python program gave; it is empty for a published collection.
+    """
     documents = kept_documents(collection, plan)
-    write_atomic(version.qrels_path, trec_qrels_bytes(collection.qrels))
-    write_atomic(version.queries_path, _queries_bytes(collection.queries))
+    write_atomic(version.queries_path, _queries_bytes(collection.queries, "given" if judged_by else "published"))
     header = CorpusHeader(
         schema_version=1,
         source=version.source.name,
@@ -41,19 +42,28 @@ def draw_collection(version: Version, plan: Plan, corpus_path: Path) -> None:
         archive_sha256=write_archive(archive_path(version), documents),
     )
     write_atomic(version.corpus_path, corpus_bytes(header, map(manifest_row, documents)))
-    # This file comes last: its presence means that the others are there, and as it names them.
-    made = {path.name: file_sha256(path) for path in _made(version)}
-    facts = _facts(collection)
-    write_atomic(version.collection_path, json_bytes(CollectionFile(**facts.model_dump(), made=made).model_dump()))
-    say(
-        f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
-        f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
-        f"texts that were not in NFC: {facts.renormalised}"
-    )
+    facts = _facts(collection, judged_by)
+    keep_qrels(version, facts, collection.qrels)
+    if not judged_by:
+        say(
+            f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
+            f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
+            f"texts that were not in NFC: {facts.renormalised}"
+        )
     if facts.language:
         say(
             f"warning: the documents look {facts.language.capitalize()}, and bm25 stems and drops stop words as English"
+            f"; give the plan a cell '{bm25_in(facts.language)} x whole_doc'"
         )
+
+
+def keep_qrels(version: Version, facts: CollectionFacts, qrels: Qrels) -> None:
+    """Write qrels.txt, and collection.json with the facts of a collection that is judged so."""
+    write_atomic(version.qrels_path, trec_qrels_bytes(qrels))
+    kept = facts.model_copy(update={"judged_pairs": sum(map(len, qrels.values()))})
+    # This file comes last: its presence means that the others are there, and as it names them.
+    made = {path.name: file_sha256(path) for path in _made(version)}
+    write_atomic(version.collection_path, json_bytes(CollectionFile(**kept.model_dump(), made=made).model_dump()))
 
 
 def _made(version: Version) -> tuple[Path, ...]:
@@ -113,7 +123,7 @@ def check_same_collection(version: Version, corpus_path: Path) -> None:
         )
 
 
-def _facts(collection: "Collection") -> CollectionFacts:
+def _facts(collection: "Collection", judged_by: str) -> CollectionFacts:
     from samplers.corpus.language import language_of
 
     language = language_of(document.text for document in collection.documents)
@@ -129,15 +139,14 @@ def _facts(collection: "Collection") -> CollectionFacts:
         missing_documents=len(collection.missing_documents),
         renormalised=collection.n_renormalised,
         language="" if language == "english" else language,
+        judged_by=judged_by,
         corpus_sha256=collection.sha256.corpus,
         queries_sha256=collection.sha256.queries,
         qrels_sha256=collection.sha256.qrels,
     )
 
 
-def _queries_bytes(queries: dict[str, str]) -> bytes:
-    rows = [
-        {"id": query_id, "text": text, "kind": "published", "origin": "harvested"} for query_id, text in queries.items()
-    ]
+def _queries_bytes(queries: dict[str, str], kind: str) -> bytes:
+    rows = [{"id": query_id, "text": text, "kind": kind, "origin": "harvested"} for query_id, text in queries.items()]
     document = {"schema_version": 1, "queries": rows}
     return yaml.safe_dump(document, sort_keys=False, width=1_000_000).encode()

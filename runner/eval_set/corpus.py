@@ -213,11 +213,17 @@ def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
 
 def read_external(folder: Path) -> "Collection":
     """The collection in a folder, its titles held against the room that chunkers have for them."""
-    from chunkers.contexts import TITLE_TOKENS
-    from chunkers.tokens import count_tokens
     from samplers.sources.beir import read_collection
 
-    return read_collection(folder, title_fits=lambda title: count_tokens(title) <= TITLE_TOKENS)
+    return read_collection(folder, title_fits=title_fits)
+
+
+def title_fits(title: str) -> bool:
+    """Whether a collection's title is short enough to be every chunk's context."""
+    from chunkers.contexts import TITLE_TOKENS
+    from chunkers.tokens import count_tokens
+
+    return count_tokens(title) <= TITLE_TOKENS
 
 
 def write_archive(path: Path, documents: Iterable[Document]) -> str:

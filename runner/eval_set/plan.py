@@ -5,14 +5,14 @@ Criterion numbers are those of the per-source evaluation spec.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import yaml
 from pydantic import ValidationError
 
+from chunkers.registry import BARE, uncut
 from chunkers.registry import chunker as find_chunker
-from chunkers.registry import uncut
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
@@ -21,6 +21,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
+from runner.eval_set.plug_in_pins import pin_lines, pin_problems
 from runner.eval_set.shapes.labels import Judges
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
 
@@ -150,6 +151,7 @@ def default_plan_text(
         *_reuse_lines(source, sibling_result),
         *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
         *_planning_lines(planning),
+        *pin_lines(source),
         f"pool_depth: {POOL_DEPTH}",
         f"relevant_grade: {1 if external else 2}",
     ]
@@ -287,7 +289,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     for text in plan.cells:
         try:
             cell = parse_cell(text)
-            check_cell(cell, plan.own)
+            check_cell(cell, plan.own, plan.plug_ins)
         except InputError as error:
             problems.append(f"cells: {error}")
         else:
@@ -308,16 +310,23 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
         for text in plan.first
         if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1
     ]
+    problems += pin_problems(plan, cells, source, rehearsal=rehearsal)
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 
 
-def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
-    """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's."""
-    find_chunker(cell.chunker)
+def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN, pinned: Collection[str] = ()) -> None:
+    """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's.
+
+    What is `pinned` need not be here: what was made with it is scored without it.
+    """
+    if cell.chunker.removesuffix(BARE) not in pinned:
+        find_chunker(cell.chunker)
     if isinstance(cell, CrossCell):
         catalog.reranker(cell.model)
         return
     if isinstance(cell, BM25Cell):
+        return
+    if cell.encoder in pinned and catalog.plugged_encoder(cell.encoder) is None:
         return
     dim = catalog.encoder(cell.encoder, own).dim
     if isinstance(cell, DenseCell) and cell.variant.isdigit() and int(cell.variant) >= dim:

@@ -115,7 +115,7 @@ def _adopted(version: Version) -> Decision | None:
 def _plan_lines(plan: Plan) -> list[str]:
     cells = [parse_cell(text) for text in plan.cells]
     encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
-    hub = [name for name in encoders if name not in plan.own and not ENCODERS[name].package]
+    hub = [name for name in encoders if name in ENCODERS and name not in plan.own and not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),

@@ -59,7 +59,7 @@ class Exploration(Session):
         _remove(fresh)
         self._take_runs(fresh)
         with self.timed("runs"):
-            self.runs.make(self.wanted(noise_floor=False))
+            self.make_runs()
         self.remember_times()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
         comparison = load_comparison(self.version, self.plan, frozenset(), look=look)
@@ -81,7 +81,7 @@ class Exploration(Session):
             if not recorded.is_current(wanted):
                 continue
             facts = load_cell_file(before.cell_path(wanted.name))
-            if wanted.name != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256():
+            if wanted.name != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256(wanted.cell.chunker):
                 say(f"{wanted.name}: the chunkers changed since the record was made; this run is new")
                 continue
             for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):

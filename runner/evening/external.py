@@ -4,16 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.given_files import display, printable
-from runner.base.progress import say
+from runner.base.progress import Progress, bars, say
+from runner.base.records import IMPORTED, Run
 from runner.decide.external_results import make_external_results
 from runner.decide.tiers import stand
-from runner.eval_set.collection import check_same_collection, collection_facts, draw_collection, published_qrels
+from runner.eval_set.collection import (
+    check_same_collection,
+    collection_facts,
+    keep_collection,
+    keep_qrels,
+    published_qrels,
+)
+from runner.eval_set.corpus import read_external
+from runner.eval_set.given import Judge, checked_grade
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.plan import Plan
@@ -22,6 +32,11 @@ from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import DRIVER, Version, alone, load_corpus, load_queries, load_results
 from runner.evening.session import Session
 from runner.retrieve.imported_runs import import_runs, imported_cells
+from runner.retrieve.pool import pool
+from runner.score.comparison import load_runs
+
+if TYPE_CHECKING:
+    from samplers.sources.beir import Collection
 
 
 @dataclass
@@ -38,11 +53,12 @@ class ExternalEvaluation(Session):
     def _evaluate(self) -> str:
         version, plan = self.version, self.plan
         with self.timed("corpus"):
-            self._need_collection(plan)
+            self.need_collection(plan)
         import_runs(version, self.trec_runs)
         with self.timed("runs"):
-            self.runs.make(self.wanted(noise_floor=False))
+            self.make_runs()
         self.remember_times()
+        self.judge_pool([*plan.cells, *imported_cells(version)])
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
@@ -65,7 +81,10 @@ class ExternalEvaluation(Session):
             return self.version.plan(rehearsal=False)
         return Plan.model_validate(yaml.safe_load(default_plan_text(self.version.source, rehearsal=False)))
 
-    def _need_collection(self, plan: Plan) -> None:
+    def judge_pool(self, cells: Sequence[str]) -> None:
+        """Judge what these cells found; of a collection, whose judgments are published, nothing."""
+
+    def need_collection(self, plan: Plan) -> None:
         """The collection's files and plan.yaml, made where they are missing from a folder that was read whole."""
         version, path = self.version, self.version.plan_path(rehearsal=False)
         if not version.collection_path.exists():
@@ -74,7 +93,7 @@ class ExternalEvaluation(Session):
                     f"{version.name} has no collection yet. Give its folder (corpus.jsonl, queries.jsonl, qrels.tsv or "
                     f"qrels/test.tsv): {DRIVER} run {version.flags} --corpus-path FOLDER"
                 )
-            draw_collection(version, plan, self.corpus_path)
+            keep_collection(version, plan, read_external(self.corpus_path))
         elif self.corpus_path is not None:
             check_same_collection(version, self.corpus_path)
         collection_facts(version)  # an edited file is said before anything is searched
@@ -100,6 +119,92 @@ class ExternalEvaluation(Session):
         for path in sorted((version.record / "trec").glob("*.run")):
             if path not in exported:
                 path.unlink()  # of a cell that is not on the page any more
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a Python program gave: documents and queries, the plan of cells, and other systems' runs.
+
+    `judge` grades what the cells found; None if the collection has qrels. `judged_by` is its name, or says so.
+    """
+
+    collection: "Collection"
+    plan: Plan
+    runs: Sequence[Run]
+    judged_by: str
+    judge: Judge | None = None
+
+
+@dataclass
+class GivenEvaluation(ExternalEvaluation):
+    """One evaluation of what a Python program gave; a judge's grades are kept in the folder, and never asked twice."""
+
+    given: Given | None = None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan as given."""
+        return self._given.plan
+
+    @property
+    def _given(self) -> Given:
+        assert self.given is not None
+        return self.given
+
+    def need_collection(self, plan: Plan) -> None:
+        """Put what was given where a collection's files lie; InputError if the folder has other ones."""
+        version, given = self.version, self._given
+        if not version.collection_path.exists():
+            keep_collection(version, plan, given.collection, given.judged_by)
+        else:
+            self._check_same()
+            if given.judge is None:
+                keep_qrels(version, collection_facts(version), given.collection.qrels)
+        write_atomic(version.plan_path(rehearsal=False), yaml.safe_dump(plan.model_dump(), sort_keys=False).encode())
+        for path in (version.record / "cells").glob(f"{IMPORTED}-*.json"):
+            path.unlink()  # of an earlier call: its retriever may be another one now
+        self.trec_runs = [version.work / "given" / f"{run.cell}.run" for run in given.runs]
+        for path, run in zip(self.trec_runs, given.runs, strict=True):
+            write_atomic(path, trec_run_bytes(run))
+
+    def judge_pool(self, cells: Sequence[str]) -> None:
+        """Have every pair within the pool's depth of some cell graded that has no grade yet."""
+        version, given = self.version, self._given
+        if given.judge is None:
+            return
+        runs = load_runs(version, self.plan.model_copy(update={"cells": list(cells)}))
+        pairs = pool(runs.values(), self.plan.pool_depth)
+        if not pairs:
+            raise InputError("No cell found a document for any query, so there is nothing to judge.")
+        grades = published_qrels(version) if version.qrels_path.stat().st_size else {}
+        missing = [(query_id, doc_id) for query_id, doc_id in pairs if doc_id not in grades.get(query_id, ())]
+        texts = {document.doc_id: document for document in given.collection.documents}
+        try:
+            with bars("pairs") as bar:
+                report = bar(f"judging by {given.judged_by}", lambda: None)
+                for number, (query_id, doc_id) in enumerate(missing, start=1):
+                    document = texts[doc_id]
+                    text = f"{document.title}\n{document.text}" if document.title else document.text
+                    said = given.judge(given.collection.queries[query_id], text)
+                    grade = checked_grade(said, given.judged_by, query_id, doc_id)
+                    grades.setdefault(query_id, {})[doc_id] = grade
+                    report(Progress(number, len(missing), number, len(missing)))
+        finally:  # grades cost money: those that came are kept
+            ordered = {query_id: dict(sorted(grades[query_id].items())) for query_id in sorted(grades)}
+            keep_qrels(version, collection_facts(version), ordered)
+
+    def _check_same(self) -> None:
+        known, given = collection_facts(self.version), self._given.collection.sha256
+        pairs = {
+            "documents": (known.corpus_sha256, given.corpus),
+            "queries": (known.queries_sha256, given.queries),
+            "judge": (known.judged_by, self._given.judged_by),
+        }
+        if different := [name for name, (before, now) in pairs.items() if before != now]:
+            raise InputError(
+                f"{display(self.version.folder)} holds an evaluation with other {' and '.join(different)}. Give "
+                "another folder."
+            )
 
 
 def _results_before(version: Version) -> Results | None:

@@ -16,6 +16,7 @@ from runner.embed.backends import Backend, LocalBackend
 from runner.embed.cost.ledger import SPEND
 from runner.embed.cost.spend_receipt import spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
+from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import DRIVER, NOISE_FLOOR_CELL, Version
@@ -92,6 +93,13 @@ class Session(ABC):
         baseline = parse_cell(self.plan.baseline)
         again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, WITHOUT_VECTORS) else []
         return [*map(Wanted, cells), *again]
+
+    def make_runs(self) -> None:
+        """Make the runs of the plan's cells that the record lacks; an InputError if a plug-in is not as pinned."""
+        wanted = self.wanted(noise_floor=False)
+        missing = [each.cell for each in self.runs.missing(wanted)]
+        check_pins(self.plan.plug_ins, parts_of(missing, self.plan.encoders))
+        self.runs.make(wanted)
 
     def remember_times(self) -> None:
         """Keep what was measured of each cell, beside what earlier runs measured."""

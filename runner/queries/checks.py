@@ -9,7 +9,7 @@ from statistics import fmean
 from runner.base.errors import InputError
 from runner.base.records import PEOPLE, Document, by_model
 from runner.embed.backends import Backend
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set import catalog
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version
@@ -185,7 +185,7 @@ def _spread(source: str, rows: Sequence[FileRow]) -> list[Finding]:
         elif count.expected is not None and count.expected >= 2 and not count.queries:
             message = f"No query is of the kind {count.kind}; the source's share would be {count.expected:.0f}."
             found.append(_warning("spread", [], message))
-        elif count.queries > 2 * (count.expected or 0) + 2 and SOURCES[source].queries:
+        elif count.queries > 2 * (count.expected or 0) + 2 and catalog.source(source).queries:
             message = (
                 f"{count.queries} queries are of the kind {count.kind}; the share would be {count.expected or 0:.0f}."
             )

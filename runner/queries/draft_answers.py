@@ -67,6 +67,11 @@ def cites(text: str, document: Document) -> bool:
     return any(_stands_as_name(name, document) for name in _names(text))
 
 
+def with_number(text: str) -> bool:
+    """Whether a text has the number of a bill, law, section, docket or report."""
+    return _NUMBERED.search(text) is not None
+
+
 def _names(text: str) -> Iterator[list[str]]:
     """A word with content and the word for an instrument that follows it, as in "clean air act": [air, act]."""
     asked = words(text)

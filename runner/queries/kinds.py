@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from runner.eval_set.catalog import SOURCES, QueryKind
+from runner.eval_set import catalog
+from runner.eval_set.catalog import QueryKind
 
 WANTED_HAND = 8
 WANTED_GENERATED = 17
@@ -28,7 +29,7 @@ LITERAL_KINDS = frozenset({"citation", "quote", "attribution"})
 
 def expected(source: str, n_queries: int) -> dict[str, float]:
     """How many of `n_queries` would be of each kind, were they spread as the source's weights say."""
-    kinds = SOURCES[source].queries
+    kinds = catalog.source(source).queries
     total = sum(kind.weight for kind in kinds)
     return {kind.kind: n_queries * kind.weight / total for kind in kinds}
 
@@ -48,7 +49,7 @@ def assigned(source: str, doc_ids: Sequence[str], per_document: int) -> list[tup
 
     Kinds come in turn by weight, from the first query on. A document gets no kind twice while there is another.
     """
-    kinds = SOURCES[source].queries
+    kinds = catalog.source(source).queries
     given = dict.fromkeys((kind.kind for kind in kinds), 0)
     taken: dict[str, set[str]] = {doc_id: set() for doc_id in doc_ids}
     pairs: list[tuple[str, QueryKind]] = []

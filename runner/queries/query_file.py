@@ -10,7 +10,7 @@ from typing import Any
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError
 from runner.base.given_files import printable, read_yaml
-from runner.base.records import HARVESTED, by_model
+from runner.base.records import ASKED, by_model
 from runner.base.schema import checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.queries import Queries, QueryRow
@@ -95,7 +95,7 @@ def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
 def origin_counts(origins: Iterable[str]) -> dict[str, int]:
     """How many queries are of each origin: first people's, then models', then those of a log."""
     counts = Counter(origins)
-    return {one: counts[one] for one in sorted(counts, key=lambda one: (one == HARVESTED, by_model(one), one))}
+    return {one: counts[one] for one in sorted(counts, key=lambda one: (one in ASKED, by_model(one), one))}
 
 
 def count_line(rows: Sequence[QueryRow]) -> str:

@@ -21,7 +21,7 @@ INDEX = "index.jsonl"
 TEMPLATE = """\
 # At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: person). Save as a file
 # of its own; `queries add` puts it into the version.
-# origin: who wrote it, "person" or the name of the language model; "harvested" for one of a log. source_document: the
+# origin: who wrote it, "person" or the name of the language model; "traffic" for one of a log. source_document: the
 # doc_id (index.jsonl has them) of the document that was being read; it is a note, not a label. note is free.
 # kind is one of these, with the number that this source's share of {n_queries} would be:
 {kinds}schema_version: 1

@@ -302,7 +302,7 @@ def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path, form: Format, 
     a file there was not written by an export or has changed. An export that was cut short may be written over: while
     files are written, the manifest has their earlier digests too.
     """
-    frames = {name: _frame(name, rows[name]) for name in COLUMNS}
+    frames = {name: as_frame(name, rows[name]) for name in COLUMNS}
     files = {f"{name}.{form}": _bytes(frame, form) for name, frame in frames.items()}
     written = _written_before(folder)
     found = {name: _digest(folder / name, written.get(name)) for name in files}
@@ -366,7 +366,7 @@ def _check_inputs(version: Version, results: Results) -> None:
         )
 
 
-def _frame(name: str, rows: Sequence[Row]) -> "DataFrame":
+def as_frame(name: str, rows: Sequence[Row]) -> "DataFrame":
     """A table with its columns in order and of their types, though it may have no row."""
     try:
         import pandas
@@ -430,5 +430,6 @@ def _digest(path: Path, entry: Mapping[str, JSON] | None) -> str | None:
 def _missing(error: ImportError) -> str:
     package = error.name or "pyarrow"
     return (
-        f"An export needs the package {package}, which is not installed. Run `make setup`, or install the extra export."
+        f"A table needs the package {package}, which is not installed. Install the extra `export`: "
+        "pip install 'per-source-eval[export]', in a checkout `make setup`."
     )

@@ -82,6 +82,8 @@ def _name(results: Results) -> str:
         "exploration": " (exploration, decides nothing)",
         "external": " (public collection, decides nothing)",
     }
+    if results.collection is not None and results.collection.judged_by:
+        return results.collection.name
     return name + beside[results.kind] + (" (provisional)" if results.provisional else "")
 
 

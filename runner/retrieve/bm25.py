@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import RUN_DEPTH, Chunk, Ints
+from runner.base.records import LANGUAGES, RUN_DEPTH, Chunk, Ints
 from runner.retrieve.ranking import ChunkTable, Retrieval, chunk_table, leading, quantised, retrieval
-from runner.retrieve.words import stemmed_terms
+from runner.retrieve.words import stemmed_terms, terms_in
 
 K1 = 1.5
 B = 0.75
@@ -50,7 +50,12 @@ BM25_VARIANTS: dict[str, dict[str, str | float]] = {
         "tokenizer": r"lower case; runs of word characters (\w+), so that every dash separates",
     },
 }
-"""What the page says of each variant, but for the library's version."""
+"""What the page says of each variant, but for the library's version; `bm25@de` and the like are `bm25` in part."""
+
+_OTHER_TOKENIZER = (
+    "lower case; runs of word characters, of which letters alone are dropped; a hyphenated word counts in parts, and "
+    "whole too with a digit or a letter alone in it; compounds stay whole"
+)
 
 POSTING_BYTES = 8
 
@@ -76,7 +81,7 @@ def bm25_run(
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
     table = chunk_table(chunks)
-    index = _INDEXES[variant](texts)
+    index = _index(variant, texts)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         for query_id, text in queries.items():
@@ -86,10 +91,19 @@ def bm25_run(
 
 
 def bm25_description(variant: str) -> dict[str, str | float]:
-    """The variant's row of BM25_VARIANTS with the installed version of its library."""
+    """The variant's row of BM25_VARIANTS with the installed version of its library; of a language's the stemmer's."""
     from importlib.metadata import version
 
-    row = BM25_VARIANTS[variant]
+    base, _, code = variant.partition("@")
+    row = BM25_VARIANTS[base]
+    if code:
+        language = LANGUAGES[code].capitalize()
+        row = {name: row[name] for name in ("library", "formula", "k1", "b")} | {
+            "stemmer": f"PyStemmer {version('PyStemmer')}, {language} (Snowball)",
+            "stop words": f"bm25s's list, {language}",
+            "tokenizer": _OTHER_TOKENIZER,
+            "tokenizer version": 1,
+        }
     return row | {"version": version(str(row["library"]))}
 
 
@@ -168,6 +182,13 @@ def _okapi(texts: Sequence[str]) -> Index:
         return found
 
     return Index(scores, len(terms))
+
+
+def _index(variant: str, texts: Sequence[str]) -> Index:
+    _, _, code = variant.partition("@")
+    if code:
+        return _lucene(texts, lambda given: [terms_in(code, text) for text in given])
+    return _INDEXES[variant](texts)
 
 
 _INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {

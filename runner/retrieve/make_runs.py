@@ -33,6 +33,7 @@ from runner.embed.chunk_health import chunk_health, lengths
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
+from runner.eval_set.catalog import plugged_encoder
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
@@ -233,7 +234,7 @@ class CellRuns:
             "format": FORMAT,
             "cell": str(cell),
             "corpus": self.corpus_sha256,
-            "chunkers": chunkers_sha256(),
+            "chunkers": chunkers_sha256(cell.chunker),
             "queries": self.queries_sha256,
             "encoder": self._identity(cell),
             "bm25": sparse_description(cell),
@@ -345,7 +346,7 @@ class CellRuns:
             run_sha256=run_sha256,
             chunk_run_sha256=chunk_run_sha256,
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
-            chunkers_sha256=chunkers_sha256(),
+            chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=index_bytes,
             chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
@@ -353,8 +354,16 @@ class CellRuns:
             probe=None if encoder is None else probed(self.store, encoder),
             truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
             bm25=sparse_description(cell),
+            imported=None,
             method=method_of(cell),
+            plug_ins=cell_plug_ins(cell),
         )
+
+
+def cell_plug_ins(cell: OwnCell) -> dict[str, str]:
+    """Pins of the plug-ins that bring the cell's chunker and its encoder, by name; empty if both are this tool's."""
+    encoder = None if isinstance(cell, WITHOUT_VECTORS) else plugged_encoder(cell.encoder)
+    return {found.name: found.pin for found in (registry.plugged(cell.chunker), encoder) if found}
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:

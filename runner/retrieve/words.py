@@ -17,9 +17,12 @@ What is left when an apostrophe or a period cuts a word is rare and so weighs mu
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
+
+from runner.base.records import LANGUAGES
 
 STOP_WORDS = frozenset(
     (
@@ -49,6 +52,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_RUN = re.compile(r"\w+(?:-\w+)*")
+_DOTLESS = str.maketrans({"I": "\u0131", "\u0130": "i"})
+"""Turkish has two letters i, and Unicode's lower case takes one for the other."""
+
 _LATIN = frozenset({"eg", "ie"})
 _SECTION = "§"
 
@@ -68,7 +75,20 @@ def stemmed_terms(text: str) -> list[str]:
 
 def stemmed(terms: Iterable[str]) -> list[str]:
     """The terms that are no stop words, stemmed as English."""
-    return _stems()([term for term in terms if term not in STOP_WORDS])
+    return _stems("english")([term for term in terms if term not in STOP_WORDS])
+
+
+def terms_in(code: str, text: str) -> list[str]:
+    """The terms of a text in the language of a code of LANGUAGES, without stop words, stemmed, with repetitions.
+
+    A term is a run of word characters in lower case. Letters alone count for nothing (l'homme is homme), a hyphenated
+    word counts in parts, and whole too if it has a digit or a letter alone. Compounds stay whole.
+    """
+    language = LANGUAGES[code]
+    normal = _normal(unicodedata.normalize("NFC", text).translate(_DOTLESS if code == "tr" else {}))
+    terms = (term for run in _RUN.findall(normal) for term in _parts(run))
+    stop = _stop_words(language)
+    return _stems(language)([term for term in terms if term not in stop])
 
 
 def words(text: str) -> Iterator[Word]:
@@ -83,11 +103,18 @@ def words(text: str) -> Iterator[Word]:
 
 
 @cache
-def _stems() -> Callable[[list[str]], list[str]]:
+def _stems(language: str) -> Callable[[list[str]], list[str]]:
     import Stemmer
 
-    stems: Callable[[list[str]], list[str]] = Stemmer.Stemmer("english").stemWords
+    stems: Callable[[list[str]], list[str]] = Stemmer.Stemmer(language).stemWords
     return stems
+
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    from bm25s import stopwords
+
+    return frozenset(getattr(stopwords, f"STOPWORDS_{language.upper()}"))
 
 
 def _normal(text: str) -> str:

@@ -15,14 +15,14 @@ from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.version import DRIVER, Version
 from runner.judge.models.run_judges import JudgeOptions, check_judges, named_judges
-from runner.queries.additions import add_queries
+from runner.queries.additions import add_queries, refuse_frozen
 from runner.queries.check_schemas import QueryReport
 from runner.queries.checks import check, read_files
 from runner.queries.draft_answers import Answered, file_answers, sifted
 from runner.queries.draft_asks import DraftRow, all_draft_rows, draft_rows, write_draft_file
 from runner.queries.drafting import ask_model, frozen
 from runner.queries.kinds import WANTED_GENERATED, WANTED_HAND
-from runner.queries.query_file import counted, read_queries
+from runner.queries.query_file import append_queries, counted, read_queries
 from runner.queries.reading_pack import (
     INDEX,
     PACK_SIZE,
@@ -32,6 +32,7 @@ from runner.queries.reading_pack import (
     write_reading_pack,
 )
 from runner.queries.taken_drafts import TakenDrafts, became, standing
+from runner.queries.traffic import FILE, PublicWords, drawn, log_account, read_traffic
 from runner.report.query_review import write_review
 
 
@@ -120,6 +121,31 @@ class Desk:
             raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
         report = check(self.version, self.documents, read_files(paths), backend)
         return report, write_review(report, self.folder)
+
+    def take_log(self, path: Path, size: int, seed: int, column: str) -> str:
+        """What a search log came to, and where the queries drawn from it wait to be looked at; InputError if frozen.
+
+        A file of an earlier draw is left as it is: somebody may have looked it over.
+        """
+        refuse_frozen(self.version)
+        target = self.folder / FILE
+        traffic = read_traffic(path, PublicWords(self.documents), column)
+        own = read_queries(self.version.queries_path) if self.version.queries_path.exists() else []
+        rows = drawn(traffic, size, seed, [row.text for row in own])
+        if not rows:
+            raise InputError(f"Nothing of {path} is left to draw. {log_account(traffic, rows)}")
+        if target.exists() and read_queries(target) != rows:
+            raise InputError(f"{target} has another draw. Add it or delete it, then run again.")
+        if not target.exists():
+            append_queries(target, rows, self.version.number_name)
+        return (
+            f"{log_account(traffic, rows)}\n"
+            f"drawn: {target}\n"
+            "Read every one before anybody else does: patterns miss names that stand alone, names that are words, and "
+            "what only a reader understands. Delete what names a person, and mend each kind.\n"
+            f"Then: {self.again('check', target)}\n"
+            f"Then: {self.again('add', target)}"
+        )
 
     def add(self, files: Sequence[Path]) -> Iterator[str]:
         """What each file added, and the command that comes next."""

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from runner.base.records import LANGUAGES
+
 READ = 2_000_000
 """Characters that are looked at: a language is told from far fewer."""
 
@@ -22,20 +24,8 @@ def language_of(texts: Iterable[str]) -> str:
         left -= len(text)
         if left <= 0:
             break
-    lists = {
-        "english": stopwords.STOPWORDS_EN_PLUS,
-        "danish": stopwords.STOPWORDS_DANISH,
-        "dutch": stopwords.STOPWORDS_DUTCH,
-        "french": stopwords.STOPWORDS_FRENCH,
-        "german": stopwords.STOPWORDS_GERMAN,
-        "italian": stopwords.STOPWORDS_ITALIAN,
-        "norwegian": stopwords.STOPWORDS_NORWEGIAN,
-        "portuguese": stopwords.STOPWORDS_PORTUGUESE,
-        "russian": stopwords.STOPWORDS_RUSSIAN,
-        "spanish": stopwords.STOPWORDS_SPANISH,
-        "swedish": stopwords.STOPWORDS_SWEDISH,
-        "turkish": stopwords.STOPWORDS_TURKISH,
-    }
+    lists = {"english": stopwords.STOPWORDS_EN_PLUS}
+    lists |= {name: getattr(stopwords, f"STOPWORDS_{name.upper()}") for name in sorted(LANGUAGES.values())}
     found = {name: sum(counts[word] for word in set(words)) for name, words in lists.items()}
     best = max(found, key=lambda name: found[name])
     return best if found[best] > _LEAST * counts.total() else ""

@@ -47,6 +47,7 @@ _ACCEPT = {
     "htm": "text/html",
     "html": "text/html",
     "zip": "application/zip",
+    "file": "*/*",
     "json": "application/json",  # govinfo's listings answer 406 without it
 }
 

@@ -139,14 +139,19 @@ def _documents(
         if not (title or text):
             empty[doc_id] = f"{path.name}:{number}"
             continue
-        if not text or not title_fits(title):
-            title, text = "", f"{title} {text}".strip()
-        document = Document(doc_id, text, title, STRATUM, doc_id, "")
+        document = collection_document(doc_id, title, text, title_fits)
         known = documents.setdefault(doc_id, document)
         if known.sha256 != document.sha256:
             raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
         n_duplicates += known is not document
     return documents, empty, n_duplicates
+
+
+def collection_document(doc_id: str, title: str, text: str, title_fits: Callable[[str], bool]) -> Document:
+    """A document under its title; one that does not fit, or has no text behind it, opens the text."""
+    if not text or not title_fits(title):
+        title, text = "", f"{title} {text}".strip()
+    return Document(doc_id, text, title, STRATUM, doc_id, "")
 
 
 def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str]) -> tuple[dict[str, str], int]:
@@ -209,11 +214,16 @@ def _is_number(text: str) -> bool:
 
 def _id(row: dict[str, JSON], where: str) -> str:
     value = row.get("_id")
-    if not isinstance(value, str) or not value or re.search(r"\s", value) or _CONTROL.search(value):
+    if not isinstance(value, str) or not is_id(value):
         raise InputError(
             f"{where}: _id is {quoted(value)}, not a text without white space and control characters. {_ROW_HINT}"
         )
     return value
+
+
+def is_id(value: str) -> bool:
+    """Whether a text can name a document or a query: it has no white space and no control characters."""
+    return bool(value) and not re.search(r"\s", value) and not _CONTROL.search(value)
 
 
 def _text(row: dict[str, JSON], name: str, where: str, other_form: set[str]) -> str:

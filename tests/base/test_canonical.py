@@ -164,7 +164,7 @@ def test_no_two_cells_share_a_file_name():
 
     cells = []
     for chunker in [*CHUNKERS, *NARROWED, *(name + BARE for name in (*CHUNKERS, *NARROWED))]:
-        for variant in ("bm25", "bm25-okapi"):
+        for variant in ("bm25", "bm25-okapi", "bm25@de"):
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
             cells += [CrossCell(variant, model, chunker) for model in RERANKERS]

@@ -26,7 +26,7 @@ from runner.base.records import (
 
 names = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True)
 encoders = names.filter(lambda name: name not in ("bm25", "bm25-okapi"))
-variants = st.sampled_from(["bm25", "bm25-okapi"])
+variants = st.sampled_from(["bm25", "bm25-okapi", "bm25@de", "bm25@tr"])
 cells = st.one_of(
     st.builds(DenseCell, encoders, names, st.sampled_from(["", "256", "int8", "bit", "engine"])),
     st.builds(DenseCell, encoders, names, by=st.sampled_from(["first", "top3"])),
@@ -74,6 +74,7 @@ def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
         *("rerank(bge,bm25) x whole_doc", "rerank(bm25, bge) x whole_doc", "rerank(bm25,bge) x whole_doc+first"),
         *("bm25 x whole_doc+first", "bm25>minilm-l6-v2 x whole_doc+top3", "minilm-l6-v2 x whole_doc+max"),
         *("minilm-l6-v2 x whole_doc+top3+first", "minilm-l6-v2 x +first", "minilm-l6-v2+first x whole_doc"),
+        *("bm25@en x whole_doc", "bm25@zz x whole_doc", "bm25-okapi@de x whole_doc", "bm25@ x whole_doc"),
     ],
 )
 def test_what_is_no_cell_is_refused(text: str):

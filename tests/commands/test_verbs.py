@@ -16,6 +16,8 @@ from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
+    "collection fetch": "asks the publisher",
+    "collection import": "reads a collection that is not ours to keep",
     "mcp": "waits for a client",
     "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",
@@ -29,8 +31,16 @@ ELSEWHERE = {
 }
 """Examples that are parsed and not run here, and why."""
 
-WAITING = ("labels import", "labels page", "labels double", "labels agreement", "labels withdraw", "version abandon")
-BEGUN = ("queries draft", "queries add", "init")
+WAITING = (
+    "labels import",
+    "labels export",
+    "labels page",
+    "labels double",
+    "labels agreement",
+    "labels withdraw",
+    "version abandon",
+)
+BEGUN = ("queries draft", "queries import", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 
 
@@ -65,6 +75,8 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name == "queries add":
         shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name == "queries import":
+        (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     if name == "corpus unpack":
         pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":

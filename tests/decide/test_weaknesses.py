@@ -100,6 +100,10 @@ def test_queries_that_were_made_for_the_evaluation_are_declared():
     said = said_of(row(BASELINE), queries=named, labels=JUDGED_BY_A_MODEL)
     assert "24 of 24 queries were written for this evaluation (12 by language models: claude)" in said
     assert "12 of 24 queries were generated (claude) and language models judged" in said
+    asked = [query.model_copy(update={"origin": "traffic"}) for query in QUERIES[:9]] + QUERIES[9:]
+    said = said_of(row(BASELINE), queries=asked)
+    assert "9 of 25 queries were drawn from a search log" in said
+    assert "written" not in said
 
 
 def test_pairs_graded_once_are_declared_and_repeats_are_no_second_judge():

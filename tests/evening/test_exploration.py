@@ -101,7 +101,7 @@ def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypa
     # The registry is where a run finds a chunker; the digest is of the files that a contributor edits.
     monkeypatch.setitem(registry.CHUNKERS, "recursive_v1", registry.Row(first_third, 512))
     for module in (cell_runs, stored_chunks):
-        monkeypatch.setattr(module, "chunkers_sha256", lambda: "0" * 64)
+        monkeypatch.setattr(module, "chunkers_sha256", lambda chunker: "0" * 64)
     second = explore(version, cell, encoders=Counted())
     assert second[cell]["scores"] != first[cell]["scores"]
     assert second[cell]["provenance"]["chunks"] != first[cell]["provenance"]["chunks"]
@@ -117,10 +117,10 @@ def test_the_digest_of_the_chunkers_moves_with_any_of_their_files(tmp_path, monk
     folder = tmp_path / "chunkers"
     shutil.copytree(Path(registry.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(registry, "__file__", str(folder / "registry.py"))
-    digests = {stored_chunks.chunkers_sha256.__wrapped__()}
+    digests = {stored_chunks._own_sha256.__wrapped__()}
     for path in sorted(folder.glob("*.py")):
         path.write_text(path.read_text() + "\n# a change\n")
-        digests.add(stored_chunks.chunkers_sha256.__wrapped__())
+        digests.add(stored_chunks._own_sha256.__wrapped__())
     assert len(digests) == 1 + len(list(folder.glob("*.py")))
 
 

@@ -76,7 +76,7 @@ def test_german_is_said_on_the_terminal_and_on_the_page(tmp_path, capsys):
     results = Results.model_validate_json((version.folder / "results.json").read_bytes())
     assert results.collection is not None
     assert results.collection.language == "german"
-    assert "German" in capsys.readouterr().err
+    assert "bm25@de x whole_doc" in capsys.readouterr().err
     assert any("German" in sentence for sentence in results.weaknesses)
 
 

@@ -20,7 +20,7 @@ from runner.decide.decide import decision_sentence
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import CHECKOUT, DRIVER, Workspace, load_decision, load_results, open_version
+from runner.eval_set.version import CHECKOUT, DRIVER, Workspace, load_decision, load_queries, load_results, open_version
 from tests.support.small_set import answers, make_version
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -32,7 +32,7 @@ NEEDS = {
     r"--encoder-url|--encoder NAME": "server|weights",
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",
-    r"^matrix|^case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
+    r"^matrix|^case-study|^collection|^run (--source=)?beir|docs/matrix/": "collection|made again",
     r"^post-bulk|--against post-bulk": "production",
     r"^replay": "decided|embed it again",
     r"^tripwire|demo/v1/results.json": "make demo",
@@ -146,6 +146,8 @@ def _folder(
             (version.record / name).unlink()
     if line.startswith("labels"):
         answers(version)[0].rename(tmp_path / "FILE")
+        text = load_queries(version.queries_path)[0].text
+        (tmp_path / "ratings.csv").write_text(f"query,docid,rating\n{text},BILLS-117hr101ih,2\n")
         if not line.startswith(("labels import", "labels page")):
             where = f"--eval-set-path={version.folder.parent}"
             assert cli.main(["labels", "import", "demo", where, "--judge=NAME", "--person", "FILE"]) == 0
@@ -154,6 +156,7 @@ def _folder(
     for name in ("drafted.yaml", ".work/bills/v1/reading/drafted.yaml", "eval-sets/bills/v1/queries.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(version.queries_path.read_text() if name.endswith("queries.yaml") else DRAFTED)
+    (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     per_query = [{"qid": f"q{n}", "ndcg10": n / 10} for n in range(8)]
     for name in ("RUN.json", "OTHER.json"):
         (tmp_path / name).write_text(json.dumps({"perQuery": per_query}))

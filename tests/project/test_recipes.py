@@ -326,7 +326,7 @@ class Parrot(JudgeClient):
         return Reply(ask.key, answer["text"], self.model)
 ''',
     )
-    checkout.replace("runner/eval_set/shapes/labels.py", '"anthropic", "openai"]', '"anthropic", "openai", "parrot"]')
+    checkout.replace("runner/eval_set/shapes/labels.py", '"openai", "files")', '"openai", "files", "parrot")')
     path = "runner/judge/models/api.py"
     checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
     opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter, way)\n'

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from runner.base.records import RUN_DEPTH, Chunk, Span
+from runner.base.records import LANGUAGES, RUN_DEPTH, Chunk, Span
 from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, _okapi, bm25_description, bm25_run, lucene_tokens, okapi_tokens
+from runner.retrieve.words import terms_in
 
 WORDS = [
     *("appropriation", "water", "grant", "authority", "secretary", "veteran"),
@@ -75,6 +76,46 @@ def test_bm25_equals_lucenes_formula_written_out():
     for query_id, text in QUERIES.items():
         assert flat(run.hits[query_id]) == expected_hits(chunks, lucene_scores(tokens, lucene_tokens([text])[0]))
     assert len(run.hits["common"]) == RUN_DEPTH
+
+
+GERMAN = {  # the text, and its terms as somebody who knows the stemmer would write them
+    "Die Häuser der Gemeinde Köln": ["haus", "gemeind", "koln"],
+    "Haeuser und Straßen in KOELN": ["haus", "strass", "koln"],
+    "STRASSE": ["strass"],
+    "§ 5a Abs. 2 des Gesetzes": ["5a", "abs", "2", "gesetz"],
+    "Bundeswahlgesetz, E-Mail; nicht die Wahl": ["bundeswahlgesetz", "mail", "e-mail", "wahl"],
+    "Ko\u0308ln": ["koln"],
+    "der die das": [],
+}
+
+
+def test_german_terms_fold_umlauts_and_keep_compounds_whole():
+    assert {text: terms_in("de", text) for text in GERMAN} == GERMAN
+
+
+def test_bm25_in_german_equals_lucenes_formula_over_german_terms():
+    texts = list(GERMAN)
+    chunks = [Chunk(f"d{place}", 0, Span(0, 10), "", 5) for place in range(len(texts))]
+    queries = {"umlaut": "haus koeln", "compound": "Wahl", "stop": "der das"}
+    run = bm25_run("bm25@de x c", "bm25@de", queries, chunks, texts).run
+    tokens = list(GERMAN.values())
+    asked = {"umlaut": ["haus", "koln"], "compound": ["wahl"], "stop": []}
+    for query_id, terms in asked.items():
+        assert flat(run.hits[query_id]) == expected_hits(chunks, lucene_scores(tokens, terms))
+    assert [hit.doc_id for hit in run.hits["compound"]] == ["d4"]  # by "Wahl", not inside "Bundeswahlgesetz"
+
+
+@pytest.mark.parametrize("code", list(LANGUAGES))
+def test_every_language_has_a_stemmer_and_stop_words_of_its_own(code):
+    described = bm25_description(f"bm25@{code}")
+    assert LANGUAGES[code].capitalize() in described["stemmer"]
+    assert LANGUAGES[code].capitalize() in described["stop words"]
+    assert terms_in(code, "x 42 w-lan") == terms_in(code, "42 W-LAN") != []
+
+
+def test_a_turkish_i_keeps_its_dot():
+    assert terms_in("tr", "IRMAK") == terms_in("tr", "ırmak") != terms_in("tr", "irmak")
+    assert terms_in("tr", "İZMİR") == terms_in("tr", "izmir")
 
 
 def test_bm25_okapi_equals_rank_bm25():

@@ -153,6 +153,7 @@ def row(
             probe=None,
             truncation=None,
             bm25=None,
+            imported=None,
             method="",
         ),
     )

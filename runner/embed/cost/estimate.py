@@ -14,7 +14,8 @@ from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cel
 from runner.embed.cost.container_pool import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import Rate, RemoteOptions, rate, shown, size, weights_price
-from runner.eval_set.catalog import ENCODERS, NO_OWN, RERANKERS, EncoderSpec
+from runner.eval_set.catalog import NO_OWN, RERANKERS, EncoderSpec
+from runner.eval_set.catalog import encoder as known_encoder
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
 CHARACTERS_PER_TOKEN = 4
@@ -69,7 +70,7 @@ def planned_tokens(
         wanted[pair] = wanted.get(pair, 0) + 1
     planned: dict[str, TokenCount] = {}
     for encoder in sorted({encoder for encoder, _ in wanted}):
-        most = (own.get(encoder) or ENCODERS[encoder]).max_tokens
+        most = known_encoder(encoder, own).max_tokens
         parts = [(_tokens(most, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
         queries = corpus.query_chars // CHARACTERS_PER_TOKEN * max(n for _, n in parts)
         sources = {part.source for part, _ in parts}

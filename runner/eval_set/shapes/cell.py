@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel, Sha256, Share
+from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 
 
 class Lengths(FrozenModel):
@@ -67,11 +67,11 @@ class ImportedRun(FrozenModel):
     ties: Count
 
 
-class Provenance(FrozenModel):
+class Provenance(Sparse):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
     `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
-    `imported` in their place.
+    `imported` in their place. `plug_ins` are the pins of plug-ins that cut or embedded, by their names.
     """
 
     schema_version: Literal[4]
@@ -85,8 +85,9 @@ class Provenance(FrozenModel):
     probe: dict[str, Any] | None
     truncation: Truncation | None
     bm25: dict[str, Any] | None
-    imported: ImportedRun | None = None
+    imported: ImportedRun | None
     method: str
+    plug_ins: dict[str, str] = Field(default_factory=dict)
 
 
 class BackendRecord(FrozenModel):

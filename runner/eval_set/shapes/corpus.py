@@ -28,12 +28,17 @@ class CorpusHeader(FrozenModel):
     archive_sha256: Sha256
 
 
+GIVEN_QRELS = "given qrels"
+"""Who judged documents that a Python program gave with their qrels."""
+
+
 class CollectionFacts(Sparse):
     """What an external collection held, and the digests of its files.
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
     `queries_unjudged` belong to other splits and were left out. `renormalised` counts documents and judged queries
-    whose text was not in NFC. `language` is that of most documents if it is not English.
+    whose text was not in NFC. `language` is that of most documents if it is not English. `judged_by` is who judged
+    documents that a Python program gave, and empty for a published collection.
     """
 
     schema_version: Literal[1]
@@ -47,6 +52,7 @@ class CollectionFacts(Sparse):
     missing_documents: Count
     renormalised: Count = 0
     language: str = ""
+    judged_by: str = ""
     corpus_sha256: Sha256
     queries_sha256: Sha256
     qrels_sha256: Sha256

@@ -1,6 +1,6 @@
 """The shape of judging: judges in the plan, batches, answers, labels.jsonl."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,13 +11,17 @@ CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 """[start, end] in characters of the document."""
 
 
+APIS = ("anthropic", "openai", "files")
+"""What judges are asked through; any other name is a plug-in's."""
+
+
 class JudgeSpec(FrozenModel):
-    """A language model that judges: what it is asked through, and its id there.
+    """A language model that judges: what it is asked through, one of APIS or a plug-in, and its id there.
 
     One with `files` is asked by nobody: it reads what is exported and hands in answer files.
     """
 
-    api: Literal["anthropic", "openai", "files"]
+    api: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     model: Annotated[str, Field(pattern=r"^[!-~]+$")]
 
     @property

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from runner.base.plug_ins import PIN
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.shapes.labels import Judges
@@ -124,7 +125,8 @@ class Plan(Sparse):
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
     was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
     ascending; empty for once, after all. `encoders` are the plan's own, by the names that its cells have for them.
-    `left_out` is what `run --without ENCODER` took out.
+    `left_out` is what `run --without ENCODER` took out. `plug_ins` are the pins of parts that other distributions
+    bring, by their names: distribution, version and SHA-256.
     """
 
     schema_version: Literal[2]
@@ -150,6 +152,7 @@ class Plan(Sparse):
     looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
     encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
     left_out: list[LeftOut] = Field(default_factory=list)
+    plug_ins: dict[str, Annotated[str, Field(pattern=PIN)]] = Field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, EncoderSpec]:

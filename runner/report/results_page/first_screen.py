@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, places, whole_percent
+from runner.base.records import ASKED
 from runner.decide.decide import UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
@@ -123,7 +124,9 @@ def _lead(results: Results, decision: Decision | None, one: Challenger | None) -
     elif results.kind == "rehearsal":
         parts.append("It never counts for production.")
     elif results.kind == "external":
-        parts.append("Published judgments; nothing is decided about any source.")
+        own = results.collection is not None and results.collection.judged_by
+        judged = f"Judged by {own}; nothing is decided." if own else ""
+        parts.append(judged or "Published judgments; nothing is decided about any source.")
     elif decision is not None:
         by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
         parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")
@@ -225,7 +228,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
         found.append(Doubt("why", "Recall@10", lost))
     if unread and unread[0] < UNREAD:
         found.append(unread[1])
-    written = sum(query.origin != "harvested" for query in results.queries)
+    written = sum(query.origin not in ASKED for query in results.queries)
     if written and results.kind != "external":
         found.append(Doubt("limits", f"{written} of {n} queries", " were written for this evaluation, not asked."))
     return found

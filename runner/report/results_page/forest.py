@@ -6,6 +6,7 @@ from typing import NamedTuple
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.chart import Axis, Bar, Whisker, axis_over
+from runner.report.page_frame import inert, rendered
 from runner.report.results_page.challenger import Challenger, Tested, challenger, tested, texts
 
 STANDINGS = {
@@ -75,6 +76,14 @@ def forest(results: Results) -> Forest:
         alone=any(one.test.simultaneous is None for one in ones),
         challenger=challenger(results),
     )
+
+
+def forest_svg(results: Results) -> str:
+    """The differences in nDCG@10 as a drawing that needs no page around it, for a notebook or a document."""
+    shown = inert(results)
+    level = f"{100 * (1 - results.plan.significance.alpha):g}"
+    page = rendered("forest.svg.j2", drawn=forest(shown), baseline=shown.plan.baseline, level=level)
+    return page.decode().strip()
 
 
 def standing(row: CellResult) -> str:

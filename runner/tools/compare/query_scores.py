@@ -54,7 +54,7 @@ def read_scores(path: Path, measure: str, cell: str | None = None) -> QueryScore
         return _from_run(document, measure, where)
     if "cells" in document:
         verified(path)
-        return _from_results(document, measure, cell, where)
+        return scores_of_cell(document, measure, cell, where)
     raise InputError(f"{where} has neither `perQuery` nor `cells`. Give a run with per-query scores or a results.json.")
 
 
@@ -151,7 +151,8 @@ class _Results(Loose):
     provisional: bool
 
 
-def _from_results(document: Mapping[str, Any], measure: str, cell: str | None, where: str) -> QueryScores:
+def scores_of_cell(document: Mapping[str, Any], measure: str, cell: str | None, where: str) -> QueryScores:
+    """A cell's scores in one measure, from what results.json holds; InputError if there is no such cell or measure."""
     results = checked(_Results, document, where)
     rows = {row.cell: row.scores for row in results.cells}
     if cell is None or cell not in rows:

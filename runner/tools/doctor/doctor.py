@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.checks import Check, writable_folders
+from runner.base.plug_ins import any_installed
 from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, cache_folder
 from runner.tools.doctor import defects, parts
 
@@ -49,7 +50,10 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             slow=True,
         ),
     ]
-    return [*machine, *(Check(name, did, _CODE, answer) for name, did, answer in _WORK)]
+    ours = [Check(name, did, _CODE, answer) for name, did, answer in _WORK]
+    advice = "Install the distribution that the message names again, or uninstall it."
+    theirs = Check("plug-ins", "imported each that is installed", advice, parts.plug_ins_are_usable)
+    return [*machine, *ours, *([theirs] if any_installed() else [])]
 
 
 _WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (

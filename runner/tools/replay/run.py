@@ -197,7 +197,8 @@ def _key(known: Recorded, backend: Backend) -> str:
     parsed = [parse_cell(row.cell) for row in known.results.cells]
     names = sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
     results = file_sha256(known.version.results_path)
-    return digest([results, chunkers_sha256(), [backend.encoder(name).identity() for name in names]])[:12]
+    chunkers = {cell.chunker: chunkers_sha256(cell.chunker) for cell in parsed}
+    return digest([results, chunkers, [backend.encoder(name).identity() for name in names]])[:12]
 
 
 def _compared(known: Recorded, again: Version, backend: Backend) -> Replay:
@@ -280,7 +281,7 @@ def _allowed(measured: NoiseFloor | None, explained: Noise) -> tuple[float, floa
 
 def _note(version: Version, cell: str, explained: Noise) -> str:
     """What a reader should know of runs that are not the same."""
-    if load_cell_file(version.cell_path(cell)).chunkers_sha256 != chunkers_sha256():
+    if load_cell_file(version.cell_path(cell)).chunkers_sha256 != chunkers_sha256(parse_cell(cell).chunker):
         return "the chunkers changed since the record was made, so this is not the backend's doing alone"
     if isinstance(parse_cell(cell), BM25Cell):
         return "nothing is embedded here: the text search or a library of it changed"

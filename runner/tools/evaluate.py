@@ -1,0 +1,199 @@
+"""Retrieval evaluated from Python: documents, queries and judgments in; tables, tests, a drawing and a page out.
+
+The records and figures are those of `run beir`: an evaluation compares, and decides nothing.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from runner.base.canonical import slug, write_atomic
+from runner.base.errors import InputError, NegativeVerdict
+from runner.base.given_files import printable
+from runner.base.records import ImportedCell
+from runner.eval_set import catalog
+from runner.eval_set.given import Judge, Retriever, Table, given_collection, given_queries, given_run
+from runner.eval_set.plan import default_plan_text, plan_problems
+from runner.eval_set.shapes.corpus import GIVEN_QRELS
+from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import load_receipt, load_results, newest_version
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from runner.report.export import Reading
+    from runner.tools.compare.compare import Compared
+
+SOURCE = "beir"
+"""The source of the catalog whose versions are compared and never decided."""
+
+CELLS = ("bm25 x whole_doc",)
+
+RANKING = (
+    "cell",
+    *(f"ndcg@10_{part}" for part in ("mean", "low", "high")),
+    "difference_ndcg@10_mean",
+    *(f"simultaneous_{part}" for part in ("low", "high")),
+    "p_adjusted",
+    "recall@10_mean",
+    "mrr_mean",
+    "gate",
+)
+"""The columns of the table `cells` that a reader wants first."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluation found; `results` and `receipt` are what results.json and receipt.json hold."""
+
+    results: Results
+    receipt: Receipt
+    _readings: "Sequence[Reading]" = field(repr=False)
+    _page: bytes = field(repr=False)
+
+    def __repr__(self) -> str:
+        """The verdict, the table of cells and what they do not show, as the terminal has them."""
+        from runner.report.summary import run_summary
+
+        return run_summary(self.results)
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in a sentence or two."""
+        return self.results.outcome.sentence
+
+    def table(self, name: str = "ranking") -> "DataFrame":
+        """A row per cell with its main figures; or the whole table `cells`, `queries`, `judgments` or `hits`.
+
+        Columns are those of `export`. An InputError names the extra to install if pandas is missing.
+        """
+        from runner.report.export import COLUMNS, as_frame, tables
+
+        if name not in ("ranking", *COLUMNS):
+            raise InputError(f"There is no table {printable(name)!r}. There are ranking, {', '.join(COLUMNS)}.")
+        whole = "cells" if name == "ranking" else name
+        frame = as_frame(whole, tables(self.results, self.receipt, self._readings)[whole])
+        return frame[list(RANKING)] if name == "ranking" else frame
+
+    def compare(self, cell: str, other: str, measure: str = "ndcg@10") -> "Compared":
+        """One cell less another, paired by query; a retriever may be named as it was given.
+
+        The p is that of these two alone, not adjusted for their having been picked from several.
+        """
+        from runner.tools.compare.compare import compare
+        from runner.tools.compare.query_scores import scores_of_cell
+
+        document = self.results.model_dump()
+        own, against = (scores_of_cell(document, measure, self._cell(each), "results") for each in (cell, other))
+        return compare(own, against)
+
+    def plot(self) -> "Drawing":
+        """Every cell's difference to the first one, with its interval; a notebook draws it."""
+        from runner.report.results_page.forest import forest_svg
+
+        return Drawing(forest_svg(self.results))
+
+    def html(self, path: str | Path) -> Path:
+        """Write the results page, one file that needs no network, and return where it lies."""
+        write_atomic(Path(path), self._page)
+        return Path(path)
+
+    def _cell(self, name: str) -> str:
+        imported = str(ImportedCell(slug(name)))
+        return imported if imported in {row.cell for row in self.results.cells} else name
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG that a notebook shows."""
+
+    svg: str = field(repr=False)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def evaluate(
+    documents: Table,
+    queries: Table,
+    qrels: Table | None = None,
+    cells: str | Sequence[str] = CELLS,
+    *,
+    judge: Judge | None = None,
+    retrievers: Mapping[str, Retriever] | None = None,
+    relevant_grade: int | None = None,
+    name: str = "these documents",
+    folder: str | Path | None = None,
+) -> Evaluation:
+    """Score cells and your own retrievers on your documents and queries; the first cell is the baseline.
+
+    Documents and queries are dicts by id, rows as dicts, or DataFrames (columns `id`, `text`, of documents also
+    `title`). Judgments are either `qrels` (query -> document -> grade, a DataFrame of `query_id`, `doc_id`, `grade`, or
+    a TREC file), of which unjudged queries are left out, or a `judge`: a function of a query's text and a document's
+    that returns a grade from 0 to 3. It is asked about the first 10 hits of every cell.
+    `retrievers` are functions from a query's text to document ids, best first, or such lists by query id, or TREC run
+    files; each becomes a cell `trec:NAME`. Recall and MRR count grades from `relevant_grade` on: 1 for qrels, 2 for a
+    judge, unless given.
+    With `folder` the record is kept there, and a later call with the same documents, queries and judge goes on: vectors
+    and grades are not made twice. Without one, nothing is kept but the cache of vectors. Raises InputError for
+    whatever is wrong with what was given.
+    """
+    from runner.evening.external import Given, GivenEvaluation
+    from runner.report.export import readings
+
+    if (qrels is None) == (judge is None):
+        raise InputError("Give either qrels or a judge, so that it is known what is relevant.")
+    if not name.strip():
+        raise InputError("The name is empty: say in a few words what the documents are.")
+    relevant = relevant_grade if relevant_grade is not None else 1 if judge is None else 2
+    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant)
+    asked = given_queries(queries)
+    collection = given_collection(documents, asked, qrels, name)
+    ids = frozenset(document.doc_id for document in collection.documents)
+    runs = [given_run(each, found, collection.queries, asked, ids) for each, found in (retrievers or {}).items()]
+    if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
+        raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
+    judged_by = GIVEN_QRELS if judge is None else getattr(judge, "__name__", type(judge).__name__)
+    with _kept(folder) as place:
+        version = newest_version(SOURCE, place)
+        session = GivenEvaluation(version, given=Given(collection, plan, runs, judged_by, judge))
+        with suppress(NegativeVerdict):  # the verdict says so itself
+            session.run()
+        results = load_results(version)
+        return Evaluation(
+            results=results,
+            receipt=load_receipt(version.record / "receipt.json"),
+            _readings=readings(version, results),
+            _page=(version.record / "results.html").read_bytes(),
+        )
+
+
+def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
+    """The plan of a collection with these cells; an InputError names every one that cannot be run."""
+    source = catalog.source(SOURCE)
+    if not cells:
+        raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}. The first is the baseline.")
+    if relevant_grade not in (1, 2, 3):
+        raise InputError(f"relevant_grade is {relevant_grade!r}, not 1, 2 or 3.")
+    default = Plan.model_validate(yaml.safe_load(default_plan_text(source, rehearsal=False)))
+    plan = default.model_copy(update={"cells": list(cells), "baseline": cells[0], "relevant_grade": relevant_grade})
+    if broken := plan_problems(plan, Path("plan.yaml"), source, 1, rehearsal=False):
+        raise InputError("\n".join(broken))
+    return plan
+
+
+@contextmanager
+def _kept(folder: str | Path | None) -> Iterator[Path]:
+    """The folder, or one that is gone at the end."""
+    if folder is not None:
+        yield Path(folder)
+        return
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)

@@ -1,0 +1,282 @@
+import json
+import runpy
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from pandas.testing import assert_frame_equal
+
+import runner
+from runner import evaluate
+from runner.base.errors import InputError
+from runner.eval_set.given import given_collection, given_queries
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_results, newest_version
+from runner.report.rerender import check_page
+from tests.support.loopback import Loopback, Request, Wire, as_json, served
+from tests.support.small_collection import documents, external_version, qrels, write_collection
+from tests.support.small_collection import evaluate as run_beir
+from tests.support.small_set import QUERIES, few_draws
+
+CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc")
+DOCUMENTS = {row["_id"]: {"title": row["title"], "text": row["text"]} for row in documents()}
+ASKED = {f"q{place}": text for place, (_, text) in enumerate(QUERIES, start=1)}
+JUDGED = qrels()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few(tmp_path_factory):
+    """Few draws, and a cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "runner.tools.evaluate.default_plan_text",
+            lambda source, rehearsal: few_draws(default_plan_text(source, rehearsal=rehearsal)),
+        )
+        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def shared_words(query: str) -> list[str]:
+    wanted = set(query.lower().split())
+    found = {name: len(wanted & set(row["text"].lower().split())) for name, row in DOCUMENTS.items()}
+    return sorted(found, key=lambda name: (-found[name], name))[:12]
+
+
+LISTS = {query_id: shared_words(text) for query_id, text in ASKED.items()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    return evaluate(DOCUMENTS, ASKED, JUDGED, CELLS, retrievers={"My words": shared_words}, folder=folder)
+
+
+def test_the_figures_are_those_of_the_command_over_the_same_collection(found, tmp_path):
+    lines = [
+        f"{query_id} Q0 {doc_id} {rank} {-rank} my-words\n"
+        for query_id, ids in LISTS.items()
+        for rank, doc_id in enumerate(ids, start=1)
+    ]
+    (tmp_path / "mine.run").write_text("".join(lines))
+    version = external_version(tmp_path, cells=CELLS)
+    run_beir(version, write_collection(tmp_path / "c"), tmp_path / "mine.run")
+    theirs = load_results(version)
+    assert [row.cell for row in found.results.cells] == [row.cell for row in theirs.cells]
+    for own, other in zip(found.results.cells, theirs.cells, strict=True):
+        assert own.model_copy(update={"provenance": None}) == other.model_copy(update={"provenance": None})
+    assert found.results.plan == theirs.plan
+    assert found.results.corpus.manifest_sha256 == theirs.corpus.manifest_sha256
+    assert found.results.labels.sha256 == theirs.labels.sha256
+    assert found.results.lists == theirs.lists
+
+
+@pytest.mark.slow
+def test_tables_lists_and_files_in_are_the_same_as_dicts_and_functions(found, tmp_path):
+    rows = [
+        {"query_id": query, "doc_id": doc, "grade": grade} for query in JUDGED for doc, grade in JUDGED[query].items()
+    ]
+    (tmp_path / "mine.qrels").write_text("".join(f"{r['query_id']} 0 {r['doc_id']} {r['grade']}\n" for r in rows))
+    table, asked = pandas.DataFrame(documents()), pandas.DataFrame({"qid": ASKED.keys(), "query": ASKED.values()})
+    by_table = evaluate(table, asked, pandas.DataFrame(rows), CELLS, retrievers={"My words": LISTS})
+    by_file = evaluate(documents(), ASKED, tmp_path / "mine.qrels", CELLS, retrievers={"My words": LISTS})
+    for other in (by_table, by_file):
+        assert other.results == found.results
+
+
+def test_the_tables_out_are_those_of_export(found):
+    ranking, cells = found.table(), found.table("cells")
+    assert_frame_equal(ranking, cells[list(ranking.columns)])
+    assert ranking["cell"].tolist() == [row.cell for row in found.results.cells]
+    scores = found.table("queries").query("measure == 'ndcg@10'").groupby("cell")["value"].mean()
+    assert scores[ranking["cell"]].tolist() == pytest.approx(ranking["ndcg@10_mean"].tolist(), abs=1e-9)
+    assert len(found.table("judgments")) == sum(map(len, JUDGED.values()))
+
+
+def test_two_cells_are_compared_by_query_and_a_retriever_by_its_own_name(found):
+    one, other = found.compare("My words", CELLS[0]), found.compare(CELLS[0], "trec:my-words")
+    means = {row.cell: row.scores["ndcg@10"].mean for row in found.results.cells}
+    assert one.paired.difference == pytest.approx(means["trec:my-words"] - means[CELLS[0]])
+    assert (one.paired.difference, one.paired.p) == (-other.paired.difference, other.paired.p)
+    with pytest.raises(InputError, match="say which"):
+        found.compare("unheard of", CELLS[0])
+
+
+def test_the_drawing_has_a_row_per_cell_and_the_page_is_the_record_s(found, folder, tmp_path):
+    drawn = ElementTree.fromstring(found.plot()._repr_svg_())
+    said = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}
+    assert {row.cell for row in found.results.cells} <= said
+    page = found.html(tmp_path / "page.html").read_bytes()
+    version = newest_version("beir", folder)
+    assert page == (version.record / "results.html").read_bytes()
+    check_page(version, None)
+    assert found.verdict in repr(found).replace("\n  ", " ")
+
+
+def test_a_judge_is_asked_once_about_each_pair_that_some_cell_has_among_its_first_ten(tmp_path):
+    asked: list[tuple[str, str]] = []
+
+    def judge(query: str, text: str) -> int:
+        asked.append((query, text))
+        return np.int64(min(3, len(set(query.lower().split()) & set(text.lower().split())) // 2))
+
+    first = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path)
+    hits = first.table("hits")
+    assert len(asked) == len(set(asked)) == len(hits[hits["rank"] <= 10])
+    assert first.results.labels.judges == {"judge": len(asked)}
+    assert first.results.plan.relevant_grade == 2
+    assert first.table("hits").query("rank <= 10")["grade"].notna().all()
+    before = len(asked)
+    again = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path)
+    assert (len(asked), again.results) == (before, first.results)
+    more = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path, retrievers={"mine": LISTS})
+    assert len(asked) == len(set(asked)) > before
+    assert {row.cell for row in more.results.cells} == {CELLS[0], "trec:mine"}
+    with pytest.raises(InputError, match="other queries"):
+        evaluate(DOCUMENTS, {**ASKED, "q1": "else"}, cells=CELLS[0], judge=judge, folder=tmp_path)
+    with pytest.raises(InputError, match="other queries and judge"):
+        evaluate(DOCUMENTS, ASKED, JUDGED, CELLS[0], folder=tmp_path)
+
+
+def test_grades_that_came_before_a_judge_failed_are_kept(tmp_path):
+    calls: list[str] = []
+
+    def judge(query: str, text: str) -> int:
+        calls.append(text)
+        if len(calls) == 8:
+            raise ConnectionError("gone")
+        return 1
+
+    with pytest.raises(ConnectionError):
+        evaluate(DOCUMENTS, ASKED, judge=judge, folder=tmp_path)
+    found = evaluate(DOCUMENTS, ASKED, judge=judge, folder=tmp_path)
+    assert len(calls) == found.results.labels.pairs + 1
+
+
+DOC = {"a": "the ferry leaves at midnight", "b": "a lorry above nine tons is weighed"}
+ASK = {"q1": "when does the ferry leave", "q2": "which lorry is weighed"}
+GOLD = {"q1": {"a": 2}, "q2": {"b": 1}}
+
+WRONG = {
+    "no documents": (({}, ASK, GOLD), {}, "no documents"),
+    "a document without text": (({**DOC, "c": " "}, ASK, GOLD), {}, "c has no text"),
+    "documents as a text": (("a ferry", ASK, GOLD), {}, "documents are 'a ferry'"),
+    "a text that is no text": (({**DOC, "c": 3}, ASK, GOLD), {}, "c: its text is 3"),
+    "rows without an id": (([{"text": "x"}], ASK, GOLD), {}, "row 1 has no _id"),
+    "an id twice": (({**DOC, 1: "x", "1": "y"}, ASK, GOLD), {}, "1 is there twice"),
+    "an id with a blank": (({**DOC, "c d": "x"}, ASK, GOLD), {}, "'c d'"),
+    "half a character": (({**DOC, "c": "\ud800"}, ASK, GOLD), {}, "surrogate"),
+    "no queries": ((DOC, {}, GOLD), {}, "no queries"),
+    "a query without text": ((DOC, {**ASK, "q3": ""}, GOLD), {}, "q3 has no text"),
+    "one query": ((DOC, {"q1": "ferry"}, {"q1": {"a": 1}}), {}, "at least 2"),
+    "no qrels": ((DOC, ASK, {}), {}, "qrels are empty"),
+    "an unknown query": ((DOC, ASK, {**GOLD, "q9": {"a": 1}}), {}, "1 queries .* q9"),
+    "an unknown document": ((DOC, ASK, {**GOLD, "q2": {"z": 1}}), {}, "1 documents .* z"),
+    "a grade that is none": ((DOC, ASK, {"q1": {"a": "good"}, "q2": {"b": 1}}), {}, "'good'"),
+    "qrels without grades": ((DOC, ASK, {"q1": ["a"]}), {}, "not grades by document"),
+    "qrels without a column": ((DOC, ASK, [{"query_id": "q1", "doc_id": "a"}]), {}, "no grade"),
+    "neither qrels nor judge": ((DOC, ASK), {}, "either"),
+    "both": ((DOC, ASK, GOLD), {"judge": len}, "either"),
+    "no cells": ((DOC, ASK, GOLD, []), {}, "No cells"),
+    "a cell that cannot be read": ((DOC, ASK, GOLD, ["bm25"]), {}, "'bm25' is not a cell"),
+    "a cell without its chunker": ((DOC, ASK, GOLD, ["bm25 x by_magic"]), {}, "by_magic"),
+    "a cell twice": ((DOC, ASK, GOLD, ["bm25 x whole_doc"] * 2), {}, "listed twice"),
+    "a grade of relevance": ((DOC, ASK, GOLD), {"relevant_grade": 7}, "relevant_grade"),
+    "a grade of relevance of 0": ((DOC, ASK, GOLD), {"relevant_grade": 0}, "relevant_grade"),
+    "no name": ((DOC, ASK, GOLD), {"name": " "}, "name is empty"),
+    "a retriever without a name": ((DOC, ASK, GOLD), {"retrievers": {" ": len}}, "name of letters"),
+    "two of one name": ((DOC, ASK, GOLD), {"retrievers": {"A": {"q1": ["a"]}, "a": {"q1": ["b"]}}}, "name a"),
+    "a retriever that is none": ((DOC, ASK, GOLD), {"retrievers": {"mine": 3}}, "mine is 3"),
+    "an unknown hit": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "z"]}}, "q1: document z, at rank 2"),
+    "a hit twice": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "b", "a"]}}, "document a is .* twice"),
+    "a hit that is no id": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: [("a", 0.5)]}}, "q1: the id is"),
+    "no list": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: None}}, "returned None"),
+    "a text for a list": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: "ab"}}, "returned 'ab'"),
+    "nothing at all": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: []}}, "no document for any"),
+    "an unknown query's hits": ((DOC, ASK, GOLD), {"retrievers": {"mine": {"q9": ["a"]}}}, "mine answers 1 queries"),
+    "a judge of words": ((DOC, ASK), {"judge": lambda *_: "good"}, "returned .good. for query q1 and document a"),
+    "a judge out of range": ((DOC, ASK), {"judge": lambda *_: 4}, "returned 4"),
+    "a judge of truth": ((DOC, ASK), {"judge": lambda *_: True}, "returned True"),
+}
+
+
+@pytest.mark.parametrize(("given", "options", "said"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_one_error_that_names_it(given, options, said):
+    with pytest.raises(InputError, match=said):
+        evaluate(*given, **options)
+
+
+def test_what_pandas_says_is_missing_is_an_empty_title_and_numbers_are_ids():
+    columns = {"doc_id": [1, 2], "text": [*DOC.values()], "title": pandas.array([None, "Lorries"], dtype="string")}
+    table = pandas.DataFrame(columns)
+    asked, judged = given_queries(ASK), {"q1": {1: 2.0}, "q2": {np.int64(2): 1}}
+    found = given_collection(table, asked, judged, "x")
+    same = {"1": {"text": DOC["a"]}, "2": {"text": DOC["b"], "title": "Lorries"}}
+    assert found == given_collection(same, asked, {"q1": {"1": 2}, "q2": {"2": 1}}, "x")
+    assert [document.title for document in found.documents] == ["", "Lorries"]
+
+
+def test_a_baseline_that_means_nothing_is_a_verdict_and_no_exception():
+    nothing = evaluate(DOC, ASK, GOLD)
+    assert nothing.results.outcome.tier == "no decision"
+    assert nothing.verdict
+
+
+def test_without_pandas_the_extra_is_named(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"per-source-eval\[export\]"):
+        found.table()
+
+
+def test_what_the_package_does_not_have_is_no_attribute():
+    assert runner.evaluate is evaluate
+    with pytest.raises(AttributeError, match="unheard"):
+        _ = runner.unheard
+
+
+@pytest.mark.slow
+def test_the_import_is_light():
+    heavy = "torch transformers sentence_transformers pandas bm25s lxml scipy tiktoken httpx"
+    code = f"import sys; from runner import evaluate; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+class Model(Loopback):
+    """An LLM that rewords a question by repeating it, and grades by the words that question and passage share."""
+
+    def answer(self, request: Request) -> Wire:
+        assert (request.path, request.headers["authorization"]) == ("/v1/chat/completions", "Bearer secret")
+        system, user = (turn["content"] for turn in request.body["messages"])
+        question, _, passage = user.removeprefix("Question: ").partition("\n\nPassage: ")
+        grade = min(3, len(set(question.lower().split()) & set(passage.lower().split())) // 2)
+        said = f"{grade}\n" if system.startswith("Grade") else question
+        return as_json({"choices": [{"message": {"content": said}}]})
+
+
+@pytest.mark.slow
+def test_the_example_validates_a_rag_retriever_with_a_model_that_judges(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": name, "text": row["text"]} for name, row in DOCUMENTS.items()]
+    Path("handbook.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    Path("questions.txt").write_text("\n".join([*ASKED.values()][:12]))
+    example = runpy.run_path(str(CHECKOUT / "examples" / "rag_retriever.py"))
+    with served(Model()) as model, example["CLIENT"]:
+        said = {"LLM_URL": f"{model.url}/v1", "LLM_MODEL": "any", "LLM_API_KEY": "secret", "NO_PROXY": "127.0.0.1"}
+        for name, value in said.items():
+            monkeypatch.setenv(name, value)
+        example["main"]("handbook.jsonl", "questions.txt")
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("rag less bm25: +") for line in printed)
+    assert printed[-1] == "rag-evaluation/page.html"
+    version = newest_version("beir", Path("rag-evaluation"))
+    assert {row.cell for row in load_results(version).cells} == {"bm25 x whole_doc", "trec:rag"}
+    kept = b"".join(path.read_bytes() for path in Path("rag-evaluation").rglob("*") if path.is_file())
+    assert b"secret" not in kept
