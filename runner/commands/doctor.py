@@ -32,7 +32,7 @@ _EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 
 def doctor(arguments: Sequence[str]) -> int:
     """0 if no check failed, else 1."""
     parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
-    parser.add_argument("--quick", action="store_true", help="leave out what loads torch, some 10 seconds")
+    parser.add_argument("--quick", action="store_true", help="leave out what loads the model, some 2 seconds")
     add_output_flags(parser, "the outcomes as JSON")
     parser.add_argument(
         "--parity", choices=("modal", "http"), help="compare this backend's vectors with this machine's"

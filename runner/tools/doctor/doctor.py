@@ -51,7 +51,7 @@ def all_checks(workplace: Path = WORKPLACE) -> list[Check]:
             "encoder",
             "loaded the packaged encoder and probed it",
             _SET_UP,
-            partial(parts.local_encoder, workplace),
+            parts.local_encoder,
             slow=True,
         ),
     ]

@@ -269,13 +269,16 @@ def offline_tokens() -> str:
     return f"{len(ranks):,} tokens from the package, digest as pinned; a text of {counted} counted as {counted}"
 
 
-def local_encoder(checkout: Path) -> str:
+def local_encoder() -> str:
     """The margin by which the packaged encoder passes its probe."""
-    absent = _compared(_project(checkout)["optional-dependencies"]["local"])[1]
-    if absent:
-        raise Skipped(f"the extra local is not installed whole ({', '.join(absent)}); BM25 cells work without it")
     from runner.embed.local_encoder import encoder_for
     from runner.embed.probe import probe
+    from runner.embed.weights import install_advice, is_here
+    from runner.eval_set import catalog
+
+    spec = catalog.encoder(ENCODER)
+    if not is_here(spec):
+        raise Skipped(f"the weights of {ENCODER} are not installed; BM25 cells work without. {install_advice(spec)}")
 
     figures = probe(encoder_for(ENCODER))
     return (
