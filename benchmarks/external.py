@@ -172,7 +172,7 @@ def values_of(folder: Path) -> dict[str, float]:
 def is_kept(encoder: str, texts: Mapping[PromptSide, Sequence[str]]) -> bool:
     try:
         for side, given in texts.items():
-            embed(KeptVectors(cache_folder(CHECKOUT)), encoder_for(encoder), given, side)
+            embed(KeptVectors(cache_folder()), encoder_for(encoder), given, side)
     except (LookupError, BackendError) as error:
         print(f"NOT MEASURED: {encoder} x whole_doc: {error}")
         return False

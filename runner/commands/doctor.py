@@ -10,7 +10,7 @@ from runner.base.checks import report, summary
 from runner.base.terminal import signs_for
 from runner.commands.console import add_output_flags, answer_json, command_parser, show, show_checks
 from runner.commands.flags import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import WORKPLACE
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 
 def doctor(arguments: Sequence[str]) -> int:
     """0 if no check failed, else 1."""
     parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
-    parser.add_argument("--quick", action="store_true", help="leave out what loads torch, some 10 seconds")
+    parser.add_argument("--quick", action="store_true", help="leave out what loads the model, some 2 seconds")
     add_output_flags(parser, "the outcomes as JSON")
     parser.add_argument(
         "--parity", choices=("modal", "http"), help="compare this backend's vectors with this machine's"
@@ -79,7 +79,7 @@ def _check_parity(options: argparse.Namespace) -> int:
     found: list[Parity] = []
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     # What it spends is counted for the day, and in no version's ledger.
-    with backend_from(options, CHECKOUT / ".work" / "parity" / today) as backend:
+    with backend_from(options, WORKPLACE / ".work" / "parity" / today) as backend:
         for result in compared(backend, names, today):
             found.append(result)
             if not options.json:

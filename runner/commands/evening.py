@@ -21,7 +21,7 @@ from runner.commands.flags import (
     with_own_encoders,
 )
 from runner.eval_set import catalog
-from runner.eval_set.version import Version, collection_folder, newest_version
+from runner.eval_set.version import Version, collection_folder, newest_version, to_read
 
 if TYPE_CHECKING:
     from runner.decide.decide import Choice
@@ -130,7 +130,7 @@ def next_step(arguments: Sequence[str]) -> int:
         _refuse_external(options)
         from runner.evening.stops import next_step as following
 
-        answer(following(version_of(options)))
+        answer(following(to_read(version_of(options))))
         return 0
     from runner.decide.roster import roster
     from runner.tools.roster import next_step as next_source
@@ -150,7 +150,9 @@ def plan(arguments: Sequence[str]) -> int:
     parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
-    version = _collection(options) if catalog.source(options.source).policy == "external" else _version(options)
+    version = (
+        _collection(options) if catalog.source(options.source).policy == "external" else to_read(_version(options))
+    )
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version

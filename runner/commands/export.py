@@ -36,7 +36,7 @@ def export(arguments: Sequence[str]) -> int:
 
     version = version_asked(options)
     verify_version(version)
-    outside_records(options.output, version.work, version.folder.parent, version.checkout / "eval-sets")
+    outside_records(options.output, version.work, version.folder.parent)
     results, receipt = _read(version)
     from runner.base.canonical import file_sha256
     from runner.report.export import readings, tables, write_tables

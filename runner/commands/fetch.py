@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runner.base.progress import say
 from runner.commands.console import answer, command_parser
 from runner.eval_set.catalog import source
-from runner.eval_set.version import CHECKOUT, cache_folder
+from runner.eval_set.version import cache_folder
 from runner.tools.fetch import check_same, manifest, summary
 
 if TYPE_CHECKING:
@@ -92,6 +92,6 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         max_mb=options.max_mb,
         endpoints=mirrors,
         demo_key=options.demo_key,
-        cache=cache_folder(CHECKOUT),
+        cache=cache_folder(),
         **listed,
     )

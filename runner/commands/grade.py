@@ -12,6 +12,7 @@ from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.terminal import Signs, signs_for
 from runner.commands.console import answer, answer_json, command_parser, show
+from runner.eval_set.version import DRIVER
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -145,7 +146,7 @@ def quickstart(arguments: Sequence[str]) -> int:
     paths = write_quickstart(folder)
     bench, pool = (shlex.quote(str(path)) for path in paths)
     answer("\n".join(f"wrote {display(path)}" for path in paths))
-    answer(f"next: bin/per-source-eval.py grade --input {bench} --metric ndcg@5 --pool {pool}")
+    answer(f"next: {DRIVER} grade --input {bench} --metric ndcg@5 --pool {pool}")
     return 0
 
 

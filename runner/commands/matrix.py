@@ -7,6 +7,7 @@ from pathlib import Path
 from runner.base.given_files import display
 from runner.base.records import Verdict
 from runner.commands.console import add_output_flags, command_parser, tell
+from runner.eval_set.version import WORKPLACE
 
 _EPILOG = """\
 Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`
@@ -44,11 +45,11 @@ def _unranked(gate: Verdict) -> str:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    docs = Path(__file__).resolve().parents[2] / "docs"
+    docs = WORKPLACE / "docs"
     parser = command_parser("matrix", "The page of public collections: our scores, published values, tests.", _EPILOG)
     parser.add_argument("action", nargs="?", choices=["add"], help="add runs; the page is written without it")
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS", help="results.json files, with add")
-    parser.add_argument("--docs", type=Path, default=docs, metavar="DOCS", help="default: the checkout's docs")
+    parser.add_argument("--docs", type=Path, default=docs, metavar="DOCS", help="default: docs")
     parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
     add_output_flags(parser, "one JSON value")
     options = parser.parse_args(arguments)

@@ -53,10 +53,11 @@ def preflight(arguments: Sequence[str]) -> int:
     check_backend_flags(parser, options)
     check_judge_flags(parser, options)
     from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.eval_set.version import to_read
     from runner.evening.costs import Asked
     from runner.tools.preflight import Flight
 
-    version = version_of(options, begins=options.corpus_path is not None)
+    version = to_read(version_of(options, begins=options.corpus_path is not None))
     remote = remote_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)

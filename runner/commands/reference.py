@@ -6,19 +6,18 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from runner.base.canonical import write_atomic
 from runner.commands.console import CAPTURE, Captured, Parser, answer, command_parser
 from runner.commands.flags import MODELS, WHERE
 from runner.commands.verbs import GROUPS, VERBS, actions, command_of, runnable
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.version import DRIVER
+from runner.eval_set.version import CHECKOUT, COMMAND, DRIVER
 
 SHARED = (WHERE, MODELS)
 """Groups of flags that are described once."""
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+PAGE = CHECKOUT / "docs" / "commands.md"
 
 _HEAD = f"""\
 # Commands
@@ -146,7 +145,7 @@ _per_source_eval() {{
   case "$place" in {two}) if [ "$COMP_CWORD" -gt 2 ]; then place="$place ${{COMP_WORDS[2]}}"; fi ;; esac
   COMPREPLY=($(compgen -W "$(_per_source_eval_words "$place")" -- "$word"))
 }}
-complete -o default -F _per_source_eval per-source-eval.py {DRIVER}"""
+complete -o default -F _per_source_eval per-source-eval.py bin/per-source-eval.py {COMMAND}"""
 
 
 def _zsh(words: dict[str, list[str]]) -> str:
@@ -154,14 +153,17 @@ def _zsh(words: dict[str, list[str]]) -> str:
     return f"{begun}\nautoload -U +X bashcompinit && bashcompinit\n{_bash(words)}"
 
 
+_FISH = f"complete -c {COMMAND} -c per-source-eval.py"
+
+
 def _fish(words: dict[str, list[str]]) -> str:
-    lines = [f"complete -c per-source-eval.py -n '__fish_use_subcommand' -f -a '{' '.join(words[''])}'"]
+    lines = [f"{_FISH} -n '__fish_use_subcommand' -f -a '{' '.join(words[''])}'"]
     for place, known in words.items():
         if place:
             seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in place.split())
             if not VERBS[place].function:
                 seen += f"; and not __fish_seen_subcommand_from {' '.join(known)}"
-            lines.append(f"complete -c per-source-eval.py -n '{seen}' -a '{' '.join(known)}'")
+            lines.append(f"{_FISH} -n '{seen}' -a '{' '.join(known)}'")
     return "\n".join(lines)
 
 

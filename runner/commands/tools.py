@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.base.errors import BackendError
 from runner.base.given_files import display
 from runner.commands.console import answer, command_parser, tell
-from runner.eval_set.version import CHECKOUT
+from runner.eval_set.version import WORKPLACE
 
 _STUDY_EPILOG = """\
 FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty
@@ -58,11 +58,11 @@ def playground(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="where the page goes; default .work/playground.html"
     )
-    path = parser.parse_args(arguments).output or CHECKOUT / ".work" / "playground.html"
+    path = parser.parse_args(arguments).output or WORKPLACE / ".work" / "playground.html"
     from runner.report.comparison.file import write_html
     from runner.report.playground import page
 
-    answer(display(write_html(path, page(), None, CHECKOUT / "eval-sets")))
+    answer(display(write_html(path, page(), None)))
     return 0
 
 
@@ -85,7 +85,7 @@ def mcp(arguments: Sequence[str]) -> int:
             raise
         raise BackendError(
             f"The package {error.name} is not installed for {sys.executable}. Run `make setup`, or "
-            "pip install -e '.[mcp]'."
+            "pip install 'per-source-eval[mcp]'."
         ) from error
     from runner.tools.mcp.tools import root_of
 

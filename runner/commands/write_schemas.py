@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -17,9 +16,10 @@ from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import KeptLook, Results
 from runner.eval_set.shapes.versions import Abandoned, Opened
+from runner.eval_set.version import CHECKOUT
 from runner.substrate.shapes import PostBulk
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+FOLDER = CHECKOUT / "docs" / "schemas"
 
 SCHEMAS: dict[str, type[FrozenModel]] = {
     "plan": Plan,

@@ -18,8 +18,8 @@ from runner.eval_set.shapes.decision import Embedded, Receipt, SpendReceipt
 from runner.eval_set.version import Version, load_cell_file
 
 LIBRARIES = (
-    *("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "sentence-transformers", "transformers", "torch"),
-    *("httpx", "modal"),
+    *("numpy", "bm25s", "rank-bm25", "tiktoken", "lxml", "onnxruntime", "sentence-transformers"),
+    *("transformers", "torch", "httpx", "modal"),
 )
 
 CellTimes = dict[str, dict[str, float]]

@@ -44,8 +44,8 @@ def make_results(
 ) -> Results:
     """The results of a comparison of the version's runs.
 
-    `kept` are the digests of the looks that are over. Passages stand in them only if the checkout holds the corpus, so
-    that its words are ours to show.
+    `kept` are the digests of the looks that are over. Passages stand in them only if the corpus comes with this tool,
+    so that its words are ours to show.
     """
     plan, labels = comparison.plan, labels_of(version, comparison.runs[comparison.plan.baseline].hits)
     pooled = pool(comparison.runs.values(), plan.pool_depth)

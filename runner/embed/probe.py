@@ -101,12 +101,24 @@ def refuse_changed(store: Store, encoder: Encoder) -> None:
         )
 
 
+def answers_as(store: Store, encoder: Encoder, identity: JSON) -> bool:
+    """Whether an encoder of another identity that passed the probe here gave the same vectors, to within SAME."""
+    inputs = _inputs(identity)
+    if not store.holds("probe", inputs):
+        return False
+    return bool(np.abs(_canary(encoder) - np.load(store.folder("probe", inputs) / "canary.npy")).max() <= SAME)
+
+
+def _inputs(identity: JSON) -> dict[str, JSON]:
+    return {"probe": PROBE, "encoder": identity}
+
+
 def _probe_folder(store: Store, encoder: Encoder) -> Path:
     def build(folder: Path) -> None:
         write_atomic(folder / "probe.json", json_bytes(probe(encoder)))
         save_array(folder / "canary.npy", _canary(encoder))
 
-    return store.ensure("probe", {"probe": PROBE, "encoder": encoder.identity()}, build)
+    return store.ensure("probe", _inputs(encoder.identity()), build)
 
 
 def _canary(encoder: Encoder) -> Matrix:

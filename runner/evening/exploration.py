@@ -16,7 +16,16 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import DRIVER, Version, Workspace, alone, load_cell_file, numbered, open_version
+from runner.eval_set.version import (
+    DRIVER,
+    Version,
+    Workspace,
+    alone,
+    bring_demo,
+    load_cell_file,
+    numbered,
+    open_version,
+)
 from runner.evening.remake import kept_before
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
@@ -101,8 +110,9 @@ def tried(version: Version) -> Version:
 
     It begins with plans, judge's instructions, sample and queries, and without preregistration and grades.
     """
+    bring_demo(version)
     folder = version.work.parent / FOLDER
-    workspace = Workspace(version.checkout, folder, folder / ".work", version.cache)
+    workspace = Workspace(folder, folder / ".work", version.cache)
     trial = numbered(open_version(workspace, version.source, rehearsal=True), version.number)
     if not trial.preregistration_path.exists():
         own = replace(version, rehearsal=True)

@@ -33,8 +33,6 @@ from runner.eval_set.version import (
     version_numbers,
 )
 
-JUDGE_TEMPLATE = "judge.md"
-
 
 def begin_version(version: Version) -> None:
     """Write the plans and judge's instructions that are missing, from catalog and template, and check both plans.
@@ -50,7 +48,7 @@ def begin_version(version: Version) -> None:
             write_atomic(path, text.encode())
             say(f"wrote {path}")
     if not version.judge_path.exists() and not frozen:
-        write_atomic(version.judge_path, (version.checkout / "templates" / JUDGE_TEMPLATE).read_bytes())
+        write_atomic(version.judge_path, version.judge_prompt.read_bytes())
         say(f"wrote {version.judge_path}")
     for rehearsal in (False, True):
         if rehearsal == version.rehearsal or version.plan_path(rehearsal=rehearsal).exists():
@@ -212,9 +210,7 @@ def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
             write_atomic(staged.plan_path(rehearsal=rehearsal), new_plan_text(target, rehearsal=rehearsal).encode())
             path = staged.plan_path(rehearsal=rehearsal)
         write_atomic(staged.plan_path(rehearsal=rehearsal), next_plan_text(path, target.number, added).encode())
-    template = target.checkout / "templates" / JUDGE_TEMPLATE
-    prompt = before.judge_path if before.judge_path.exists() else template
-    write_atomic(staged.judge_path, prompt.read_bytes())
+    write_atomic(staged.judge_path, before.judge_prompt.read_bytes())
     for kept, copy in ((before.queries_path, staged.queries_path), (before.corpus_path, staged.corpus_path)):
         if kept.exists():
             write_atomic(copy, kept.read_bytes())

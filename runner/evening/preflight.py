@@ -85,7 +85,7 @@ class Preflight:
             Check(
                 "tokenizers",
                 "read each encoder's tokenizer and counted a text",
-                "Delete the damaged file, so that it is fetched again, or run `make setup`.",
+                "Delete the damaged file, so that it is fetched again, or install the tool again (`make setup`).",
                 self._tokenizers,
             ),
             Check(

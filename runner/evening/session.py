@@ -74,8 +74,7 @@ class Session(ABC):
         """Where documents are drawn from; None if nothing was given."""
         if self.live and not self.version.corpus_path.exists():
             return fetched_corpus(self.version)
-        embedded = self.version.source.corpus
-        return self.corpus_path or (self.version.checkout / embedded if embedded else None)
+        return self.corpus_path or self.version.embedded_corpus
 
     @property
     def again(self) -> str:

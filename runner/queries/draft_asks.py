@@ -12,12 +12,12 @@ from runner.base.given_files import printable
 from runner.base.records import Document
 from runner.base.schema import FrozenModel, Sha256, checked
 from runner.eval_set.catalog import QueryKind
-from runner.eval_set.version import CHECKOUT, Version
+from runner.eval_set.version import OWN_FILES, Version
 from runner.judge.models.requests import Ask
 from runner.queries.kinds import LITERAL_KINDS, WANTED_GENERATED, assigned
 from runner.queries.wording import SampleWords
 
-INSTRUCTIONS = CHECKOUT / "templates" / "draft-queries.md"
+INSTRUCTIONS = OWN_FILES / "templates" / "draft-queries.md"
 SHOWN_CHARS = 12_000
 """The most of a document that is shown, in characters: its opening, and a part from further inside."""
 

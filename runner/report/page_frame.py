@@ -5,7 +5,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -26,10 +25,11 @@ from runner.base.figures import (
     signed,
     whole_percent,
 )
+from runner.eval_set.version import OWN_FILES
 
 Given = TypeVar("Given")
 
-TEMPLATES = Path(__file__).parents[2] / "templates"
+TEMPLATES = OWN_FILES / "templates"
 
 LONGEST_TEXT = 2_000
 """Characters shown of any one text; the page says how many there were."""

@@ -17,7 +17,7 @@ from runner.eval_set.door import LOCK_NAME, REPORTS
 from runner.eval_set.lock import lock_over
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
-from runner.eval_set.version import DRIVER
+from runner.eval_set.version import COMMAND
 from runner.report.page_frame import inert, rendered
 from runner.substrate.measure import Searched
 from runner.substrate.shapes import PostBulk
@@ -45,8 +45,8 @@ def _commands(found: PostBulk) -> list[str]:
     source = shlex.quote(found.source)
     rehearse = " --rehearse" if found.kind == "rehearsal" else ""
     return [
-        f"{DRIVER} post-bulk {source}{rehearse} --corpus-path SUBSTRATE.db",
-        f"{DRIVER} verify {source}",
+        f"{COMMAND} post-bulk {source}{rehearse} --corpus-path SUBSTRATE.db",
+        f"{COMMAND} verify {source}",
     ]
 
 

@@ -26,7 +26,7 @@ def write_page(version: Version, receipt: Path | None, output: Path | None) -> P
     """Where the page went: `output`, by default results.html in the version's work folder; never into an eval set."""
     path = output or version.work / "results.html"
     content = _page(version, receipt)
-    return write_html(path, content, version.work, version.folder.parent, version.checkout / "eval-sets")
+    return write_html(path, content, version.work, version.folder.parent)
 
 
 def check_page(version: Version, receipt: Path | None) -> str:
@@ -113,7 +113,7 @@ def write_local_copy(version: Version, receipt: Path | None, output: Path | None
     cells = beside_baseline(results.cells, results.plan)
     lists = with_passages(results.lists, _documents(version, results), queries, cells)
     content = page(results, measured, decision_of(version), local_copy=lists)
-    return write_html(path, content, version.work, version.folder.parent, version.checkout / "eval-sets")
+    return write_html(path, content, version.work, version.folder.parent)
 
 
 def _documents(version: Version, results: Results) -> Mapping[str, Document]:

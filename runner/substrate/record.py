@@ -199,11 +199,10 @@ def record(known: Decided) -> Record:
 
 
 def documents(version: Version) -> Sequence[Document]:
-    """The documents of the manifest, from their archive or from the corpus that the checkout holds."""
-    embedded = version.source.corpus
-    if not embedded and not archive_path(version).exists():
+    """The documents of the manifest, from their archive or from the corpus that comes with this tool."""
+    if not version.embedded_corpus and not archive_path(version).exists():
         raise InputError(
             f"The documents of {version.name} are not here: {archive_path(version)} is missing. Put the archive back: "
             "the substrate's text is held against it."
         )
-    return corpus_documents(version, version.checkout / embedded if embedded else None)
+    return corpus_documents(version, version.embedded_corpus)

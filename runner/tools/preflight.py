@@ -191,8 +191,7 @@ class Flight:
 
     def _documents(self) -> str:
         version = self.version
-        embedded = version.source.corpus
-        place = self.corpus_path or (version.checkout / embedded if embedded else None)
+        place = self.corpus_path or version.embedded_corpus
         if place is not None and (self.corpus_path is not None or not version.corpus_path.exists()):
             if not place.exists():
                 raise InputError(f"{place} does not exist.")

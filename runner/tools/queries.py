@@ -48,9 +48,7 @@ class Desk:
         """The sample; InputNeeded if there is none yet."""
         if self.corpus_path:
             need_sampled(self.version, self.corpus_path)
-        embedded = self.version.source.corpus
-        place = self.corpus_path or (self.version.checkout / embedded if embedded else None)
-        return corpus_documents(self.version, place)
+        return corpus_documents(self.version, self.corpus_path or self.version.embedded_corpus)
 
     @property
     def seed(self) -> int:

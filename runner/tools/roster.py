@@ -11,7 +11,7 @@ from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
 from runner.eval_set.catalog import ENCODERS, REFUSED
-from runner.eval_set.version import CHECKOUT, DRIVER, newest_version
+from runner.eval_set.version import DRIVER, WORKPLACE, newest_version
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing
@@ -76,7 +76,7 @@ def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[st
 
 def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
     """That docs/data-status.md is written or, with `check`, current; IntegrityError if it is not."""
-    path, content = CHECKOUT / "docs" / "data-status.md", data_status_page(standings).encode()
+    path, content = WORKPLACE / "docs" / "data-status.md", data_status_page(standings).encode()
     if not check:
         with disk_errors(path):
             write_atomic(path, content)
@@ -90,10 +90,10 @@ def write_index(standings: Sequence["Standing"], given: str) -> Path:
     from runner.report.comparison.file import write_html
     from runner.report.index_page import index_page, sources_outside
 
-    path = Path(given) if given else CHECKOUT / ".work" / "index.html"
+    path = Path(given) if given else WORKPLACE / ".work" / "index.html"
     every = [*standings, *sources_outside(newest_version)]
     content = index_page(every, datetime.now(UTC).date().isoformat(), path.parent)
-    return write_html(path, content, None, CHECKOUT / "eval-sets", flag="--html")
+    return write_html(path, content, None, flag="--html")
 
 
 HEAD = """\

@@ -327,6 +327,14 @@ def test_an_argument_in_utf_8_is_one_under_an_environment_of_ascii_too(tmp_path)
     assert "bändel.jsonl:1: a list is not a JSON object" in done.stderr.decode()
 
 
+def test_a_working_folder_that_is_gone_is_an_error_of_input(tmp_path):
+    command = (
+        f"mkdir gone; cd gone; rmdir ../gone; exec {shlex.quote(sys.executable)} {shlex.quote(str(DRIVER))} --help"
+    )
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
 @pytest.mark.parametrize("name", ["--snapshot", "--results"])
 def test_a_device_is_no_file_to_read(name, tmp_path, capsys):
     golden = tmp_path / "golden.yaml"

@@ -151,7 +151,7 @@ def test_next_says_whose_turn_it_is_in_every_state(state, said, request, tmp_pat
 def test_completion_offers_what_may_come_next(capsys):
     places = words_by_place()
     assert {"run", "labels", "completion"} <= set(places[""])
-    assert set(places["labels"]) == {"import", "page", "double", "agreement", "withdraw"}
+    assert set(places["labels"]) == {"import", "export", "page", "double", "agreement", "withdraw"}
     assert {"bills", "demo", "--rehearse", "--modal"} <= set(places["run"])
     assert "bills" not in places["grade"]
     for shell in ("fish", "bash", "zsh"):

@@ -14,6 +14,7 @@ from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import EVAL_SETS
 from runner.report.rerender import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
 from runner.retrieve.words import words
@@ -281,7 +282,7 @@ def test_a_local_copy_goes_where_one_says_but_never_into_an_eval_set(scored, tmp
     elsewhere = tmp_path / "new" / "mine.html"
     assert write_local_copy(scored, None, elsewhere) == elsewhere
     (tmp_path / "link").symlink_to(scored.folder)
-    committed = scored.checkout / "eval-sets" / "demo" / "page.html"
+    committed = EVAL_SETS / "demo" / "page.html"
     for place in (scored.folder / "p.html", scored.folder.parent / "p.html", tmp_path / "link" / "p.html", committed):
         with pytest.raises(InputError, match=r"which is committed.*Give --output another place"):
             write_local_copy(scored, None, place)

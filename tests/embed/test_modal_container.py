@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from runner.base.errors import BackendError
 from runner.embed.encoder import Batch
-from runner.embed.local_encoder import encoder_for
+from runner.embed.local_encoder import TransformerEncoder
 from runner.embed.weights import download_mark, verified_folder
 from runner.eval_set import catalog
 from tests.support.hub_server import HubServer, packaged_minilm
@@ -52,7 +52,7 @@ def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weight
     batches = [Batch("document", tuple(TEXTS[at : at + 12]), (8, 4)) for at in (0, 12, 24)]
     with backend(tmp_path, gpu="cpu", containers=1) as rented:
         answers = {answer.batch_id: answer for answer in rented.encoder(MINILM.name).embed(batches)}
-    here = {answer.batch_id: answer.rows for answer in encoder_for(MINILM.name).embed(batches)}
+    here = {answer.batch_id: answer.rows for answer in TransformerEncoder(MINILM).embed(batches)}
     assert {name: answer.rows.tobytes() for name, answer in answers.items()} == {
         name: rows.tobytes() for name, rows in here.items()
     }

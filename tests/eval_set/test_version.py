@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.records import Query
+from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
@@ -16,11 +17,13 @@ from runner.eval_set.version import (
     CACHE_VARIABLE,
     CHECKOUT,
     Workspace,
+    alone,
     corpus_bytes,
     load_corpus,
     load_queries,
     newest_version,
     open_version,
+    to_read,
 )
 from tests.support.small_set import make_version, query_rows
 
@@ -50,7 +53,7 @@ def edit_queries(version, rows):
 
 
 def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_path):
-    workspace = Workspace(tmp_path, tmp_path / "set", tmp_path / "work", tmp_path / "cache")
+    workspace = Workspace(tmp_path / "set", tmp_path / "work", tmp_path / "cache")
     assert open_version(workspace, SOURCES["demo"]).number == 1
     assert not list(tmp_path.iterdir())
     for name in ("v2", "v10", "v9-old", "version", "v"):
@@ -77,6 +80,48 @@ def test_a_folder_of_versions_is_worked_on_beside_it_and_the_checkouts_own_in_th
     for wrong in (tmp_path / ("a" * 300), tmp_path / "circle"):
         with pytest.raises(InputError, match="cannot be used"):
             newest_version("demo", wrong)
+
+
+@pytest.fixture
+def unpacked(tmp_path, monkeypatch):
+    """A workplace of an installed wheel, without the demo; what comes with the wheel lies in `packaged`."""
+    own = tmp_path / "packaged" / "eval-sets" / "demo" / "v1"
+    (own / "rehearsal").mkdir(parents=True)
+    for name in ("plan.yaml", "queries.yaml", "rehearsal/plan.yaml"):
+        (own / name).write_text(name)
+    for name, value in {
+        "INSTALLED": True,
+        "OWN_FILES": tmp_path / "packaged",
+        "WORKPLACE": tmp_path / "here",
+        "EVAL_SETS": tmp_path / "here" / "eval-sets",
+    }.items():
+        monkeypatch.setattr(eval_set, name, value)
+    (tmp_path / "here").mkdir()
+    return own
+
+
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_the_demo_of_a_wheel_is_read_where_it_lies_until_something_is_written(unpacked, tmp_path, rehearsal):
+    version = newest_version("demo", rehearsal=rehearsal)
+    read = to_read(version)
+    assert (read.folder, read.flags, read.work) == (unpacked, "demo", version.work)
+    assert read.record == (unpacked / "rehearsal" if rehearsal else unpacked)
+    assert list((tmp_path / "here").iterdir()) == []
+    with alone(version):
+        assert version.folder == tmp_path / "here" / "eval-sets" / "demo" / "v1"
+        assert version.queries_path.read_text() == "queries.yaml"
+        version.queries_path.write_text("changed")
+    with alone(version):
+        assert version.queries_path.read_text() == "changed"
+    assert to_read(version) == version
+    assert (unpacked / "queries.yaml").read_text() == "queries.yaml"
+
+
+def test_the_demo_of_a_wheel_goes_into_no_other_folder(unpacked, tmp_path):
+    for version in (newest_version("demo", tmp_path / "other"), newest_version("bills")):
+        assert to_read(version) == version
+        with alone(version):
+            assert not version.queries_path.exists()
 
 
 def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path):

@@ -24,7 +24,7 @@ INPUTS |= {"rehearsal/plan.yaml"}
 
 @pytest.fixture
 def demo():
-    workspace = Workspace(CHECKOUT, CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
+    workspace = Workspace(CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
     return open_version(workspace, SOURCES["demo"])
 
 

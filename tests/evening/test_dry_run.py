@@ -32,7 +32,18 @@ from tests.eval_set.test_version import label
 from tests.support.example_results import BASELINE, decision, results, row
 from tests.support.small_set import begin, make_version, query_rows, write_plans
 
-HEAVY = ("torch", "modal", "pandas", "scipy", "bm25s", "tiktoken", "lxml", "sentence_transformers", "rank_bm25")
+HEAVY = (
+    "torch",
+    "onnxruntime",
+    "modal",
+    "pandas",
+    "scipy",
+    "bm25s",
+    "tiktoken",
+    "lxml",
+    "sentence_transformers",
+    "rank_bm25",
+)
 
 
 @pytest.fixture(name="dry_run")

@@ -21,7 +21,7 @@ from runner.eval_set.lock import verify_lock, verify_version, write_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
+from runner.eval_set.version import OWN_FILES, corpus_bytes, load_corpus, load_decision, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
@@ -533,7 +533,7 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
     assert said.startswith("gao_reports v2 is open, from gao_reports v1: 11 cells.")
     following = newest_version("gao_reports", tmp_path)
     assert (following.number, following.plan().version) == (2, 2)
-    assert following.judge_path.read_bytes() == (following.checkout / "templates" / "judge.md").read_bytes()
+    assert following.judge_path.read_bytes() == (OWN_FILES / "templates" / "judge.md").read_bytes()
     found = standing(following)
     assert (found.state, found.beside) == ("baseline by policy", "v2 is open")
     lines, recorded = describe(following)

@@ -34,7 +34,7 @@ def demo_copy(folder):
         (target / "rehearsal").mkdir(parents=True)
         for name in INPUTS:
             (target / name).write_text(few_draws((source / name).read_text(encoding="utf-8")), encoding="utf-8")
-    workspace = Workspace(CHECKOUT, folder / "demo", folder / "work", folder / "cache")
+    workspace = Workspace(folder / "demo", folder / "work", folder / "cache")
     version = open_version(workspace, SOURCES["demo"])
     if not version.labels_path.exists():
         preregister(version)

@@ -1,6 +1,7 @@
 """The files that run the checks elsewhere agree with pyproject.toml, which holds the pins."""
 
 import configparser
+import json
 import os
 import re
 import subprocess
@@ -39,6 +40,36 @@ def test_the_workflow_begins_with_the_oldest_python_that_is_supported() -> None:
     assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos"}
 
 
+def test_a_release_is_published_by_trusted_publishing_alone() -> None:
+    workflow = loaded(".github/workflows/publish.yml")
+    assert workflow["on"] == {"release": {"types": ["published"]}}
+    assert workflow["permissions"] == {}
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert (build["permissions"], publish["permissions"]) == ({"contents": "read"}, {"id-token": "write"})
+    assert publish["needs"] == "build"
+    assert "secrets." not in str(workflow)
+    (check,) = (step["run"] for step in build["steps"] if step.get("name") == "The tag is this version")
+    for tag, code in ((f"v{__version__}", 0), (f"v{__version__}1", 1)):
+        done = subprocess.run(
+            ["bash", "-c", check], cwd=CHECKOUT, env={"GITHUB_REF_NAME": tag, "PATH": "/usr/bin:/bin"}
+        )
+        assert done.returncode == code
+
+
+def test_the_image_runs_the_command_without_root_on_a_supported_python() -> None:
+    lines = re.sub(r"\\\n *", "", (CHECKOUT / "Containerfile").read_text(encoding="utf-8")).splitlines()
+    words = [line.split() for line in lines if line and not line.startswith("#")]
+    stages = [line for line in words if line[0] == "FROM"]
+    assert {line[1] for line in stages} == {f"python:{PYPROJECT['project']['requires-python'][2:]}-slim"}
+    last = words[words.index(stages[-1]) :]
+    assert [line[1].removeprefix("--from=") for line in last if line[0] == "COPY"] == [stages[0][3]]
+    assert [line[1] for line in last if line[0] == "USER"] == ["1000"]
+    (command,) = PYPROJECT["project"]["scripts"]
+    assert [json.loads(line[1]) for line in last if line[0] == "ENTRYPOINT"] == [[command]]
+    extras = next(line[1].partition("=")[2] for line in words if line[1].startswith("EXTRAS="))
+    assert set(extras.split(",")) <= set(PYPROJECT["project"]["optional-dependencies"])
+
+
 def hooks() -> dict[str, str]:
     (repository,) = loaded(".pre-commit-config.yaml")["repos"]
     return {hook["id"]: hook["entry"] for hook in repository["hooks"]}
@@ -55,6 +86,11 @@ def test_the_hooks_are_the_checks_of_make_check() -> None:
 def test_the_programs_of_the_hooks_have_the_pinned_versions(tool: str) -> None:
     assert all(entry.startswith(".venv/bin/") for entry in hooks().values())
     assert version(tool) == PINS[tool]
+
+
+def test_the_tests_build_the_wheel_with_what_everybody_builds_it_with() -> None:
+    (backend,) = PYPROJECT["build-system"]["requires"]
+    assert dict([backend.split("==")]).items() <= PINS.items()
 
 
 def test_the_citation_names_this_version_and_licence() -> None:

@@ -20,7 +20,18 @@ from runner.eval_set.version import CHECKOUT
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-FOREIGN_FLAGS = {"--index-url", "--strict", "--n", "--minutes", "--only", "--simulate", "--default-prompt"}
+FOREIGN_FLAGS = {
+    "--index-url",
+    "--strict",
+    "--n",
+    "--minutes",
+    "--only",
+    "--simulate",
+    "--default-prompt",
+    "--no-deps",
+    "--build-arg",
+    "--rm",
+}
 
 
 def tracked_files() -> list[Path]:

@@ -183,7 +183,7 @@ def test_a_command_of_the_documents_runs(
 
 
 def test_the_sample_of_the_readme_is_what_the_demo_prints() -> None:
-    checkout = Workspace(CHECKOUT, CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
+    checkout = Workspace(CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
     demo = open_version(checkout, SOURCES["demo"])
     if not (demo.record / "decision.json").exists():
         why = "THE DEMO WAS NOT RUN: `make demo` writes the decision that README.md shows"

@@ -491,7 +491,7 @@ def test_a_disk_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monk
 
 
 def test_without_a_name_the_page_goes_to_the_folder_for_work(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("runner.commands.tools.CHECKOUT", tmp_path)
+    monkeypatch.setattr("runner.commands.tools.WORKPLACE", tmp_path)
     assert playground([]) == 0
     assert capsys.readouterr().out == f"{tmp_path / '.work' / 'playground.html'}\n"
     assert (tmp_path / ".work" / "playground.html").read_bytes() == page()

@@ -259,8 +259,8 @@ def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
 
 
 def test_commands_name_what_made_the_page():
-    assert "bin/per-source-eval.py render us_code --check" in rendered()
-    assert "bin/per-source-eval.py run us_code --rehearse\n" in rendered(kind="rehearsal")
+    assert "per-source-eval render us_code --check" in rendered()
+    assert "per-source-eval run us_code --rehearse\n" in rendered(kind="rehearsal")
     exploration = Outline(rendered(kind="exploration"))
     assert "explore us_code" in exploration.words
     assert "'mxbai-large-v1 x fixed_token_512_50' \\" in exploration.words

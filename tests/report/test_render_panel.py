@@ -81,7 +81,7 @@ def test_where_nothing_was_read_twice_the_page_says_so_and_names_the_command():
     html = with_parts(judging=example_panel.panel_of_one().model_dump())
     said = words(section(html, "judges"))
     assert "No pair was read by a second judge" in said
-    assert "bin/per-source-eval.py labels double us_code chooses a share" in said
+    assert "per-source-eval labels double us_code chooses a share" in said
     assert "No judge was given a pair twice" in said
     for caption in ("kappa", "favour-1", "drift", "noise", "under", "people"):
         assert f"{caption}-caption" not in html

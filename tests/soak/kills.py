@@ -34,7 +34,7 @@ def encoders(name: str) -> Encoder:
 
 def small(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
     """Evenings over the small set: the first ones killed once, each at another write, the rest up to three times."""
-    processes.set_forkserver_preload(["tests.soak.kills", "tests.support.unsynced", "sentence_transformers", "bm25s"])
+    processes.set_forkserver_preload(["tests.soak.kills", "tests.support.unsynced", "tokenizers", "bm25s"])
     whole = work / "small"
     with exclusive(work / "small.lock", "a soak"):
         if not (whole / "steps").exists():

@@ -14,7 +14,7 @@ from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import SOURCES, EncoderSpec, encoder
 from runner.eval_set.corpus import keep_sample, sample_of, sample_to_draw
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.version import CHECKOUT, Version, Workspace, open_version
+from runner.eval_set.version import Version, Workspace, open_version
 
 # Number, short title, what it is for, and what it orders: one line each becomes a section.
 BILLS = (
@@ -237,7 +237,7 @@ def make_version(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     PER_SOURCE_EVAL_CACHE=tmp_path/.cache.
     """
     eval_set = tmp_path / "eval-sets" / "demo"
-    workspace = Workspace(checkout=CHECKOUT, eval_set=eval_set, work=eval_set / ".work", cache=tmp_path / ".cache")
+    workspace = Workspace(eval_set=eval_set, work=eval_set / ".work", cache=tmp_path / ".cache")
     return open_version(workspace, SOURCES["demo"], rehearsal=rehearsal)
 
 
@@ -268,7 +268,7 @@ def begin(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     """A version with plans, judge prompt, corpus and queries: all that a preregistration needs."""
     version = make_version(tmp_path, rehearsal=rehearsal)
     write_plans(version)
-    version.judge_path.write_bytes((version.checkout / "templates" / "judge.md").read_bytes())
+    version.judge_path.write_bytes(version.judge_prompt.read_bytes())
     draw(version, write_corpus(tmp_path / "corpus"))
     write_queries(version.folder)
     return version

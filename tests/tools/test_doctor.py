@@ -236,8 +236,12 @@ def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path):
 def test_an_extra_that_is_not_installed_is_said_and_no_failure(tmp_path):
     folder = project(tmp_path, [f"numpy=={np.__version__}"], ["no-such-package-here==1.0"])
     assert doctor_parts.packages(folder) == "1 packages as pinned; extra local lacks no-such-package-here"
-    with pytest.raises(doctor_parts.Skipped, match="no-such-package-here"):
-        doctor_parts.local_encoder(folder)
+
+
+def test_without_the_packaged_weights_the_encoder_is_not_checked(monkeypatch):
+    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: False)
+    with pytest.raises(doctor_parts.Skipped, match="packaged_weights minilm-l6-v2"):
+        doctor_parts.local_encoder()
 
 
 def test_a_build_of_the_pinned_version_is_that_version(tmp_path, monkeypatch):
@@ -339,13 +343,13 @@ def test_a_message_that_the_console_cannot_print_is_escaped(one_check_raises, mo
     assert "ValueError: \\u0394\n    \\x1b[31m" in said
 
 
-def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(tmp_path, monkeypatch):
+def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(monkeypatch):
     # tests/embed/test_local_encoder.py sends the real one through the same probe.
     encoders = {"minilm-l6-v2": FakeEncoder()}
     monkeypatch.setattr("runner.embed.local_encoder.encoder_for", encoders.__getitem__)
-    said = doctor_parts.local_encoder(project(tmp_path))
+    said = doctor_parts.local_encoder()
     assert said.startswith("minilm-l6-v2, 16 dimensions: paraphrases at ")
     assert said.endswith("; reads 32 tokens and no more")
     encoders["minilm-l6-v2"] = FakeEncoder(lie=lambda rows: rows * 2)
     with pytest.raises(BackendError, match="unit rows are expected"):
-        doctor_parts.local_encoder(project(tmp_path))
+        doctor_parts.local_encoder()

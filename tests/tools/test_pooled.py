@@ -23,7 +23,7 @@ from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan, Prior
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import CHECKOUT, Workspace, open_version
+from runner.eval_set.version import Workspace, open_version
 from runner.tools.pooled import model
 from runner.tools.pooled.model import Priors, SourceGains, pool
 from runner.tools.pooled.records import read_given
@@ -242,7 +242,7 @@ def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, mo
 
 
 def opened_nowhere(folder, name):
-    workspace = Workspace(checkout=CHECKOUT, eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
+    workspace = Workspace(eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
     return open_version(workspace, SOURCES[name], rehearsal=False)
 
 

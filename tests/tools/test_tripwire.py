@@ -532,7 +532,7 @@ def demo_version(folder):
         decided = ("results.json", "decision.json", "lock.json", "receipt.json")
         left_out = shutil.ignore_patterns("runs", "cells", "*.html", *decided)
         shutil.copytree(CHECKOUT / "eval-sets" / "demo" / "v1", v1, ignore=left_out)
-    return open_version(Workspace(CHECKOUT, v1.parent, folder / "work", folder / "cache"), SOURCES["demo"])
+    return open_version(Workspace(v1.parent, folder / "work", folder / "cache"), SOURCES["demo"])
 
 
 @pytest.fixture(name="bm25", scope="module")
@@ -587,7 +587,7 @@ def write_run(version, run):
 
 
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
-    version = open_version(Workspace(CHECKOUT, EXAMPLE.parent, EXAMPLE, EXAMPLE), SOURCES["demo"])
+    version = open_version(Workspace(EXAMPLE.parent, EXAMPLE, EXAMPLE), SOURCES["demo"])
     assert version.folder == EXAMPLE.parent / "v1"
     texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
     best = {}

@@ -1,4 +1,6 @@
-"""What is installed on Modal: the pins of this checkout, so that a container runs what this machine runs."""
+"""The pins of the installed distribution; those of an encoder are installed on Modal, which then runs what this machine
+runs.
+"""
 
 import re
 from importlib import metadata
@@ -8,17 +10,20 @@ from runner.base.errors import BackendError
 LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 """Whose versions may change a vector: part of an encoder's identity, here and there."""
 
-_DISTRIBUTION = "per-source-eval"
+_CARRIED = ("huggingface-hub", "numpy", "safetensors", "tokenizers")
+"""What a container needs of the packages that are no extra."""
+
+DISTRIBUTION = "per-source-eval"
 
 
 def image_pins() -> dict[str, str]:
-    """Version by distribution, sorted: the extra `local` without packages of weights, and numpy; a BackendError if this
-    tool is not installed.
+    """Version by distribution, sorted: the extra `local` without packages of weights, and _CARRIED; a BackendError if
+    this tool is not installed.
     """
     return {
         name: version
-        for name, version, extra in _pins()
-        if name == "numpy" or (extra == "local" and not name.startswith("gt-"))
+        for name, version, extra in all_pins()
+        if name in _CARRIED or (extra == "local" and not name.startswith("gt-"))
     }
 
 
@@ -32,19 +37,21 @@ def payload_pin() -> str:
 
     No vector depends on it, so it is no part of an encoder's identity.
     """
-    for name, version, extra in _pins():
+    for name, version, extra in all_pins():
         if (name, extra) == ("cbor2", "modal"):
             return f"{name}=={version}"
-    raise BackendError(f"The installed {_DISTRIBUTION} has no pin of cbor2 in its extra `modal`. Run `make setup`.")
+    raise BackendError(f"The installed {DISTRIBUTION} has no pin of cbor2 in its extra `modal`. Run `make setup`.")
 
 
-def _pins() -> list[tuple[str, str, str]]:
-    """Name, version and extra ("" for none) of every pin of pyproject.toml, sorted."""
+def all_pins() -> list[tuple[str, str, str]]:
+    """Name, version and extra ("" for none) of every pin of the installed distribution, sorted; a BackendError if there
+    is none.
+    """
     try:
-        requirements = metadata.requires(_DISTRIBUTION) or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError as error:
         raise BackendError(
-            f"{_DISTRIBUTION} is not installed, so the versions for Modal's image are not known. Run `make setup`."
+            f"{DISTRIBUTION} is not installed, so the versions for Modal's image are not known. Run `make setup`."
         ) from error
     found = []
     for requirement in requirements:

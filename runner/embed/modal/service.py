@@ -195,7 +195,9 @@ class ModalService:
 def check_installed() -> None:
     """Raise BackendError unless Modal's client is installed."""
     if importlib.util.find_spec("modal") is None:
-        raise BackendError("--modal needs the package modal. Run `make setup`, or pip install -e '.[modal]'.")
+        raise BackendError(
+            "--modal needs the package modal. Run `make setup`, or pip install 'per-source-eval[modal]'."
+        )
 
 
 def _modal_app() -> "ModuleType":

@@ -170,8 +170,7 @@ def _documents(version: Version) -> list[int]:
 
 def _tokens_read(version: Version, documents: Sequence[int]) -> int:
     """Tokens of a request: the judge's instructions, the row, and as much of an average document as may be shown."""
-    own, template = version.judge_path, version.checkout / "templates" / "judge.md"
-    prompt = (own if own.exists() else template).stat().st_size
+    prompt = version.judge_prompt.stat().st_size
     evidence = mean(min(n_chars, EVIDENCE_CHARS) for n_chars in documents) if documents else EVIDENCE_CHARS
     return round((prompt + ROW_CHARS + evidence) / LIKELY_BYTES)
 

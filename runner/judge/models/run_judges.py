@@ -83,8 +83,7 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
 
     Raises as `check_judges` does, and a BackendError for a reply that is no answer.
     """
-    own, template = version.judge_path, version.checkout / "templates" / "judge.md"
-    prompt = own if own.exists() else template
+    prompt = version.judge_prompt
     document = Document("trial", TRIAL_TEXT, "Rural Bridges Act", "", "trial", "")
     row = make_row(version.number_name, file_sha256(prompt), TRIAL_QUERY, document, [Span(0, len(TRIAL_TEXT))])
     (ask,) = asks_of([row], instructions(prompt), judge.model)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError, InputError
+from runner.eval_set.version import EVAL_SETS
 
 FORMS = (
     "v1 (a version), rehearsal, production, post-bulk, post-bulk/DATE, or the path of a results.json or of a "
@@ -18,13 +19,13 @@ _HEAD = 4_000
 
 
 def outside_records(path: Path, work: Path | None, *committed: Path, flag: str = "--output") -> None:
-    """Raise InputError if `path` lies in a `committed` folder or in a version of any eval set, but not below `work`.
+    """Raise InputError if `path` lies in EVAL_SETS, a `committed` folder or any version, but not below `work`.
 
     The error asks for another `flag`, and comes for links in a circle too.
     """
     try:
         place = path.resolve()
-        folders = [folder.resolve() for folder in committed]
+        folders = [folder.resolve() for folder in (*committed, EVAL_SETS)]
         # Beside an eval set of its own, the folder for work lies within.
         if work is not None and place.is_relative_to(work.resolve()):
             return

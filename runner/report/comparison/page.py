@@ -13,7 +13,7 @@ from runner.base.figures import fitting, fitting_signed, places, signed
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.versions import Movement
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import COMMAND, Version
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.comparison.compared import (
     MEASURES,
@@ -58,7 +58,7 @@ def comparison_page(pair: Pair) -> bytes:
         confidence=100 * pair.now.results.plan.bootstrap.confidence,
         alpha=pair.now.results.plan.significance.alpha,
         measures=[(name, _HEADS[name]) for name in MEASURES],
-        verify=inert(f"{DRIVER} verify {shlex.quote(pair.now.results.source)}"),
+        verify=inert(f"{COMMAND} verify {shlex.quote(pair.now.results.source)}"),
         template_version=TEMPLATE_VERSION,
     )
 
@@ -70,7 +70,7 @@ def write_comparison(version: Version, against: str, output: Path | None) -> Pat
     """
     content = comparison_page(pair_of(version, against))
     path = output or version.work / f"comparison-with-{slug(_told(against))}.html"
-    return write_html(path, content, version.work, version.folder.parent, version.checkout / "eval-sets")
+    return write_html(path, content, version.work, version.folder.parent)
 
 
 def _told(against: str) -> str:

@@ -10,7 +10,7 @@ from runner.decide.decide import UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import DRIVER
+from runner.eval_set.version import COMMAND
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
 
@@ -258,13 +258,13 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if results.kind in ("external", "exploration"):
         return said.next_step, ""
     if results.provisional:
-        return "Have the remaining pairs judged, then run the evaluation again.", f"{DRIVER} run {source}"
+        return "Have the remaining pairs judged, then run the evaluation again.", f"{COMMAND} run {source}"
     if said.tier == "no decision":
         return said.next_step, ""
     if decision is None:
         return (
             "Read this page, then choose a cell and say why.",
-            f"{DRIVER} choose {source} {shlex.quote(said.recommended)} --reason WHY --by NAME",
+            f"{COMMAND} choose {source} {shlex.quote(said.recommended)} --reason WHY --by NAME",
         )
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""

@@ -13,7 +13,7 @@ from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
-from runner.eval_set.version import DRIVER
+from runner.eval_set.version import COMMAND
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.by_query import AT_FIRST, fragment, matrix
 from runner.report.results_page.challenger import left_out
@@ -81,7 +81,7 @@ def page(
         results_sha256=sha256(json_bytes(written)),
         plan_lines=plan.splitlines(),
         commands=inert(_commands(results)),
-        double_command=inert(f"{DRIVER} labels double {shlex.quote(results.source)}"),
+        double_command=inert(f"{COMMAND} labels double {shlex.quote(results.source)}"),
         judges_say=inert(_judges_say(stored.judging)),
         template_version=TEMPLATE_VERSION,
     )
@@ -106,24 +106,24 @@ def _commands(results: Results) -> list[str]:
     # An exploration does not say whose cells it was compared with; a baseline of a rehearsal gives it away.
     elsewhere = known is not None and results.plan.baseline != known.baseline
     rehearse = " --rehearse" if results.kind == "rehearsal" or (results.kind == "exploration" and elsewhere) else ""
-    run = f"{DRIVER} run {source}{rehearse}"
+    run = f"{COMMAND} run {source}{rehearse}"
     if results.kind == "exploration":
         cells = [row.cell for row in results.cells if row.role != "baseline"]
-        return [" \\\n    ".join([f"{DRIVER} explore {source}{rehearse}", *map(shlex.quote, cells)])]
+        return [" \\\n    ".join([f"{COMMAND} explore {source}{rehearse}", *map(shlex.quote, cells)])]
     if results.collection is not None:
         place = "--eval-set-path FOLDER"
         imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)
         given = f"--corpus-path {shlex.quote(results.collection.name)} {place}{imported}"
         return [
             f"{run} {place if results.collection.judged_by else given}",
-            f"{DRIVER} render {source} {place} --check",
+            f"{COMMAND} render {source} {place} --check",
         ]
     if results.provisional:
         return [run]
     return [
         run,
-        f"{DRIVER} verify {source} --deep",
-        f"{DRIVER} render {source}{rehearse} --check --version {results.version}",
+        f"{COMMAND} verify {source} --deep",
+        f"{COMMAND} render {source}{rehearse} --check --version {results.version}",
     ]
 
 

@@ -6,28 +6,33 @@ from pathlib import Path
 
 from runner.base.checks import Check, writable_folders
 from runner.base.plug_ins import any_installed
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, cache_folder
+from runner.eval_set.version import CACHE_VARIABLE, INSTALLED, WORKPLACE, cache_folder
 from runner.tools.doctor import defects, parts
 
-_SET_UP = "Run `make setup` in the checkout, then doctor again."
-_CODE = "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
+_INSTALL = "`pip install --force-reinstall per-source-eval`" if INSTALLED else "`make setup` in the checkout"
+_SET_UP = f"Run {_INSTALL}, then doctor again."
+_CODE = (
+    f"{_SET_UP} Report it if that does not help."
+    if INSTALLED
+    else "`git status` shows what was edited; where nothing was, run `make test` and report the first test that fails."
+)
 
 
-def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
+def all_checks(workplace: Path = WORKPLACE) -> list[Check]:
     """Every check in the order in which it is made: the machine, the parts, then the planted defects."""
-    folders = (cache_folder(checkout), checkout / ".work", checkout / "eval-sets")
+    folders = (cache_folder(workplace), workplace / ".work", workplace / "eval-sets")
     machine = [
         Check(
             "python",
-            "compared this Python with the one that pyproject.toml asks for",
-            "Install that Python, run `make clean` and `make setup`.",
-            partial(parts.python_version, checkout),
+            "compared this Python with the one that is asked for",
+            "Install that Python, and this tool with it.",
+            partial(parts.python_version, workplace),
         ),
         Check(
             "packages",
-            "compared installed packages with the pins of pyproject.toml",
+            "compared installed packages with the pins",
             _SET_UP,
-            partial(parts.packages, checkout),
+            partial(parts.packages, workplace),
         ),
         Check(
             "folders",
@@ -46,7 +51,7 @@ def all_checks(checkout: Path = CHECKOUT) -> list[Check]:
             "encoder",
             "loaded the packaged encoder and probed it",
             _SET_UP,
-            partial(parts.local_encoder, checkout),
+            parts.local_encoder,
             slow=True,
         ),
     ]

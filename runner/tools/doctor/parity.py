@@ -9,7 +9,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
 from runner.base.terminal import Signs
-from runner.eval_set.version import CHECKOUT, cache_folder
+from runner.eval_set.version import cache_folder
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
@@ -26,7 +26,7 @@ def compared(backend: "Backend", names: Sequence[str], today: str) -> "Iterator[
     from runner.embed.parity.compare import keep, n_tokens, parity
     from runner.eval_set.catalog import ENCODERS
 
-    store = Store(cache_folder(CHECKOUT))
+    store = Store(cache_folder())
     remotes = {name: backend.encoder(name) for name in names}
     pairs = [
         (encoder_for(name) if name in ENCODERS else TransformerEncoder(remote.spec), remote)

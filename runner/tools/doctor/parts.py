@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.base.checks import Skipped
 from runner.base.errors import NegativeVerdict
+from runner.embed.modal.pins import DISTRIBUTION, all_pins
+from runner.eval_set.version import INSTALLED
 
 if TYPE_CHECKING:
     from runner.base.records import Chunk, Document, Run
@@ -208,7 +210,7 @@ _TEXT_TOKENS = 24
 
 
 def python_version(checkout: Path) -> str:
-    """The version of Python if it is one that pyproject.toml asks for."""
+    """The version of Python if it is one that is asked for."""
     wanted = _project(checkout)["requires-python"]
     least = tuple(int(part) for part in re.findall(r"\d+", wanted))
     found = platform.python_version()
@@ -267,13 +269,16 @@ def offline_tokens() -> str:
     return f"{len(ranks):,} tokens from the package, digest as pinned; a text of {counted} counted as {counted}"
 
 
-def local_encoder(checkout: Path) -> str:
+def local_encoder() -> str:
     """The margin by which the packaged encoder passes its probe."""
-    absent = _compared(_project(checkout)["optional-dependencies"]["local"])[1]
-    if absent:
-        raise Skipped(f"the extra local is not installed whole ({', '.join(absent)}); BM25 cells work without it")
     from runner.embed.local_encoder import encoder_for
     from runner.embed.probe import probe
+    from runner.embed.weights import install_advice, is_here
+    from runner.eval_set import catalog
+
+    spec = catalog.encoder(ENCODER)
+    if not is_here(spec):
+        raise Skipped(f"the weights of {ENCODER} are not installed; BM25 cells work without. {install_advice(spec)}")
 
     figures = probe(encoder_for(ENCODER))
     return (
@@ -283,12 +288,26 @@ def local_encoder(checkout: Path) -> str:
 
 
 def _project(checkout: Path) -> Mapping[str, Any]:
+    """What pyproject.toml says of the project; of an installed wheel, what it was built with."""
+    if INSTALLED:
+        return _of_wheel()
     path = checkout / "pyproject.toml"
     try:
         project: Mapping[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
     except (OSError, ValueError, KeyError) as error:
         raise NegativeVerdict(f"{path} cannot be read ({type(error).__name__}: {error})") from error
     return project
+
+
+def _of_wheel() -> Mapping[str, Any]:
+    found: dict[str, list[str]] = {}
+    for name, version, extra in all_pins():
+        found.setdefault(extra, []).append(f"{name}=={version}")
+    return {
+        "requires-python": metadata.metadata(DISTRIBUTION)["Requires-Python"],
+        "dependencies": found.pop("", []),
+        "optional-dependencies": found,
+    }
 
 
 def _compared(pins: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -21,7 +21,7 @@ from runner.base.given_files import printable
 from runner.base.schema import FrozenModel, problems
 from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import CHECKOUT, Version, existing_version
+from runner.eval_set.version import EVAL_SETS, WORKPLACE, Version, existing_version
 from runner.evening.dry_run import describe
 from runner.tools.compare.compare import Compared, Settings, compare
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
@@ -107,7 +107,7 @@ class VersionArguments(FrozenModel):
     source: Annotated[Name, Field(description="bills, us_code, demo, ...")]
     eval_set_path: Annotated[
         FilePath | None,
-        Field(description="Folder that holds v1/, v2/, below the server's; default eval-sets/SOURCE of the checkout"),
+        Field(description="Folder that holds v1/, v2/, below the server's; default eval-sets/SOURCE of the workplace"),
     ] = None
 
 
@@ -284,8 +284,8 @@ _readable: ContextVar[tuple[Path, ...]] = ContextVar("readable")
 
 @contextmanager
 def reading_below(root: Path) -> Iterator[None]:
-    """Let calls read below `root` and in the checkout's own eval sets and work, and nowhere else."""
-    own = (CHECKOUT / "eval-sets", CHECKOUT / ".work")
+    """Let calls read below `root` and in the workplace's eval sets and work, and nowhere else."""
+    own = (EVAL_SETS, WORKPLACE / ".work")
     token = _readable.set((root, *(folder.resolve() for folder in own)))
     try:
         yield

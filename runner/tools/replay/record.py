@@ -97,13 +97,12 @@ def check_encoders(results: Results, backend: Backend) -> None:
 
 
 def documents(version: Version) -> Sequence[Document]:
-    """The version's documents, from the archive, else from the corpus that the checkout holds; nothing is written."""
+    """The version's documents, from the archive, else from the corpus that comes with this tool; nothing is written."""
     found = archived_documents(version)
     if found is not None:
         return found
     why = "Sources drift, so nothing is read in its place."
-    if version.source.corpus:
-        embedded = version.checkout / version.source.corpus
+    if (embedded := version.embedded_corpus) is not None:
         try:
             return listed_documents(version, embedded)
         except InputError:
@@ -115,7 +114,7 @@ def documents(version: Version) -> Sequence[Document]:
 
 
 def versions_with_results(*, rehearsal: bool) -> Iterator[Version]:
-    """Every version of the checkout that has results or an unreadable record, in the catalogue's order, by number."""
+    """Every version of the workplace that has results or an unreadable record, in the catalogue's order, by number."""
     for source in SOURCES.values():
         if source.policy == "external":
             continue
