@@ -125,6 +125,7 @@ def cell_file(cell: str, documents: Sequence[str]) -> CellFile:
         chunkers_sha256=None,
         chunks_per_document=dict.fromkeys(documents, 1),
         index_bytes=None,
+        imported=None,
     )
 
 

@@ -51,7 +51,7 @@ def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tm
     code, out, heard = command(*arguments)
     assert (code, out) == (2, "")
     assert said in heard
-    assert [path.name for path in tmp_path.iterdir()] == ["templates"]
+    assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):

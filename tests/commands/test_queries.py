@@ -366,7 +366,7 @@ def test_without_a_corpus_every_action_says_how_to_bring_one(version, queries, t
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("ask",), "There are: sample, draft, check, add"),
+        (("ask",), "There are: sample, draft, import, check, add"),
         (("add",), "the following arguments are required: FILE"),
         (("sample", "x.yaml"), "unrecognized arguments"),
         (("sample", "--per-document", "2"), "unrecognized arguments"),

@@ -345,7 +345,7 @@ def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsy
     assert out == ""
     assert f"The package {package} is not installed" in err
     assert "make setup" in err
-    assert ".[mcp]" in err
+    assert "per-source-eval[mcp]" in err
 
 
 # The server as a process.
