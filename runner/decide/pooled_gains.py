@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict
 
+from chunkers.registry import limit_of, uncut
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.schema import FrozenModel, Share, checked
@@ -89,16 +90,20 @@ def effects_of(cell: str, baseline: str, source_name: str) -> tuple[str, ...]:
     retriever, _, chunker = cell.rpartition(" x ")
     own_retriever, _, own_chunker = baseline.rpartition(" x ")
     kind, own_kind = (kind_of(name, source_name) for name in (chunker, own_chunker))
+    if kind == own_kind == FIXED and limit_of(chunker) != limit_of(own_chunker):
+        kind = f"{FIXED}, {limit_of(chunker):,}"
     return tuple(([retriever] if retriever != own_retriever else []) + ([kind] if kind != own_kind else []))
 
 
 def kind_of(chunker: str, source_name: str) -> str:
-    """The kind of a chunker: fixed tokens of whatever size, the source's structural one, or another by its name."""
+    """The kind of a chunker: fixed tokens of whatever size, the source's structural one, the same cut at an encoder's
+    limit, or another by its name.
+    """
     name = chunker.removesuffix("-bare")
     if name.startswith("fixed_token_"):
         kind = FIXED
-    elif name.rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
-        kind = STRUCTURAL
+    elif uncut(name).rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
+        kind = STRUCTURAL if uncut(name) == name else f"{STRUCTURAL} cut at {limit_of(name)}"
     else:
         kind = _OTHERS.get(name, name)
     return kind if name == chunker else f"{kind}, without context"

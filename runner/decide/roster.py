@@ -1,7 +1,7 @@
 """The sources in the order of bulk embedding, how far each has come, and what a new plan takes from their results."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -85,7 +85,8 @@ class Standing:
 
     `version` is the one that it is of or, without a decision, the newest. `beside` tells of others: "v3 is open", "v2
     abandoned", "" for none. `observed_best` is the chunker of the dense cell with the highest nDCG@10 of the decided
-    version, or of a decision that was made elsewhere, "" if nothing was measured.
+    version, or of a decision that was made elsewhere, "" if nothing was measured. `rehearsed` is what its locked
+    rehearsal chose.
     """
 
     source: SourceSpec
@@ -94,6 +95,7 @@ class Standing:
     decision: Decision | None
     observed_best: str
     beside: str
+    rehearsed: Decision | None = None
 
     @property
     def is_decided(self) -> bool:
@@ -122,7 +124,9 @@ def standing(version: Version) -> Standing:
         state = BY_POLICY if decision.kind == "policy" else DECIDED
     else:
         state = OPEN if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
-    return Standing(source, shown, state, decision, _observed_best(shown, decision), beside(shown))
+    rehearsal = replace(shown, record=shown.folder / "rehearsal", rehearsal=True)
+    best, rehearsed = _observed_best(shown, decision), locked_decision(rehearsal)
+    return Standing(source, shown, state, decision, best, beside(shown), rehearsed)
 
 
 def beside(version: Version) -> str:

@@ -51,6 +51,7 @@ def data_row(standing: "Standing") -> dict[str, JSON]:
         "version": standing.version.number,
         "state": standing.state,
         "beside": standing.beside,
+        "rehearsed": None if standing.rehearsed is None else standing.rehearsed.chosen.cell,
         "live": standing.live,
         "decision": None if decision is None else decision.model_dump(),
         "decided_elsewhere": None
@@ -119,7 +120,20 @@ def data_status_page(standings: Sequence[Standing]) -> str:
     table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
     following = next_to_evaluate(list(standings))
     name = following.source.name if following else "none, all are decided"
-    return f"{HEAD}{table}\n\nNext to evaluate: {name}.\n\n{_notes(standings)}\n{_baseline()}\n{_refused()}"
+    return f"{HEAD}{table}\n\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n{_baseline()}\n{_refused()}"
+
+
+def _unmeasured(standings: Sequence[Standing]) -> str:
+    """What rehearsals leave open, while no source has a production decision over results."""
+    if any(one.decision is not None and one.decision.kind == "production" for one in standings):
+        return ""
+    if not any(one.rehearsed for one in standings):
+        return ""
+    return (
+        "**No production cell was measured.** A rehearsal runs the packaged encoders over the same documents, queries and\n"
+        "grades, and decides nothing: no production encoder was run over any of these sources, so none has a\n"
+        "`v1/results.html` of its record. What the rehearsals say: [findings.md](findings.md).\n\n"
+    )
 
 
 def cells(standing: Standing) -> tuple[str, ...]:
@@ -133,6 +147,8 @@ def cells(standing: Standing) -> tuple[str, ...]:
         state += f", {who}" if decision.kind == "policy" else f" {who} ({decision.tier})"
     if standing.beside:
         state += f"; {standing.beside}"
+    if (rehearsed := standing.rehearsed) is not None:
+        state += f"; rehearsed {rehearsed.decided_on}: `{rehearsed.chosen.cell}` ({rehearsed.tier})"
     return (
         str(source.trigger_order),
         source.name,

@@ -185,7 +185,9 @@ def test_gains_and_their_covariance_are_those_of_the_queries(locked):
 @pytest.mark.parametrize(
     ("cell", "effects"),
     [
-        ("minilm-l6-v2 x fixed_token_256_25", ()),
+        ("minilm-l6-v2@bit x fixed_token_512_50", ("minilm-l6-v2@bit",)),
+        ("minilm-l6-v2 x fixed_token_256_25", ("fixed tokens, 256",)),
+        ("minilm-l6-v2 x section_aware_bills_256_v1", ("structural chunker cut at 256",)),
         ("minilm-l6-v2 x section_aware_bills_v1", ("structural chunker",)),
         ("minilm-l6-v2 x section_aware_bills_v2", ("structural chunker",)),
         ("e5-0.5b x section_aware_bills_v1-bare", ("e5-0.5b", "structural chunker, without context")),

@@ -58,13 +58,17 @@ def _prior_of(found: Pooled) -> dict[str, JSON]:
 
 
 def answer_of(report: Mapping[str, Any], signs: Signs) -> str:
-    """What the structural chunker adds over these sources; if no cell has one, the clearest effect."""
+    """What the structural chunker adds over these sources, cut or not; if no cell has one, the clearest effect."""
     effects = report["effects"]
     if not effects:
         return "No cell differs from its baseline in encoder or kind of chunker, so nothing is common to the sources."
     clearest = max(effects, key=lambda name: abs(effects[name]["p_above_0"] - 0.5))
-    name = STRUCTURAL if STRUCTURAL in effects else clearest
-    effect, n = effects[name], len(report["inputs"])
+    names = sorted(name for name in effects if name.startswith(STRUCTURAL) and "without" not in name) or [clearest]
+    return " ".join(_answer(report, name, signs) for name in names)
+
+
+def _answer(report: Mapping[str, Any], name: str, signs: Signs) -> str:
+    effect, n = report["effects"][name], len(report["inputs"])
     chance, large = effect["p_above_0"], effect["p_above_bar"]
     shown = "a gain" if chance > SHOWN else "a loss" if chance < 1 - SHOWN else "not shown to be a gain or a loss"
     return (
