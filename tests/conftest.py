@@ -153,6 +153,7 @@ def where(tmp_path: Path) -> str:
 @pytest.fixture
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes `where` the source's own place, which may hold no version yet."""
+    monkeypatch.setattr("runner.eval_set.version.WORKPLACE", tmp_path)
     monkeypatch.setattr("runner.eval_set.version.EVAL_SETS", tmp_path / "eval-sets")
 
 
