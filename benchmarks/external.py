@@ -25,6 +25,7 @@ from sizes import SMALL, sized
 
 from runner.base.canonical import JSON, digest
 from runner.base.errors import BackendError
+from runner.base.places import cache_folder
 from runner.base.records import RUN_DEPTH, Hit, ImportedCell, PromptSide, Query, Run, Span
 from runner.base.store import MANIFEST, Store
 from runner.decide.cell_results import cell_results
@@ -37,7 +38,7 @@ from runner.eval_set.corpus import read_external
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import cache_folder, newest_version
+from runner.eval_set.version import newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import GradedGate
 from runner.score.comparison import Comparison

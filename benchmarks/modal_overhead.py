@@ -31,6 +31,7 @@ from no_op_encoder import n_tokens, rows
 from numpy.typing import NDArray
 from sizes import sized
 
+from runner.base.places import CHECKOUT
 from runner.base.records import PromptSide
 from runner.base.store import Store
 from runner.embed import embed_chunks
@@ -39,7 +40,6 @@ from runner.embed.cost.prices import RemoteOptions
 from runner.embed.encoder import Encoder, Grouping, InProcessEncoder, Matrix
 from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.encoder import ModalEncoder
-from runner.eval_set.version import CHECKOUT
 
 N_TEXTS = sized(10_000, 256)
 CHARACTERS = 1000

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import settings
 
 from runner.base.errors import EvalError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.commands import main as cli
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, Version
+from runner.eval_set.version import Version
 from tests.support.evening_process import run, run_to_judges
 from tests.support.small_collection import CELLS, evaluate, external_version, write_collection
 from tests.support.small_set import begin, make_version

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.base.places import DRIVER, cache_folder
 from runner.base.progress import say
 from runner.commands.console import Parser, answer, command_parser, whole_number
-from runner.eval_set.version import DRIVER, cache_folder
 
 if TYPE_CHECKING:
     from samplers.feeds.public_collections import Imported

@@ -15,9 +15,10 @@ from runner.base.canonical import JSON, rounded
 from runner.base.checks import Check, Outcome, examine
 from runner.base.errors import BackendError
 from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.places import DRIVER
 from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.verbs import VERBS, near
-from runner.eval_set.version import DRIVER, Version, existing_version, newest_version
+from runner.eval_set.version import Version, existing_version, newest_version
 
 
 class Captured(Exception):  # no error: it hands a parser to whoever describes it

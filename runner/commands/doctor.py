@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner.base.checks import report, summary
+from runner.base.places import WORKPLACE
 from runner.base.terminal import signs_for
 from runner.commands.console import add_output_flags, answer_json, command_parser, show, show_checks
 from runner.commands.flags import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
-from runner.eval_set.version import WORKPLACE
 from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
 
 if TYPE_CHECKING:

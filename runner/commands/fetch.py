@@ -6,10 +6,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.base.places import cache_folder
 from runner.base.progress import say
 from runner.commands.console import answer, command_parser
 from runner.eval_set.catalog import source
-from runner.eval_set.version import cache_folder
 from runner.tools.fetch import check_same, manifest, summary
 
 if TYPE_CHECKING:

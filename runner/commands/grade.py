@@ -10,9 +10,9 @@ from typing import Any
 from runner.base.errors import InputError
 from runner.base.figures import p_text
 from runner.base.given_files import display, printable
+from runner.base.places import DRIVER
 from runner.base.terminal import Signs, signs_for
 from runner.commands.console import answer, answer_json, command_parser, show
-from runner.eval_set.version import DRIVER
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import Parser, answer, answer_json, version_of, version_parser
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 
 _LISTS = ("quepid", "opensearch")
 _CODES = "exit codes: 0 done, 2 usage or input (file and line are named), 4 a frozen file changed, 5 disk"

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.given_files import display
+from runner.base.places import WORKPLACE
 from runner.base.records import Verdict
 from runner.commands.console import add_output_flags, command_parser, tell
-from runner.eval_set.version import WORKPLACE
 
 _EPILOG = """\
 Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from runner.base.canonical import write_atomic
+from runner.base.places import CHECKOUT, COMMAND, DRIVER
 from runner.commands.console import CAPTURE, Captured, Parser, answer, command_parser
 from runner.commands.flags import MODELS, WHERE
 from runner.commands.verbs import GROUPS, VERBS, actions, command_of, runnable
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.version import CHECKOUT, COMMAND, DRIVER
 
 SHARED = (WHERE, MODELS)
 """Groups of flags that are described once."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from runner.base.errors import BackendError
 from runner.base.given_files import display
+from runner.base.places import WORKPLACE
 from runner.commands.console import answer, command_parser, tell
-from runner.eval_set.version import WORKPLACE
 
 _STUDY_EPILOG = """\
 FOLDER is what a run with --source=beir wrote: its plan, queries, qrels, runs and results. Its engines, and some twenty

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from runner.base.errors import InputError
-from runner.eval_set.version import DRIVER
+from runner.base.places import DRIVER
 
 Command = Callable[[Sequence[str]], int]
 

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.errors import InputError, InputNeeded
+from runner.base.places import DRIVER
 from runner.commands.console import answer, version_of, version_parser
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.report.comparison.file import FORMS
 
 _VIEW_EPILOG = "exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet"

@@ -7,6 +7,7 @@ import sys
 from pydantic.json_schema import GenerateJsonSchema
 
 from runner.base.canonical import write_atomic
+from runner.base.places import CHECKOUT
 from runner.base.schema import FrozenModel
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
@@ -16,7 +17,6 @@ from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import KeptLook, Results
 from runner.eval_set.shapes.versions import Abandoned, Opened
-from runner.eval_set.version import CHECKOUT
 from runner.substrate.shapes import PostBulk
 
 FOLDER = CHECKOUT / "docs" / "schemas"

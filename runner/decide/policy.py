@@ -2,6 +2,7 @@
 
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, NegativeVerdict
+from runner.base.places import DRIVER
 from runner.base.records import DenseCell, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import Standing, locked_decision
@@ -9,7 +10,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.lock import verify_version, write_lock
 from runner.eval_set.shapes.decision import Chosen, Decision
-from runner.eval_set.version import DRIVER, Version, alone, load_decision
+from runner.eval_set.version import Version, alone, load_decision
 
 REASON = "the source has weak structure, so an evaluation is not expected to pay"
 

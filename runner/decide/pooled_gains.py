@@ -9,11 +9,11 @@ from pydantic import ConfigDict
 from chunkers.registry import limit_of, uncut
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.schema import FrozenModel, Share, checked
 from runner.eval_set.catalog import source
 from runner.eval_set.shapes.decision import CitedGain
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER
 
 FIXED = "fixed tokens"
 STRUCTURAL = "structural chunker"

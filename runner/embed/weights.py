@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import BackendError
+from runner.base.places import WORKPLACE
 from runner.eval_set.catalog import EncoderSpec
-from runner.eval_set.version import WORKPLACE
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

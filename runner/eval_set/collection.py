@@ -8,6 +8,7 @@ import yaml
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import Document, Qrels, bm25_in
 from runner.base.schema import checked
@@ -15,7 +16,7 @@ from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, 
 from runner.eval_set.shapes.corpus import CollectionFacts, CollectionFile, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
-from runner.eval_set.version import DRIVER, Version, corpus_bytes
+from runner.eval_set.version import Version, corpus_bytes
 
 if TYPE_CHECKING:
     from samplers.sources.beir import Collection

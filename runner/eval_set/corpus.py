@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import json_bytes, sha256, write_atomic
 from runner.base.errors import InputError, InputNeeded, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import Document, Section, Span
 from runner.base.store import disk_errors
@@ -18,7 +19,7 @@ from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import DEFAULT_SEED
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined, SourceFile
 from runner.eval_set.shapes.plan import Sample
-from runner.eval_set.version import DRIVER, Version, corpus_bytes, load_corpus
+from runner.eval_set.version import Version, corpus_bytes, load_corpus
 
 if TYPE_CHECKING:
     from samplers.corpus.parse import Reading

@@ -3,7 +3,6 @@
 docs/eval-architecture.md describes every file; `runner.eval_set.shapes` has their shapes, which check them.
 """
 
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable, read_yaml
+from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, WORKPLACE, cache_folder
 from runner.base.progress import say
 from runner.base.records import Query
 from runner.base.schema import checked
@@ -30,32 +30,6 @@ from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-"""Where the packages lie: the checkout, or what a wheel was installed into."""
-
-_IN_WHEEL = CHECKOUT / "runner" / "own"
-
-INSTALLED = _IN_WHEEL.is_dir()
-"""Whether this is a wheel and no checkout; pyproject.toml puts that folder into wheels alone."""
-
-OWN_FILES = _IN_WHEEL if INSTALLED else CHECKOUT
-"""The product's own files: templates/ and eval-sets/demo/. Nothing is written there if it came from a wheel."""
-
-WORKPLACE = Path.cwd() if INSTALLED else CHECKOUT
-"""Where the user works: holds EVAL_SETS, .work/, .cache/ and .models/."""
-
-EVAL_SETS = WORKPLACE / "eval-sets"
-"""The eval sets of a user who names no other folder, one folder per source."""
-
-COMMAND = "per-source-eval"
-"""The command as pages name it, whose bytes are the same everywhere."""
-
-DRIVER = COMMAND if INSTALLED else "bin/per-source-eval.py"
-"""The command that messages name."""
-
-CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
-"""Names the cache's folder where that is not .cache of the workplace."""
 
 NOISE_FLOOR_CELL = "aa"
 """File name of the baseline's run over vectors that were embedded once more, in other batches."""
@@ -321,11 +295,6 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
 def _evaluated_collections(source: SourceSpec) -> str:
     found = sorted(path.parents[1] for path in (WORKPLACE / ".work" / source.name).glob("*/v1/results.json"))
     return f"evaluated so far: {', '.join(map(str, found))}" if found else "none is evaluated so far"
-
-
-def cache_folder(workplace: Path = WORKPLACE) -> Path:
-    """Where a workplace's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
-    return Path(os.environ.get(CACHE_VARIABLE) or workplace / ".cache")
 
 
 def load_queries(path: Path) -> tuple[Query, ...]:

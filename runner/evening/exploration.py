@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.base.canonical import digest, rename_synced, write_atomic
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.results import make_results
@@ -16,16 +17,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import (
-    DRIVER,
-    Version,
-    Workspace,
-    alone,
-    bring_demo,
-    load_cell_file,
-    numbered,
-    open_version,
-)
+from runner.eval_set.version import Version, Workspace, alone, bring_demo, load_cell_file, numbered, open_version
 from runner.evening.remake import kept_before
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate

@@ -11,6 +11,7 @@ import yaml
 from runner.base.canonical import write_atomic
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.given_files import display, printable
+from runner.base.places import DRIVER
 from runner.base.progress import Progress, bars, say
 from runner.base.records import IMPORTED, Run
 from runner.decide.external_results import make_external_results
@@ -29,7 +30,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import DRIVER, Version, alone, load_corpus, load_queries, load_results
+from runner.eval_set.version import Version, alone, load_corpus, load_queries, load_results
 from runner.evening.session import Session
 from runner.retrieve.imported_runs import import_runs, imported_cells
 from runner.retrieve.pool import pool

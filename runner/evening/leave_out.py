@@ -9,11 +9,12 @@ import yaml
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import BM25Cell, CrossCell, parse_cell
 from runner.eval_set.plan import plan_problems, read_plan
 from runner.eval_set.shapes.plan import LeftOut, Plan
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.evening.next_version import says
 
 FLAG = "--without"

@@ -11,6 +11,7 @@ import yaml
 
 from runner.base.canonical import json_bytes, rename_synced, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.roster import new_plan_text, version_in_force
@@ -22,16 +23,7 @@ from runner.eval_set.plan import check_cell, read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
-from runner.eval_set.version import (
-    DRIVER,
-    Version,
-    alone,
-    is_abandoned,
-    load_corpus,
-    load_queries,
-    numbered,
-    version_numbers,
-)
+from runner.eval_set.version import Version, alone, is_abandoned, load_corpus, load_queries, numbered, version_numbers
 
 
 def begin_version(version: Version) -> None:

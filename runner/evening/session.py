@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from runner.base.canonical import json_bytes, write_atomic
+from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, parse_cell
 from runner.decide.decide import Choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
@@ -19,7 +20,7 @@ from runner.eval_set.corpus import corpus_documents, fetched_corpus
 from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, NOISE_FLOOR_CELL, Version
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version
 from runner.judge.models.run_judges import JudgeOptions
 from runner.report.results_page.render import page
 from runner.retrieve.make_runs import CellRuns, Wanted

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.errors import InputNeeded
+from runner.base.places import DRIVER
 from runner.base.records import Query
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.eval_set.batches import Pair, batch_files, read_batch
@@ -15,7 +16,7 @@ from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_queries, load_results
+from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import due_regrading, judges_of, second_reading_stop

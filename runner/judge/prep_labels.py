@@ -6,11 +6,12 @@ from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
 from runner.base.errors import InputNeeded
+from runner.base.places import DRIVER
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import answers_in, newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
-from runner.eval_set.version import DRIVER, Version, load_queries
+from runner.eval_set.version import Version, load_queries
 
 EVIDENCE_CHARS = 5_000
 """The most that a judge gets to read of one document, in characters."""

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from runner.base.canonical import digest, write_atomic
 from runner.base.errors import InputError, InputNeeded
+from runner.base.places import DRIVER
 from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
 from runner.eval_set.labels import scored, version_labels
 from runner.eval_set.plan import same_model
 from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.prep_labels import import_command
 
 SHARE = 0.1

@@ -9,10 +9,11 @@ from pydantic import Field
 from runner.base.canonical import digest, file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import InputError
 from runner.base.given_files import printable
+from runner.base.places import OWN_FILES
 from runner.base.records import Document
 from runner.base.schema import FrozenModel, Sha256, checked
 from runner.eval_set.catalog import QueryKind
-from runner.eval_set.version import OWN_FILES, Version
+from runner.eval_set.version import Version
 from runner.judge.models.requests import Ask
 from runner.queries.kinds import LITERAL_KINDS, WANTED_GENERATED, assigned
 from runner.queries.wording import SampleWords

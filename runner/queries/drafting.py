@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.base.errors import BackendError, InputError
+from runner.base.places import DRIVER
 from runner.base.progress import say
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.models.kept_replies import KeptReply, ReplyFiles
 from runner.judge.models.requests import LanguageModel, Reply
 from runner.queries.additions import refuse_frozen

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
+from runner.base.places import DRIVER
 from runner.base.records import Document
 from runner.embed.cost.prices import MAX_USD, shown
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.models.estimate import queries_bought
 from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 

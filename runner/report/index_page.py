@@ -13,6 +13,7 @@ from urllib.parse import quote
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
+from runner.base.places import DRIVER
 from runner.base.schema import is_date
 from runner.decide.roster import Standing, moved_on, next_to_evaluate, standing
 from runner.decide.tiers import interval_of
@@ -21,7 +22,7 @@ from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import report_folders
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_receipt, load_results
+from runner.eval_set.version import Version, load_receipt, load_results
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.page_frame import inert, rendered
 

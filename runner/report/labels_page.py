@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from runner.base.canonical import JSON, digest, sha256
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow, Label, Passage
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.second_reading import judges_of
 from runner.report.comparison.file import write_html
 from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered

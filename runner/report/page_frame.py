@@ -25,7 +25,7 @@ from runner.base.figures import (
     signed,
     whole_percent,
 )
-from runner.eval_set.version import OWN_FILES
+from runner.base.places import OWN_FILES
 
 Given = TypeVar("Given")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.base.canonical import file_sha256, refuse_special
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.records import Document
 from runner.decide.passages.passages import with_passages
 from runner.decide.tiers import beside_baseline
@@ -13,7 +14,7 @@ from runner.eval_set.corpus import archive_fault, archived_documents, manifest_r
 from runner.eval_set.history import versions_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_corpus, load_decision, load_receipt, load_results
+from runner.eval_set.version import Version, load_corpus, load_decision, load_receipt, load_results
 from runner.report.comparison.file import write_html
 from runner.report.results_page.render import TEMPLATE_VERSION, page
 

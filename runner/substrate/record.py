@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.records import (
     ENGINE,
     FTS5,
@@ -29,7 +30,7 @@ from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results
+from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.retrieve.engine.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.schema import checked
 from runner.eval_set.shapes.corpus import SourceFile
-from runner.eval_set.version import DRIVER
 
 if TYPE_CHECKING:
     from samplers.feeds.request import FetchReport

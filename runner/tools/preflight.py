@@ -18,6 +18,7 @@ from runner.base.checks import Check, Skipped
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.git import git_state, untracked
 from runner.base.given_files import display
+from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, CrossCell, Document, parse_cell
 from runner.decide.roster import new_plan_text
 from runner.embed.backends import Backend
@@ -37,7 +38,7 @@ from runner.eval_set.plan import query_count_problem
 from runner.eval_set.shapes.cell import ChunkHealth
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import DRIVER, Version, load_queries
+from runner.eval_set.version import Version, load_queries
 from runner.evening.costs import Asked
 from runner.evening.leave_out import without_advice
 from runner.evening.preflight import Preflight

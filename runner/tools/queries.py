@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from runner.base.errors import BackendError, InputError, InputNeeded
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import Document
 from runner.embed.backends import Backend
 from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.shapes.labels import JudgeSpec
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.models.run_judges import JudgeOptions, check_judges, named_judges
 from runner.queries.additions import add_queries, refuse_frozen
 from runner.queries.check_schemas import QueryReport

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
+from runner.base.places import DRIVER, WORKPLACE
 from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
 from runner.eval_set.catalog import ENCODERS, REFUSED
-from runner.eval_set.version import DRIVER, WORKPLACE, newest_version
+from runner.eval_set.version import newest_version
 
 if TYPE_CHECKING:
     from runner.decide.roster import Standing

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from runner.base.canonical import read_json
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import DRIVER
 from runner.eval_set.door import held
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.looks import kept_looks, look_files
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.evening.remake import remade_look, remake
 
 

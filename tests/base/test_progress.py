@@ -7,8 +7,8 @@ import sys
 import threading
 
 from runner.base import progress
+from runner.base.places import CHECKOUT
 from runner.base.progress import Progress, bars
-from runner.eval_set.version import CHECKOUT
 
 _TWO = """
 from runner.base.progress import Progress, bars, say

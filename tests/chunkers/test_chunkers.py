@@ -21,11 +21,11 @@ from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS,
 from chunkers.tokens import Tokenized, count_tokens, tokenize
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.version import CHECKOUT
 from tests.support.corpora import real_files
 
 DATA = Path(__file__).parents[1] / "data" / "chunkers"

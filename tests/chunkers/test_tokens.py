@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from chunkers import tokens
 from chunkers.tokens import MAX_BLANK_RUN, PATTERN, count_tokens, encoding, ranks_path, read_ranks, tokenize
 from runner.base.errors import BackendError
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 
 TEXTS = st.text(
     st.one_of(

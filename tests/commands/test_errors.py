@@ -9,14 +9,13 @@ import sys
 import pytest
 
 from runner import __version__
-from runner.base import errors
+from runner.base import errors, places
 from runner.base.errors import EvalError
+from runner.base.places import CHECKOUT
 from runner.commands import evening
 from runner.commands import main as cli
 from runner.commands.verbs import VERBS
-from runner.eval_set import version as eval_set
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import CHECKOUT
 from tests.support.small_set import begin, make_version, write_corpus
 
 CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "InputNeeded": 3}
@@ -54,7 +53,7 @@ def process(tmp_path, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, eval_set.CACHE_VARIABLE: str(tmp_path / ".cache")},
+        env={**os.environ, places.CACHE_VARIABLE: str(tmp_path / ".cache")},
     )
     assert "Traceback" not in done.stderr
     return done
@@ -95,7 +94,6 @@ def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, sa
 
 @pytest.mark.slow
 def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
-    assert process(tmp_path, "--source=demo", "--dry-run", where).returncode == 1
     done = process(tmp_path, "--source=demo", where, f"--corpus-path={tmp_path / 'nowhere'}")
     assert done.returncode == 2
     assert f"{tmp_path / 'nowhere'} does not exist" in done.stderr
@@ -103,6 +101,7 @@ def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     assert done.returncode == 3
     assert done.stdout.startswith("demo v1: your turn (this is not an error)")
     assert "no queries yet" in done.stdout
+    assert process(tmp_path, "--source=demo", "--dry-run", where).returncode == 1
     version = begin(tmp_path)
     preregister(version)
     version.judge_path.write_text("other words")

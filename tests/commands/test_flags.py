@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
+from runner.base import places
 from runner.commands import main as cli
-from runner.eval_set import version as eval_set
 from tests.support.small_set import begin, make_version, write_corpus
 
 
@@ -80,7 +80,7 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
 
 @pytest.fixture(name="decided_command")
 def _decided_command(decided_evening, monkeypatch, capsys):
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(decided_evening / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(decided_evening / ".cache"))
 
     def call(*arguments):
         code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided_evening / 'eval-sets' / 'demo'}"])

@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
+from runner.base import places
+from runner.base.places import DRIVER
 from runner.commands import main as cli
 from runner.commands.reference import parser_of, words_by_place
 from runner.commands.verbs import VERBS, command_of, found_verb, runnable
-from runner.eval_set import version as eval_set
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import DRIVER
 from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
@@ -81,7 +81,7 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
         pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":
         shutil.copytree(version.folder, tmp_path / "bench")
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -114,8 +114,8 @@ def test_a_mistyped_eval_set_path_is_one_input_error_of_every_verb_that_begins_n
         tried
     )
     assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
-    assert cli.main(["plan", "demo", f"--eval-set-path={eval_set.CHECKOUT / 'eval-sets'}"]) == 2
-    assert f"Did you mean {eval_set.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err
+    assert cli.main(["plan", "demo", f"--eval-set-path={places.CHECKOUT / 'eval-sets'}"]) == 2
+    assert f"Did you mean {places.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err
 
 
 def test_init_begins_a_version_and_next_says_what_comes_and_writes_nothing(tmp_path, command):

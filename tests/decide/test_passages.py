@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import BackendError, InputError, IntegrityError
+from runner.base.places import EVAL_SETS
 from runner.base.records import Document
 from runner.decide.passages import passages
 from runner.decide.passages.asked_words import marked, query_terms, terms_of, words_with
@@ -14,7 +15,6 @@ from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import EVAL_SETS
 from runner.report.rerender import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
 from runner.retrieve.words import words

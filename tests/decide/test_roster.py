@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.places import CHECKOUT
 from runner.commands import main as cli
 from runner.decide import roster
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
@@ -20,7 +21,7 @@ from runner.decide.roster import (
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import NOT_EVALUATED
-from runner.eval_set.version import CHECKOUT, newest_version
+from runner.eval_set.version import newest_version
 from runner.tools.roster import data_status_page
 
 SUBSTRATE = [spec.name for spec in SOURCES.values() if spec.trigger_order]

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
+from runner.base.places import CHECKOUT
 from runner.base.store import PIECES, Store
 from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.embed_chunks import MANY_FAILURES, embed, is_begun, outstanding
 from runner.embed.encoder import Answer, Grouping
 from runner.embed.probe import probed
-from runner.eval_set.version import CHECKOUT
 from tests.support.fake_encoder import TEXTS, WORDS, FakeEncoder
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.cost.estimate import (
     HEADROOM,
@@ -30,7 +31,7 @@ from runner.embed.cost.prices import (
 from runner.eval_set.catalog import ENCODERS, source
 from runner.eval_set.corpus import sample_of
 from runner.eval_set.shapes.plan import Sample
-from runner.eval_set.version import CHECKOUT, NOISE_FLOOR_CELL
+from runner.eval_set.version import NOISE_FLOOR_CELL
 
 FIXED = "fixed_token_512_50"
 BASELINE = f"arctic-l-v2.0 x {FIXED}"

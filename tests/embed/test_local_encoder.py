@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError
+from runner.base.places import CHECKOUT
 from runner.base.store import Store
 from runner.embed import packaged_weights, weights
 from runner.embed.embed_chunks import embed
@@ -18,7 +19,6 @@ from runner.embed.local_encoder import OnnxEncoder, StaticEncoder, TransformerEn
 from runner.embed.probe import probe, probed
 from runner.embed.weights import is_here, verified_folder
 from runner.eval_set import catalog
-from runner.eval_set.version import CHECKOUT
 from samplers.corpus.parse import read_corpus
 
 TEXTS = [

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError
+from runner.base.places import CACHE_VARIABLE
 from runner.base.store import Store
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
@@ -32,7 +33,6 @@ from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
-from runner.eval_set.version import CACHE_VARIABLE
 from runner.tools.doctor.parity import smoked
 from tests.embed.test_estimate import session
 from tests.embed.test_local_encoder import said_by

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError
+from runner.base.places import CHECKOUT
 from runner.base.store import Store
 from runner.embed.embed_chunks import embed
-from runner.eval_set.version import CHECKOUT
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     N_BATCHES,
     TEXTS,

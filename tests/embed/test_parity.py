@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError
+from runner.base.places import CACHE_VARIABLE
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
@@ -18,7 +19,6 @@ from runner.embed.parity.checks import FLOAT32_COSINE, HALF_PRECISION_COSINE
 from runner.embed.parity.compare import Parity, keep, parity, parity_of
 from runner.embed.parity.texts import parity_texts
 from runner.eval_set import catalog
-from runner.eval_set.version import CACHE_VARIABLE
 from tests.support.fake_encoder import FakeEncoder, _noise
 
 TODAY = "2026-01-31"

@@ -5,11 +5,11 @@ import pytest
 
 from chunkers.registry import CHUNKERS
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.base.records import DenseCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import ENCODERS, REFUSED, SOURCES
 from runner.eval_set.corpus import EXTERNAL_READER
-from runner.eval_set.version import CHECKOUT
 from samplers.feeds.registry import source_feeds
 from samplers.registry import SAMPLERS, source_format
 from samplers.source_format import SourceFormat

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from runner import __version__
+from runner.base import places
 from runner.base.canonical import digest, file_sha256, json_bytes, json_line, read_json, slug
 from runner.base.errors import IntegrityError
+from runner.base.places import CHECKOUT
 from runner.commands import main as cli
 from runner.commands.compare import compare
-from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import load_labels
@@ -19,15 +20,7 @@ from runner.eval_set.lock import locked_files, verify_lock, verify_version, writ
 from runner.eval_set.plan import default_cells
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_reading, read_run
-from runner.eval_set.version import (
-    CHECKOUT,
-    load_cell_file,
-    load_corpus,
-    load_decision,
-    load_queries,
-    load_receipt,
-    load_results,
-)
+from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.report.results_page.render import TEMPLATE_VERSION
 from runner.tools.case_study.case_study import read_subject
 from runner.tools.matrix.add import runs_of
@@ -60,7 +53,7 @@ def _record(decided_evening, tmp_path):
 
 @pytest.fixture(name="command")
 def _command(tmp_path, monkeypatch):
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     where = ["--source=demo", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"]
     return lambda *arguments: cli.main([*arguments, *where])
 

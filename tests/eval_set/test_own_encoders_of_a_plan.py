@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from runner.base.errors import InputError, PlanError
+from runner.base.places import CHECKOUT
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, EncoderSpec, Service
 from runner.eval_set.plan import default_plan_text, load_plan, plan_digest
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import CHECKOUT
 
 SECRET = "vk-SECRET-0123456789"
 HUB = """\

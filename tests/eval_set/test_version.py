@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.base.records import Query
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
@@ -14,8 +15,6 @@ from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.version import (
-    CACHE_VARIABLE,
-    CHECKOUT,
     Workspace,
     alone,
     corpus_bytes,

@@ -1,19 +1,22 @@
 """The demo: its committed inputs agree with one another, and the real model runs an evening from end to end."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import yaml
 
+from runner.base.places import CHECKOUT
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import load_labels
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import CHECKOUT, Workspace, load_corpus, load_queries, open_version
+from runner.eval_set.version import Workspace, load_corpus, load_queries, open_version
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
 from tests.support.small_set import answers, make_version, write_corpus, write_queries
@@ -147,8 +150,11 @@ def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(local, tmp_path):
-    """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in."""
+def test_an_evening_on_modal_gives_the_figures_of_this_machine(local, tmp_path):
+    """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in.
+
+    onnxruntime embeds here and torch does there, so scores may differ in their last digit and nothing else may.
+    """
     with (
         HubServer(packaged_minilm()) as hub,
         ModalServer(tmp_path / "modal", executor="container", environment={"HF_ENDPOINT": hub.url}) as server,
@@ -159,10 +165,15 @@ def test_an_evening_on_modal_gives_the_results_of_this_machine_byte_by_byte(loca
         texts = {text for sent in server.inputs if sent.function == "Embedder.embed" for text in sent.args[2]}
         assert not server.unanswered
         assert len(server.apps_stopped) == 1
-    for name in ("results.json", "decision.json"):
-        assert (driver.record / name).read_bytes() == (local.record / name).read_bytes()
+    for name, of_scores in (("results.json", "run_sha256"), ("decision.json", "results_sha256")):
+        there, here = (
+            re.sub(f'"{of_scores}": "[0-9a-f]{{64}}"', "", (record / name).read_text())
+            for record in (driver.record, local.record)
+        )
+        assert there == here
     for name in sorted(path.name for path in (local.record / "runs").iterdir()):
-        assert (driver.record / "runs" / name).read_bytes() == (local.record / "runs" / name).read_bytes()
+        there, here = (pd.read_csv(record / "runs" / name, sep="\t") for record in (driver.record, local.record))
+        pd.testing.assert_frame_equal(there, here, check_exact=False, rtol=0, atol=2e-5)
     receipt = json.loads((driver.record / "receipt.json").read_text())
     assert {backend["name"] for backend in receipt["backends"].values()} == {"modal"}
     assert receipt["backends"][REAL]["served"]["weights_sha256"].startswith("53aa5117")

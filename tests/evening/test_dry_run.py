@@ -5,8 +5,10 @@ import sys
 import pytest
 import yaml
 
+from runner.base import places
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
@@ -14,12 +16,11 @@ from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows,
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import RemoteOptions
-from runner.eval_set import version as eval_set
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import CHECKOUT, load_corpus, load_results
+from runner.eval_set.version import load_corpus, load_results
 from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
@@ -49,7 +50,7 @@ HEAVY = (
 @pytest.fixture(name="dry_run")
 def _dry_run(tmp_path, monkeypatch, capsys):
     """Exit code and lines of a dry run, after a check that it wrote nothing."""
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
 
     def run(*arguments):
         before = tree(tmp_path)
@@ -289,7 +290,7 @@ def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceil
 
 
 def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path, monkeypatch):
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     version = begin(tmp_path)
     assert stored_chunk_tokens(version, "whole_doc", 0) is None
     inputs = chunk_inputs("whole_doc", file_sha256(version.corpus_path))

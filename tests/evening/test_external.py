@@ -10,11 +10,12 @@ import yaml
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.base.records import SCORE_UNIT, parse_cell
 from runner.base.schema import checked
 from runner.commands import main as cli
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_queries
+from runner.eval_set.version import load_queries
 from runner.evening.external import family_change
 from tests.conftest import called
 from tests.support.outline import Outline

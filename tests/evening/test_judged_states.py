@@ -314,7 +314,9 @@ def test_what_was_paid_for_and_waits_is_not_counted_again(opened, corpus, monkey
     """A run that ends between the replies and their import, or while a message batch is at work."""
     version, server = opened
     if how == "messages":
-        monkeypatch.setattr("runner.judge.models.run_judges.import_rows", lambda *_: (_ for _ in ()).throw(OSError()))
+        monkeypatch.setattr(
+            "runner.judge.models.run_judges.import_rows", lambda *_, **_kw: (_ for _ in ()).throw(OSError())
+        )
     else:
         server.retrieved = [api.status(401, "invalid x-api-key", "authentication_error")] * 9
     with pytest.raises((BackendError, OSError)):

@@ -10,6 +10,7 @@ import yaml
 
 from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
+from runner.base.places import OWN_FILES
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.previous_version import comparison_lines, previous_version
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
@@ -21,7 +22,7 @@ from runner.eval_set.lock import verify_lock, verify_version, write_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import OWN_FILES, corpus_bytes, load_corpus, load_decision, newest_version
+from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration

@@ -12,12 +12,13 @@ import pytest
 
 from runner.base.canonical import read_json
 from runner.base.errors import BackendError, NegativeVerdict
+from runner.base.places import CHECKOUT
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
 from runner.embed.probe import FILLER, PARAPHRASES
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import CHECKOUT, Workspace, open_version
+from runner.eval_set.version import Workspace, open_version
 from runner.evening.evening import Evening
 from runner.retrieve import make_runs as cell_runs
 from tests.support.small_set import _TOPICS, LOOSE, SmallEncoder, _words, few_draws, unscored

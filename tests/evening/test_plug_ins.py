@@ -15,6 +15,7 @@ import yaml
 from chunkers.registry import CHUNKERS, chunker
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.base.plug_ins import plug_in
 from runner.base.records import Document, parse_cell
 from runner.embed.backends import LocalBackend
@@ -28,7 +29,7 @@ from runner.eval_set.plan import check_cell, default_plan_text, load_plan, plan_
 from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Sample
-from runner.eval_set.version import CHECKOUT, load_cell_file
+from runner.eval_set.version import load_cell_file
 from runner.evening.exploration import Exploration
 from runner.evening.preflight import Preflight
 from runner.judge.models.api import model_price, open_model

@@ -14,6 +14,7 @@ import pytest
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, slug
 from runner.base.errors import BackendError, InputError, IntegrityError, NegativeVerdict
+from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Document, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
@@ -26,7 +27,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import CHECKOUT, Version, load_queries
+from runner.eval_set.version import Version, load_queries
 from runner.evening.post_bulk import post_bulk
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page

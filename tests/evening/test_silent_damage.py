@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from runner.base import places
 from runner.base.errors import InputError, InputNeeded
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
-from runner.eval_set import version as eval_set
 from runner.eval_set.history import opened
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
@@ -32,7 +32,7 @@ DAY = "2026-01-31"
 def _waiting(waiting_evening, tmp_path, monkeypatch):
     """A version whose batches wait for a judge, and whose files the command line finds."""
     shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     return make_version(tmp_path)
 
 
@@ -247,9 +247,7 @@ def test_a_missing_second_reading_is_said_where_labels_become_final(waiting):
 
 def test_a_folder_of_another_source_is_named_once(tmp_path, capsys):
     where = f"--eval-set-path={tmp_path / 'sets'}"
-    code = cli.main(
-        ["run", "us_code", where, "--corpus-path", str(eval_set.CHECKOUT / "eval-sets" / "demo" / "corpus")]
-    )
+    code = cli.main(["run", "us_code", where, "--corpus-path", str(places.CHECKOUT / "eval-sets" / "demo" / "corpus")])
     said = capsys.readouterr().err
     assert (code, said.count("bills")) == (2, 2)
     assert "Did you mean the source bills?" in said

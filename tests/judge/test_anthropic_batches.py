@@ -9,8 +9,8 @@ import pytest
 
 from runner.base.errors import BackendError
 from runner.base.http_client import Patience
+from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import BudgetError, Ledger
-from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic import batches as anthropic_batches
 from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches, records
 from runner.judge.models.client import JudgeMeter, Way

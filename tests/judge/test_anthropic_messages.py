@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Patience
+from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import BudgetError, Ledger
-from runner.eval_set.version import CHECKOUT
 from runner.judge.models.anthropic.batch_service import read_results
 from runner.judge.models.anthropic.client import HEADERS_VARIABLE, KEY_VARIABLE, AnthropicMessages
 from runner.judge.models.anthropic.wire import reply_of, usage_of

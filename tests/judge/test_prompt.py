@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import json_line
 from runner.base.errors import InputError
+from runner.base.places import CHECKOUT
 from runner.eval_set.shapes.labels import Answer
-from runner.eval_set.version import CHECKOUT
 from runner.judge.models.prompt import LONGEST_REASON, SCHEMA, UnreadableReply, asks_of, instructions, parse
 from runner.judge.models.requests import Reply
 from tests.support.judge_rows import JUDGE, PROMPT, SERVED, row, said

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from runner.base.places import CHECKOUT
 from runner.commands.main import main
-from runner.eval_set.version import CHECKOUT
 
 ACTIONS = CHECKOUT / "actions"
 NAMES = ("determiner", "tripwire")

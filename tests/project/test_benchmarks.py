@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 from tests.support.small_collection import write_collection
 
 FOLDER = CHECKOUT / "benchmarks"

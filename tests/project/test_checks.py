@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from runner import __version__
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 
 PYPROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
 PINS = dict(pin.split("==") for pin in PYPROJECT["project"]["optional-dependencies"]["dev"])

@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 import yaml
 
+from runner.base.places import CHECKOUT
 from runner.commands import version
 from runner.commands.reference import PAGE, page, parser_of
 from runner.commands.verbs import runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
-from runner.eval_set.version import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")

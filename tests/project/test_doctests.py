@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 
 PROMPT = re.compile(r"^\s*>>> ", re.MULTILINE)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

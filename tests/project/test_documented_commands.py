@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 import pytest
 
+from runner.base import places
+from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
 from runner.commands.reference import parser_of
 from runner.commands.verbs import VERBS, found_verb, runnable
 from runner.decide.decide import decision_sentence
-from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import CHECKOUT, DRIVER, Workspace, load_decision, load_queries, load_results, open_version
+from runner.eval_set.version import Workspace, load_decision, load_queries, load_results, open_version
 from tests.support.small_set import answers, make_version
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -138,7 +139,7 @@ def _folder(
     line = " ".join(words)
     state = waiting_evening if line.startswith(WAITING) else ready if line.startswith(BEGUN) else decided_evening
     shutil.copytree(state, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setenv(eval_set.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     monkeypatch.chdir(tmp_path)
     version = make_version(tmp_path)
     if line.startswith("choose"):  # what is judged and scored, and not decided yet

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from tests.support.notebook import as_text, executed
 
 PATH = CHECKOUT / "docs" / "notebook.ipynb"

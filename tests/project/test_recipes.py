@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chunkers.registry import CHUNKERS
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from tests.support.small_collection import external_version, write_collection
 
 COPIED = ("runner", "chunkers", "samplers", "templates", "bin", "pyproject.toml")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 
 pytestmark = pytest.mark.slow
 

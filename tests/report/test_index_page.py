@@ -10,6 +10,7 @@ import pytest
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.figures import fitting_signed
+from runner.base.places import CHECKOUT
 from runner.base.records import parse_cell
 from runner.commands.sources import sources
 from runner.decide.policy import adopt_baseline
@@ -18,7 +19,7 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import CHECKOUT, newest_version
+from runner.eval_set.version import newest_version
 from runner.report.index_page import index_page, sources_outside
 from tests.conftest import called
 from tests.support.example_results import BASELINE, BETTER, SHA, decision, results, row

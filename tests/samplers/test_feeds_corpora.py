@@ -7,9 +7,10 @@ from urllib.parse import SplitResult, urlsplit
 import pytest
 
 from runner.base.errors import DocumentError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.commands import fetch as fetch_command
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_corpus, newest_version
+from runner.eval_set.version import load_corpus, newest_version
 from samplers.feeds.client import Client
 from samplers.feeds.endpoints import Endpoints
 from samplers.feeds.fetch import fetch

@@ -14,8 +14,8 @@ import pytest
 
 from runner.base.canonical import file_sha256, jsonl_bytes, sha256
 from runner.base.errors import BackendError, InputError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.commands import fetch as fetch_command
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from samplers.corpus.parse import read_corpus
 from samplers.feeds.fetch import fetch
 from samplers.feeds.folder import FETCHED, SELECTION

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.eval_set.version import CHECKOUT, load_corpus
+from runner.base.places import CHECKOUT
+from runner.eval_set.version import load_corpus
 from samplers.feeds.client import Client
 from samplers.feeds.download import had
 from samplers.feeds.draw import OVERSAMPLING, drawn

@@ -14,7 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 from samplers.registry import SAMPLERS
 from tests.soak import faults, flips, kills, mutations
 from tests.soak.trials import Kind, Log, Trial

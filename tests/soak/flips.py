@@ -10,10 +10,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from runner.base.errors import IntegrityError
+from runner.base.places import CACHE_VARIABLE
 from runner.base.store import exclusive
 from runner.commands import main as cli
 from runner.eval_set.lock import LOCK_NAME, locked_files
-from runner.eval_set.version import CACHE_VARIABLE
 from tests.soak.trials import Kind, Trial
 from tests.support.evening_process import run
 from tests.support.small_set import make_version

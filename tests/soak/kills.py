@@ -12,11 +12,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, read_json
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.base.store import exclusive
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from tests.soak.trials import Kind, Trial
 from tests.support.evening_process import run, run_counting, run_until
 from tests.support.forked import processes

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 from tests.soak.trials import Kind, Trial
 from tests.support.reader_fuzz import case, files_of, row_of, run
 from tests.support.reader_goldens import DATA

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chunkers.registry import chunker
+from runner.base.places import CHECKOUT
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.version import CHECKOUT
 from samplers.corpus.parse import read_corpus
 
 PAGE = CHECKOUT / "docs" / "sources.md"

@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import arrays
 
 from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError, IntegrityError
+from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Hit, Query, Run, Span
 from runner.base.terminal import ASCII
 from runner.commands.tools import case_study
@@ -27,7 +28,7 @@ from runner.embed.probe import probe
 from runner.eval_set.catalog import SOURCES, EncoderSpec
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import CHECKOUT, newest_version
+from runner.eval_set.version import newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import graded_gate
 from runner.retrieve.bm25 import bm25_run

@@ -11,9 +11,9 @@ import pytest
 
 from runner.base.checks import Check, examine, report, writable_folders
 from runner.base.errors import BackendError, InputError, NegativeVerdict
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.base.records import Run, Scores
 from runner.commands.doctor import doctor
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT
 from runner.tools.doctor import parts as doctor_parts
 from runner.tools.doctor.doctor import all_checks
 from runner.tools.tripwire.tripwire import Diff

@@ -13,9 +13,10 @@ from pandas.testing import assert_frame_equal
 import runner
 from runner import evaluate
 from runner.base.errors import InputError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.eval_set.given import given_collection, given_queries
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.version import CACHE_VARIABLE, CHECKOUT, load_results, newest_version
+from runner.eval_set.version import load_results, newest_version
 from runner.report.rerender import check_page
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
 from tests.support.small_collection import documents, external_version, qrels, write_collection

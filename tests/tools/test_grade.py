@@ -10,13 +10,13 @@ import falsify_eval.cli
 import pytest
 import pytrec_eval
 
+from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run
 from runner.base.terminal import ASCII, ASCII_VARIABLE, Signs
 from runner.commands import grade as grade_command
 from runner.commands import main as cli
 from runner.commands.grade import bench_lines, run_lines, verdict_line
 from runner.eval_set.trec import WHOLE, TrecRun, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import CHECKOUT
 from runner.gate.single_gold.bench import parse_measure
 from runner.tools.grade.grade import grade_bench, grade_run, graded_values
 from runner.tools.grade.sample_bench import predicted, sample_bench, source_prior

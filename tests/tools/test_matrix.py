@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import CHECKOUT
 from runner.base.records import SCORE_UNIT, Interval
 from runner.commands.matrix import matrix
 from runner.eval_set.shapes.cell import Provenance
@@ -22,7 +23,6 @@ from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, Outcome, Results
-from runner.eval_set.version import CHECKOUT
 from runner.score.comparison import mean
 from runner.score.sign_flip import paired_tests
 from runner.tools.compare.compare import compare

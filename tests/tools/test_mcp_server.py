@@ -24,8 +24,8 @@ from mcp_types import CallToolResult
 from runner import __version__
 from runner.base.canonical import rounded
 from runner.base.errors import BackendError, InputError
+from runner.base.places import CHECKOUT
 from runner.commands import main as cli
-from runner.eval_set.version import CHECKOUT
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.grade.sample_bench import sample_bench
 from runner.tools.mcp import server as mcp_server

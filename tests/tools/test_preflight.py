@@ -11,6 +11,7 @@ import yaml
 from huggingface_hub import constants
 
 from runner.base.checks import examine
+from runner.base.places import CACHE_VARIABLE
 from runner.commands import flags
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
@@ -22,7 +23,6 @@ from runner.embed.weights import download_mark, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_path
-from runner.eval_set.version import CACHE_VARIABLE
 from runner.evening.costs import Asked
 from runner.judge.models.prices import Price
 from runner.judge.models.run_judges import JudgeOptions

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError, IntegrityError
+from runner.base.places import CACHE_VARIABLE
 from runner.base.records import Hit, Run, Scores, Span
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_path
-from runner.eval_set.version import CACHE_VARIABLE
 from runner.tools.replay import record as replay_record
 from runner.tools.replay.record import versions_with_results
 from runner.tools.replay.run import noise, replay

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError
+from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run, Span, parse_cell
 from runner.commands.tripwire import tripwire
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import CHECKOUT, Workspace, load_corpus, load_queries, open_version
+from runner.eval_set.version import Workspace, load_corpus, load_queries, open_version
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.tools.tripwire.runs import noise_tolerance, read_rankings
 from runner.tools.tripwire.tripwire import (

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 
 from runner.base.canonical import file_sha256, json_line
 from runner.base.errors import BackendError, EvalError, InputError
+from runner.base.places import DRIVER
 from runner.base.progress import Progress, Report, say
 from runner.base.store import FULL
 from runner.eval_set.shapes.labels import BatchRow
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.answers import Given
 from runner.judge.models.kept_replies import KeptReply, ReplyFiles
 from runner.judge.models.prompt import UnreadableReply, asks_of, instructions, parse

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
+from runner.base.places import DRIVER
 from runner.base.progress import bars, say
 from runner.base.records import Document, Span
 from runner.embed.cost.prices import MAX_USD
@@ -14,7 +15,7 @@ from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_row
 from runner.eval_set.labels import answers_in, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import DRIVER, Version
+from runner.eval_set.version import Version
 from runner.judge.answers import import_rows
 from runner.judge.models.api import How, open_model
 from runner.judge.models.client import JudgeClient, judge_address

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.eval_set.version import EVAL_SETS
+from runner.base.places import EVAL_SETS
 
 FORMS = (
     "v1 (a version), rehearsal, production, post-bulk, post-bulk/DATE, or the path of a results.json or of a "

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from runner.base.canonical import JSON, file_sha256, read_json
 from runner.base.errors import InputError, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.schema import checked, problems
 from runner.decide.previous_version import EarlierCell, Lenient
 from runner.decide.roster import version_in_force
@@ -16,7 +17,7 @@ from runner.eval_set.lock import report_folders, verified, verify_lock, verify_v
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import DRIVER, Version, numbered
+from runner.eval_set.version import Version, numbered
 from runner.report.comparison.file import FORMS
 from runner.substrate.shapes import PostBulk
 

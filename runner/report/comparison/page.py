@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from runner.base.canonical import slug
 from runner.base.figures import fitting, fitting_signed, places, signed
+from runner.base.places import COMMAND
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.versions import Movement
-from runner.eval_set.version import COMMAND, Version
+from runner.eval_set.version import Version
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.comparison.compared import (
     MEASURES,

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, places, whole_percent
+from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.decide import UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import COMMAND
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
 

@@ -7,13 +7,13 @@ from typing import Any
 import yaml
 
 from runner.base.canonical import json_bytes, rounded, sha256
+from runner.base.places import COMMAND
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
-from runner.eval_set.version import COMMAND
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.by_query import AT_FIRST, fragment, matrix
 from runner.report.results_page.challenger import left_out

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.checks import Check, writable_folders
+from runner.base.places import CACHE_VARIABLE, INSTALLED, WORKPLACE, cache_folder
 from runner.base.plug_ins import any_installed
-from runner.eval_set.version import CACHE_VARIABLE, INSTALLED, WORKPLACE, cache_folder
 from runner.tools.doctor import defects, parts
 
 _INSTALL = "`pip install --force-reinstall per-source-eval`" if INSTALLED else "`make setup` in the checkout"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.places import cache_folder
 from runner.base.progress import say
 from runner.base.terminal import Signs
-from runner.eval_set.version import cache_folder
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.base.checks import Skipped
 from runner.base.errors import NegativeVerdict
+from runner.base.places import INSTALLED
 from runner.embed.modal.pins import DISTRIBUTION, all_pins
-from runner.eval_set.version import INSTALLED
 
 if TYPE_CHECKING:
     from runner.base.records import Chunk, Document, Run

@@ -12,6 +12,7 @@ from pydantic import Field
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, quoted
+from runner.base.places import DRIVER
 from runner.base.records import SCORE_UNIT, Verdict
 from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
@@ -21,7 +22,6 @@ from runner.eval_set.plan import EXTERNAL_CELLS
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.queries import QueryId
-from runner.eval_set.version import DRIVER
 from runner.score.comparison import mean
 from runner.tools.compare.query_scores import Loose
 from runner.tools.matrix.runs import (

@@ -10,11 +10,11 @@ from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import p_text
 from runner.base.given_files import display, printable
+from runner.base.places import DRIVER
 from runner.base.records import Interval
 from runner.base.store import disk_errors
 from runner.base.terminal import Signs
 from runner.eval_set.catalog import EXTERNAL_BASELINE
-from runner.eval_set.version import DRIVER
 from runner.tools.markdown import escaped, table
 from runner.tools.matrix.matrix import PLACES, TESTED, Average, Beside, DatasetMatrix, Matrix, make_matrix
 from runner.tools.matrix.runs import MatrixRun, Measure, Source

@@ -37,7 +37,7 @@ from pydantic import ValidationError
 
 from runner import __version__
 from runner.base.errors import BackendError, EvalError, InputError
-from runner.eval_set.version import CHECKOUT
+from runner.base.places import CHECKOUT
 from runner.tools.mcp.tools import TOOLS, Answer, checked_arguments
 
 NAME = "per-source-eval"

@@ -18,10 +18,11 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from runner.base.canonical import json_line, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
+from runner.base.places import EVAL_SETS, WORKPLACE
 from runner.base.schema import FrozenModel, problems
 from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import EVAL_SETS, WORKPLACE, Version, existing_version
+from runner.eval_set.version import Version, existing_version
 from runner.evening.dry_run import describe
 from runner.tools.compare.compare import Compared, Settings, compare
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import EvalError, InputError, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.records import BM25Cell, CrossCell, Document, Qrels, Run, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
@@ -16,7 +17,7 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import DRIVER, Version, load_decision, load_queries, load_results, newest_version
+from runner.eval_set.version import Version, load_decision, load_queries, load_results, newest_version
 from runner.score.score import qrels
 
 

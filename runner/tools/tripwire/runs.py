@@ -7,6 +7,7 @@ from typing import Any
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
 from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable
+from runner.base.places import DRIVER
 from runner.base.records import Run, parse_cell
 from runner.base.schema import checked
 from runner.base.store import disk_errors
@@ -15,7 +16,7 @@ from runner.eval_set.lock import verified, verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.shapes.results import NoiseFloor
 from runner.eval_set.trec import read_trec_run
-from runner.eval_set.version import DRIVER, existing_version, load_cell_file, load_queries
+from runner.eval_set.version import existing_version, load_cell_file, load_queries
 from runner.tools.tripwire.tripwire import Diff, GoldenQuery, Report, changes, listed, load_snapshot
 
 

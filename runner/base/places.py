@@ -1,0 +1,35 @@
+"""Where the product's own files lie, where its user works, and how a message names the command."""
+
+import os
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+"""Where the packages lie: the checkout, or what a wheel was installed into."""
+
+_IN_WHEEL = CHECKOUT / "runner" / "own"
+
+INSTALLED = _IN_WHEEL.is_dir()
+"""Whether this is a wheel and no checkout; pyproject.toml puts that folder into wheels alone."""
+
+OWN_FILES = _IN_WHEEL if INSTALLED else CHECKOUT
+"""The product's own files: templates/ and eval-sets/demo/. Nothing is written there if it came from a wheel."""
+
+WORKPLACE = Path.cwd() if INSTALLED else CHECKOUT
+"""Where the user works: holds EVAL_SETS, .work/, .cache/ and .models/."""
+
+EVAL_SETS = WORKPLACE / "eval-sets"
+"""The eval sets of a user who names no other folder, one folder per source."""
+
+COMMAND = "per-source-eval"
+"""The command as pages name it, whose bytes are the same everywhere."""
+
+DRIVER = COMMAND if INSTALLED else "bin/per-source-eval.py"
+"""The command that messages name."""
+
+CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
+"""Names the cache's folder where that is not .cache of the workplace."""
+
+
+def cache_folder(workplace: Path = WORKPLACE) -> Path:
+    """Where a workplace's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or workplace / ".cache")
