@@ -14,9 +14,6 @@ from runner.tools.pooled.model import Pooled, Priors, pool
 from runner.tools.pooled.records import Given
 
 TEMPLATE_VERSION = 1
-SHOWN = 0.95
-"""The probability at which a gain counts as shown: without a gain, 5 in 100 sets of eight sources reach it."""
-
 STANDS_OUT = 0.05
 """p, times the number of sources, at which a source is called different from the others."""
 
@@ -70,7 +67,7 @@ def answer_of(report: Mapping[str, Any], signs: Signs) -> str:
 def _answer(report: Mapping[str, Any], name: str, signs: Signs) -> str:
     effect, n = report["effects"][name], len(report["inputs"])
     chance, large = effect["p_above_0"], effect["p_above_bar"]
-    shown = "a gain" if chance > SHOWN else "a loss" if chance < 1 - SHOWN else "not shown to be a gain or a loss"
+    shown = "a gain" if effect["low"] > 0 else "a loss" if effect["high"] < 0 else "not shown to be a gain or a loss"
     return (
         f"{name[0].upper()}{name[1:]}: {signs.signed(effect['mean'], 3)} nDCG@10 over {n} source{'s' * (n > 1)} "
         f"(95 % interval {signs.signed(effect['low'], 3)} to {signs.signed(effect['high'], 3)}), {shown}. The chance "
