@@ -25,7 +25,7 @@ from runner.eval_set.shapes.plan import Plan, Prior
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Workspace, open_version
 from runner.tools.pooled import model
-from runner.tools.pooled.model import Priors, SourceGains, pool
+from runner.tools.pooled.model import Priors, SourceGains, pool, pooled_apart
 from runner.tools.pooled.records import read_given
 from tests.conftest import called
 from tests.support.small_set import make_version
@@ -44,6 +44,20 @@ def source(name, gains, effects=(("structural",),), sds=0.04, shared=0.0, n_quer
 
 
 TWO = (("e5", "structural"), ("e5",))
+
+
+def test_cells_with_the_baselines_vectors_in_fewer_bits_do_not_set_the_scatter_of_the_others():
+    kinds = (("structural",), ("e5@bit",))
+    both = [
+        source(str(n), [gain, 0.0001 * n], kinds, (0.02, 0.0002)) for n, gain in enumerate((0.15, -0.05, 0.12, -0.04))
+    ]
+    alone = [source(str(n), [one.gains[0]], sds=0.02) for n, one in enumerate(both)]
+    apart, expected = pooled_apart(both, "e5", PRIORS), pool(alone)
+    assert apart.effects["structural"] == expected.effects["structural"]
+    assert apart.effects["e5@bit"].sd < 0.002
+    assert (apart.tau, apart.odd, apart.cells[:4]) == (expected.tau, expected.odd, expected.cells)
+    assert {cell.cell for cell in apart.cells[4:]} == {"cell 1"}
+    assert pool(both).tau < expected.tau, "what pooling them together would have done"
 
 
 def test_one_source_and_cell_is_the_integral_over_effect_and_scatter():

@@ -142,6 +142,44 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
     return Pooled(effects, tuple(cells), predicted, tuple(sorted(odd, key=lambda one: one.p)), tau)
 
 
+def pooled_apart(sources: Sequence[SourceGains], encoder: str, priors: Priors) -> Pooled:
+    """Cells that only keep the vectors of the baseline's encoder in fewer bits or numbers pooled by themselves.
+
+    They lie within thousandths of the baseline in every source, so with them in it one scale of scatter would be near 0
+    and pull every other cell onto its effect. `odd` and `tau` are those of the other cells, if there are any.
+    """
+    shrunk = [
+        [len(of_cell) == 1 and of_cell[0].startswith(f"{encoder}@") for of_cell in source.effects] for source in sources
+    ]
+    groups = [
+        [
+            _cells_of(source, [at for at, one in enumerate(told) if one == which])
+            for source, told in zip(sources, shrunk, strict=True)
+        ]
+        for which in (False, True)
+    ]
+    found = [pool(held, priors) for group in groups if (held := [source for source in group if source.cells])]
+    first, *others = found
+    for other in others:
+        first = replace(
+            first,
+            effects=first.effects | other.effects,
+            cells=first.cells + other.cells,
+            predicted=first.predicted | other.predicted,
+        )
+    return first
+
+
+def _cells_of(source: SourceGains, places: Sequence[int]) -> SourceGains:
+    return replace(
+        source,
+        cells=tuple(source.cells[at] for at in places),
+        effects=tuple(source.effects[at] for at in places),
+        gains=source.gains[list(places)],
+        covariance=source.covariance[np.ix_(places, places)],
+    )
+
+
 def _names(sources: Sequence[SourceGains]) -> list[str]:
     return list(dict.fromkeys(name for source in sources for of_cell in source.effects for name in of_cell))
 

@@ -10,7 +10,7 @@ from runner.base.terminal import Signs
 from runner.decide.pooled_gains import STRUCTURAL
 from runner.report.chart import axis_over
 from runner.report.page_frame import inert, rendered
-from runner.tools.pooled.model import Pooled, Priors, pool
+from runner.tools.pooled.model import Pooled, Priors, pooled_apart
 from runner.tools.pooled.records import Given
 
 TEMPLATE_VERSION = 1
@@ -20,7 +20,7 @@ STANDS_OUT = 0.05
 
 def pooled_report(given: Sequence[Given], priors: Priors) -> dict[str, Any]:
     """Inputs with their digests, priors, and every figure; a function of the inputs' bytes and the priors alone."""
-    found = pool([one.gains for one in given], priors)
+    found = pooled_apart([one.gains for one in given], given[0].baseline.rpartition(" x ")[0], priors)
     inputs = [
         {
             "source": one.gains.source,
