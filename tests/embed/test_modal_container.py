@@ -4,10 +4,12 @@ In a file of its own: for as long as it runs, the client of this process is led 
 was defined with a token for the model hub.
 """
 
+import asyncio
 import os
 import sys
 
 import pytest
+from modal_proto import api_pb2
 from packaging.requirements import Requirement
 
 from runner.base.errors import BackendError
@@ -19,6 +21,9 @@ from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
 from tests.support.modal_server.image import BuildError, environment_of, install, pinned
 from tests.support.modal_server.launch import walls
+from tests.support.modal_server.objects import content_id
+from tests.support.modal_server.volumes import Volumes
+from tests.support.modal_server.wire import Caller
 from tests.support.modal_words import TEXTS, backend
 
 MINILM = catalog.encoder("minilm-l6-v2")
@@ -94,6 +99,20 @@ def test_a_container_connects_to_nobody_but_the_service_and_changes_no_file_that
     ):
         with pytest.raises(OSError, match=said):
             hook(event, arguments)
+
+
+def test_what_a_container_has_mounted_stays_as_it_was_when_another_commits(tmp_path):
+    volumes, volume_id = Volumes(tmp_path), content_id("vo", b"weights")
+    asyncio.run(volumes.get(api_pb2.VolumeGetOrCreateRequest(deployment_name="weights"), None))
+    volumes.writers.add(("weights", "ta-1"))
+    request, caller = api_pb2.VolumeCommitRequest(volume_id=volume_id), Caller("ta-1", ("", ""), is_client=False)
+    (volumes.working_copy("weights") / "model").write_text("1")
+    asyncio.run(volumes.commit(request, caller))
+    mounted = volumes.committed("weights")
+    (volumes.working_copy("weights") / "mark").write_text("2")
+    asyncio.run(volumes.commit(request, caller))
+    assert sorted(file.name for file in mounted.iterdir()) == ["model"]
+    assert sorted(file.name for file in volumes.committed("weights").iterdir()) == ["mark", "model"]
 
 
 def test_an_image_is_what_its_lines_say_and_a_pin_that_is_not_here_builds_none(tmp_path):

@@ -33,10 +33,12 @@ class Volumes:
     async def commit(self, request: api_pb2.VolumeCommitRequest, caller: Caller) -> Any:
         name = KNOWN.volumes[request.volume_id]
         if (name, caller.container_id) in self.writers:  # on exit a container commits what it mounts read-only too
-            new = self._folder / f"{name}.new"
-            _copy(self.working_copy(name), new)
-            shutil.rmtree(self.committed(name))
-            new.rename(self.committed(name))
+            before = self.committed(name)
+            after = before.with_suffix(f".{int(before.suffix[1:]) + 1}")
+            _copy(self.working_copy(name), after)
+            link = self._folder / f"{name}.new"
+            link.symlink_to(after.name)
+            link.replace(self._folder / name)
         return api_pb2.VolumeCommitResponse(skip_reload=True)
 
     @answers("VolumeReload")
@@ -53,8 +55,12 @@ class Volumes:
         yield api_pb2.VolumeListFiles2Response(entries=entries)
 
     def committed(self, name: str) -> Path:
-        """The folder of what is committed; made when it is not there."""
-        return _made(self._folder / name)
+        """The folder of what is committed now: no later commit changes it, as none changes what a container mounted."""
+        link = self._folder / name
+        if not link.is_dir():
+            _made(self._folder / f"{name}.0")
+            link.symlink_to(f"{name}.0")
+        return link.resolve()
 
     def working_copy(self, name: str) -> Path:
         """What containers see that may write, before they commit."""
