@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
@@ -12,20 +11,18 @@ from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
 from runner.eval_set.catalog import ENCODERS, REFUSED
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.version import newest_version
-
-if TYPE_CHECKING:
-    from runner.decide.roster import Standing
 
 _HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
 
 
-def roster_lines(standings: Sequence["Standing"]) -> list[str]:
+def roster_lines(standings: Sequence[Standing]) -> list[str]:
     """A table of one row per source, with its heads."""
     return table(_HEAD, [_table_row(standing) for standing in standings], terminal_width())
 
 
-def _table_row(standing: "Standing") -> tuple[str, ...]:
+def _table_row(standing: Standing) -> tuple[str, ...]:
     source = standing.source
     return (
         f"{source.trigger_order:2} {source.name}",
@@ -38,7 +35,7 @@ def _table_row(standing: "Standing") -> tuple[str, ...]:
     )
 
 
-def data_row(standing: "Standing") -> dict[str, JSON]:
+def data_row(standing: Standing) -> dict[str, JSON]:
     """One source for a program."""
     source, decision, elsewhere = standing.source, standing.decision, standing.source.imported
     return {
@@ -62,7 +59,7 @@ def data_row(standing: "Standing") -> dict[str, JSON]:
     }
 
 
-def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[str]]:
+def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]]:
     """The source to evaluate next and those whose baseline waits to be adopted, as data and as lines."""
     from runner.decide.roster import next_to_evaluate
 
@@ -76,7 +73,7 @@ def next_step(standings: Sequence["Standing"]) -> tuple[dict[str, JSON], list[st
     return {"evaluate": following and following.source.name, "adopt_baseline": waiting}, lines
 
 
-def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
+def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
     """That docs/data-status.md is written or, with `check`, current; IntegrityError if it is not."""
     path, content = WORKPLACE / "docs" / "data-status.md", data_status_page(standings).encode()
     if not check:
@@ -87,7 +84,7 @@ def write_data_status(standings: Sequence["Standing"], *, check: bool) -> str:
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
 
 
-def write_index(standings: Sequence["Standing"], given: str) -> Path:
+def write_index(standings: Sequence[Standing], given: str) -> Path:
     """The path of today's page over all sources; "" stands for its own place."""
     from runner.report.comparison.file import write_html
     from runner.report.index_page import index_page, sources_outside
@@ -137,6 +134,13 @@ def _unmeasured(standings: Sequence[Standing]) -> str:
     )
 
 
+def _standing(decision: Decision) -> str:
+    """The chosen cell's standing: its tier, but for a baseline that was taken where the tier is another cell's."""
+    if decision.chosen.standing != "the baseline" or decision.tier == "baseline kept":
+        return decision.tier
+    return "the baseline; there was a candidate" if decision.tier == "candidate" else f"the baseline, {decision.tier}"
+
+
 def cells(standing: Standing) -> tuple[str, ...]:
     """One source's cells, in the order of COLUMNS."""
     source, decision = standing.source, standing.decision
@@ -149,7 +153,7 @@ def cells(standing: Standing) -> tuple[str, ...]:
     if standing.beside:
         state += f"; {standing.beside}"
     if (rehearsed := standing.rehearsed) is not None:
-        state += f"; rehearsed {rehearsed.decided_on}: `{rehearsed.chosen.cell}` ({rehearsed.tier})"
+        state += f"; rehearsed {rehearsed.decided_on}: `{rehearsed.chosen.cell}` ({_standing(rehearsed)})"
     return (
         str(source.trigger_order),
         source.name,

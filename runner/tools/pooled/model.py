@@ -148,16 +148,12 @@ def pooled_apart(sources: Sequence[SourceGains], encoder: str, priors: Priors) -
     They lie within thousandths of the baseline in every source, so with them in it one scale of scatter would be near 0
     and pull every other cell onto its effect. `odd` and `tau` are those of the other cells, if there are any.
     """
-    shrunk = [
-        [len(of_cell) == 1 and of_cell[0].startswith(f"{encoder}@") for of_cell in source.effects] for source in sources
-    ]
-    groups = [
-        [
-            _cells_of(source, [at for at, one in enumerate(told) if one == which])
-            for source, told in zip(sources, shrunk, strict=True)
-        ]
-        for which in (False, True)
-    ]
+
+    def one_kind(source: SourceGains, *, shrunk: bool) -> SourceGains:
+        told = (len(of_cell) == 1 and of_cell[0].startswith(f"{encoder}@") for of_cell in source.effects)
+        return _cells_of(source, [at for at, is_shrunk in enumerate(told) if is_shrunk == shrunk])
+
+    groups = ([one_kind(source, shrunk=shrunk) for source in sources] for shrunk in (False, True))
     found = [pool(held, priors) for group in groups if (held := [source for source in group if source.cells])]
     first, *others = found
     for other in others:
