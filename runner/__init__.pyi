@@ -1,0 +1,6 @@
+"""What the package gives to Python, for type checkers: the module imports it when it is asked for."""
+
+from runner.tools.evaluate import Evaluation as Evaluation
+from runner.tools.evaluate import evaluate as evaluate
+
+__version__: str
