@@ -68,6 +68,7 @@ class InputNeeded(EvalError):
         self.outstanding = outstanding
         self.ways = tuple(ways)
         self._head: tuple[str, ...] = ()
+        self.done: tuple[str, ...] = ()
         self.notes: tuple[str, ...] = ()
         super().__init__(outstanding)
 
@@ -80,6 +81,7 @@ class InputNeeded(EvalError):
         self, name: str, done: Sequence[str], notes: Sequence[str], title: str = "your turn (this is not an error)"
     ) -> "InputNeeded":
         """The stop of the version `name`, under the steps that are done, with notes on what is in doubt."""
+        self.done = tuple(done)
         self._head = (f"{name}: {title}", "", *(f"  ✓ {step}" for step in done))
         self.notes = (*notes, *self.notes)
         return self

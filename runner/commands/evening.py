@@ -112,7 +112,7 @@ def init(arguments: Sequence[str]) -> int:
 
     version = version_of(options, begins=True)
     Evening(version, options.corpus_path, live=options.live).begin()
-    answer(following(version))
+    answer(str(following(version)))
     return 0
 
 
@@ -122,15 +122,24 @@ def next_step(arguments: Sequence[str]) -> int:
         "next", epilog="Nothing is written, nothing is computed.", optional="without it: which source is next"
     )
     parser.add_argument("--rehearse", action="store_true", help="of the rehearsal")
-    parser.add_argument("--json", action="store_true", help="without SOURCE: one JSON object")
+    parser.add_argument("--try", action="store_true", dest="trial", help="of the trial")
+    parser.add_argument("--json", action="store_true", help="stdout is one JSON object")
     options = parser.parse_args(arguments)
     if options.source:
-        if options.json:
-            parser.error("--json answers which source is next; leave out SOURCE")
         _refuse_external(options)
         from runner.evening.stops import next_step as following
+        from runner.report.summary import step_json
 
-        answer(following(to_read(version_of(options))))
+        version = to_read(version_of(options))
+        if options.trial:
+            from runner.evening.exploration import trial_of
+
+            version = trial_of(version)
+        stop = following(version)
+        if options.json:
+            answer_json(step_json(version, stop))
+        else:
+            answer(str(stop))
         return 0
     from runner.decide.roster import roster
     from runner.tools.roster import next_step as next_source

@@ -127,6 +127,7 @@ def page(arguments: Sequence[str]) -> int:
     verify_version(version)
     if version.preregistration_path.exists():
         verified_preregistration(version)
+    say("Open this file in a browser and judge; `labels import` takes the answers that it saves.")
     answer(str(write_labels_page(version, options.files, options.output, judge=options.judge)))
     return 0
 

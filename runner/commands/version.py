@@ -61,7 +61,10 @@ def newest_page(version: Version) -> Path:
     provisional = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
     pages = [path for path in (version.record / "results.html", provisional / "results.html") if path.exists()]
     if not pages:
-        raise InputNeeded(f"{version.name} has no results page yet. What to do now: {DRIVER} next {version.flags}")
+        other = "" if version.rehearsal else f" That of its rehearsal: {DRIVER} view {version.flags} --rehearse"
+        other = other if (version.folder / "rehearsal" / "results.html").exists() else ""
+        ways = f"What to do now: {DRIVER} next {version.flags}"
+        raise InputNeeded(f"{version.name} has no results page yet.{other} {ways}")
     return pages[0]
 
 

@@ -58,6 +58,8 @@ class Version:
     work: Path
     cache: Path
     rehearsal: bool = False
+    tried_from: "Version | None" = None
+    """The version that a trial is of, whose queries it takes; None for any other."""
 
     @property
     def name(self) -> str:

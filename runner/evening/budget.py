@@ -100,7 +100,7 @@ def _bought(total: Total, n_batches: int, in_batches: float, one_by_one: float) 
 def _basis(plan: Plan) -> Iterator[str]:
     first, _ = _compared(plan)
     rule, planning = plan.rule, plan.planning
-    known = "a default: no other source's results are locked"
+    known = "a default: no other source has locked results of production cells"
     if planning is not None:
         named = ", ".join(f"{row.source} v{row.version}" for row in planning.sources)
         known = f"the median over {named}" if named else "the plan's own"

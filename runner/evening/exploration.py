@@ -97,15 +97,23 @@ def _remove(folder: Path) -> None:
 FOLDER = "try"
 
 
-def tried(version: Version) -> Version:
-    """The trial's version, a rehearsal, with whatever inputs the version has and the trial has not.
-
-    It begins with plans, judge's instructions, sample and queries, and without preregistration and grades.
-    """
-    bring_demo(version)
+def trial_of(version: Version) -> Version:
+    """The trial's version, a rehearsal, as it lies in .work or would lie."""
     folder = version.work.parent / FOLDER
     workspace = Workspace(folder, folder / ".work", version.cache)
     trial = numbered(open_version(workspace, version.source, rehearsal=True), version.number)
+    return replace(trial, tried_from=replace(version, rehearsal=False))
+
+
+def tried(version: Version) -> Version:
+    """The trial's version with the version's queries as they are now, and what else of its inputs the trial lacks.
+
+    It begins with plans, judge's instructions, sample and queries, and without preregistration and grades, and takes
+    nothing more once it is preregistered.
+    """
+    bring_demo(version)
+    trial = trial_of(version)
+    folder = trial.folder.parent
     if not trial.preregistration_path.exists():
         own = replace(version, rehearsal=True)
         pairs = [
@@ -116,7 +124,7 @@ def tried(version: Version) -> Version:
             (version.corpus_path, trial.corpus_path),
         ]
         for before, now in pairs:
-            if before.exists() and not now.exists():
+            if before.exists() and (not now.exists() or now == trial.queries_path):
                 write_atomic(now, before.read_bytes())
     say(f"a trial: everything goes to {folder}, and {version.number_name} stays as it is")
     return trial

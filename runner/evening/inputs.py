@@ -13,7 +13,7 @@ from runner.eval_set.version import load_decision, load_queries
 from runner.evening.next_version import begin_version
 from runner.evening.session import Session
 from runner.evening.stops import missing_documents
-from runner.queries.reading_pack import more_queries_stop, queries_stop, write_reading_pack
+from runner.queries.reading_pack import queries_stop, write_reading_pack
 
 
 def check_frozen(session: Session) -> None:
@@ -59,7 +59,7 @@ def need_queries(session: Session) -> None:
         write_pack(session)
         raise queries_stop(version, session.again)
     if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
-        raise more_queries_stop(version, count, session.again)
+        raise queries_stop(version, session.again, count)
     for note in missing_documents(version):
         say(f"warning: {note}")
     for path in untracked([version.queries_path, version.labels_path]):

@@ -165,7 +165,8 @@ class Preflight:
                     raise Skipped(f"unknown: {error} Modal fetches weights by itself.") from error
                 raise HubSilent(
                     f"{error} {name} is not on this machine. Run where the hub can be reached, or set HF_ENDPOINT to a "
-                    "mirror; --rehearse needs packaged encoders alone. What is finished is kept."
+                    "mirror. Packaged encoders do without: `run --try` (nothing of it counts), `run --rehearse` (its "
+                    "grades count). What is finished is kept."
                 ) from error
             except BackendError:
                 pass  # the encoder's own check says what is wrong with it

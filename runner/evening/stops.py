@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.errors import InputNeeded
+from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.eval_set.batches import Pair, batch_files, read_batch
+from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
@@ -19,7 +21,7 @@ from runner.eval_set.version import Version, load_corpus, load_decision, load_qu
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import due_regrading, judges_of, second_reading_stop
-from runner.queries.reading_pack import more_queries_stop, queries_stop
+from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, look_after
 
@@ -123,7 +125,7 @@ def choice_stop(version: Version, results: Results) -> InputNeeded:
     )
 
 
-def next_step(version: Version) -> str:
+def next_step(version: Version) -> InputNeeded:
     """Where the version stands and what to do now, as every stop says it; nothing is written."""
     verify_version(version)
     if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
@@ -132,12 +134,14 @@ def next_step(version: Version) -> str:
         if decision.kind != "policy":
             again.insert(0, f"Read the page: {DRIVER} view {version.flags}{' --rehearse' if version.rehearsal else ''}")
         done = [*steps(version), "decided and locked"]
-        return str(InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided"))
-    return str(_outstanding(version).at(version.name, steps(version), doubts(version)))
+        return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
+    return _outstanding(version).at(version.name, steps(version), doubts(version))
 
 
 def _outstanding(version: Version) -> InputNeeded:
     run = f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
+    if version.tried_from:
+        run = f"{DRIVER} run {version.tried_from.flags} --try"
     if version.source.policy == "baseline" and _plan(version) is None:
         adopt = f"{DRIVER} adopt {version.flags} --by NAME"
         return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
@@ -147,10 +151,16 @@ def _outstanding(version: Version) -> InputNeeded:
     if not version.queries_path.exists():
         return queries_stop(version, run)
     if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
-        return more_queries_stop(version, count, run)
+        return queries_stop(version, run, count)
     plan = _plan(version)
     if plan is None or len(_made(version, plan)) < len(plan.cells):
-        return InputNeeded("cells to embed and search", [run])
+        if version.embedded_corpus or archive_path(version).exists():
+            return InputNeeded("cells to embed and search", [run])
+        fetch = f"{DRIVER} fetch {version.flags} --again {display(version.corpus_path)} --to FOLDER"
+        return InputNeeded(
+            "cells to embed and search; the documents are not on this machine",
+            [f"Get those that the manifest names:\n{fetch}", f"{run} --corpus-path FOLDER"],
+        )
     look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan) or []
     labels = version_labels(version)

@@ -159,7 +159,11 @@ def judging_stop(
     said = f"{len(missing):,} of {pooled:,} pairs to judge"
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
-    asks = f"\n{DRIVER} judge {flags} --max-usd 25      by the plan's language models; `plan` says what they cost"
+    viewed = f"{flags}{' --rehearse' if version.rehearsal else ''}"
+    asks = (
+        f"\n{DRIVER} judge {viewed} --max-usd 25      by the plan's language models"
+        f"\n{DRIVER} plan {viewed} --judge      what they cost"
+    )
     return InputNeeded(
         f"{title or said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [

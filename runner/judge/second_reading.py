@@ -193,7 +193,8 @@ def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> 
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
     planned = version.plan().judges
     second = planned.second if planned else None
-    asks = f"{DRIVER} judge {flags}      by the plan's second judge; then nothing is to be imported\n"
+    viewed = f"{flags}{' --rehearse' if version.rehearsal else ''}"
+    asks = f"{DRIVER} judge {viewed}      by the plan's second judge; then nothing is to be imported\n"
     return InputNeeded(
         f"{waiting:,} pairs to be read by a second judge, who does not see the first grades",
         [

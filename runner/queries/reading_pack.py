@@ -51,20 +51,17 @@ def need_sampled(version: Version, given: Path) -> None:
         )
 
 
-def more_queries_stop(version: Version, count: int, again: str) -> InputNeeded:
-    """What a version with too few queries waits for."""
-    add = f"{DRIVER} queries add {version.flags} FILE"
-    return InputNeeded(f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed", [add, again])
-
-
-def queries_stop(version: Version, again: str) -> InputNeeded:
-    """What a version with documents and without queries waits for; `again` goes on afterwards."""
+def queries_stop(version: Version, again: str, count: int | None = None) -> InputNeeded:
+    """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
+    version = version.tried_from or version
     folder, flags = reading_folder(version), version.flags
     bought, wanted = queries_bought(version, version.plan()), f"{MIN_QUERIES}, the fewest"
     if bought > MIN_QUERIES:
         wanted += f", or about {bought}, which {shown(MAX_USD)} of judging in batches buy"
     return InputNeeded(
-        f"no queries yet: {wanted}; {WANTED_HAND} or more of them your own",
+        f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed"
+        if count is not None
+        else f"no queries yet: {wanted}; {WANTED_HAND} or more of them your own",
         [
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"

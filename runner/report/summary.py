@@ -4,10 +4,11 @@ import textwrap
 from pathlib import Path
 
 from runner.base.canonical import JSON
+from runner.base.errors import InputNeeded
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.base.terminal import GAP, table, terminal_width
 from runner.decide.decide import decision_sentence
-from runner.decide.roster import version_in_force
+from runner.decide.roster import locked_decision, standing, version_in_force
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
@@ -151,9 +152,27 @@ def unscored_json(source: str, version: int, kind: str, decision: Decision | Non
 def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict[str, JSON]:
     """What a program asks of a dry run: whether a decision is recorded, what it chose, and what is said of it."""
     decision = load_decision(version_in_force(version) or version) if recorded else None
-    chosen = None if decision is None else chosen_json(decision)
-    said: dict[str, JSON] = {"version": version.name, "recorded": recorded, "chosen": chosen, "lines": [*lines]}
-    return said | {"exit_code": 0 if recorded else 1}
+    return {
+        "version": version.name,
+        "recorded": recorded,
+        "kind": None if decision is None else decision.kind,
+        "chosen": None if decision is None else chosen_json(decision),
+        "lines": [*lines],
+        "exit_code": 0 if recorded else 1,
+    }
+
+
+def step_json(version: Version, stop: InputNeeded) -> dict[str, JSON]:
+    """How far a version has come: what is done and outstanding, ways to bring it, what is in doubt, what is live."""
+    return {
+        "version": version.name,
+        "decided": locked_decision(version) is not None,
+        "live": standing(version).live,
+        "done": [*stop.done],
+        "outstanding": stop.outstanding,
+        "ways": [*stop.ways],
+        "notes": [*stop.notes],
+    }
 
 
 def chosen_json(decision: Decision) -> dict[str, JSON]:

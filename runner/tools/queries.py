@@ -69,7 +69,7 @@ class Desk:
 
     def again(self, action: str, *files: Path) -> str:
         """The command of another action on this version."""
-        return f"{DRIVER} {shlex.join(['queries', action, *map(str, files)])} {self.version.flags}"
+        return f"{DRIVER} queries {action} {self.version.flags} {shlex.join(map(str, files))}".rstrip()
 
     def sample(self) -> str:
         """Where the pack is, and what to do with it."""
@@ -152,6 +152,7 @@ class Desk:
         for path in files:
             yield add_queries(self.version, path)
         yield f"Next: {self.again('check')}"
+        yield f"Then: {DRIVER} run {self.version.flags}      with --try to practise with packaged models"
 
     @property
     def _count(self) -> int:

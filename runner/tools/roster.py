@@ -50,6 +50,7 @@ def data_row(standing: Standing) -> dict[str, JSON]:
         "state": standing.state,
         "beside": standing.beside,
         "rehearsed": None if standing.rehearsed is None else standing.rehearsed.chosen.cell,
+        "rehearsed_tier": None if standing.rehearsed is None else standing.rehearsed.tier,
         "live": standing.live,
         "decision": None if decision is None else decision.model_dump(),
         "decided_elsewhere": None

@@ -201,7 +201,7 @@ def test_only_rows_without_a_usable_draft_are_offered_again(unwritten, queries, 
         0,
         "Nothing is left to draft. 16 of 16 rows have a usable draft, 0 still lack one; 17 drafts are wanted.",
     )
-    assert f"queries add {folder / 'drafted.yaml'}" in out
+    assert f"queries add {unwritten.flags} {folder / 'drafted.yaml'}" in out
     assert not (folder / "draft-0003.jsonl").exists()
 
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
-from runner.base.places import CHECKOUT
+from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
 from runner.decide import roster
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
@@ -283,6 +283,16 @@ def test_status_stale_is_silent_of_what_has_not_moved(capsys):
     assert run(capsys, "sources", "--stale")[0] == 0
 
 
+def test_a_program_learns_what_is_live_and_what_comes_next(capsys):
+    assert cli.main(["next", "gao_reports", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["decided"], said["live"]) == (True, "arctic-l-v2.0 x fixed_token_512_50")
+    assert cli.main(["next", "us_code", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["decided"], said["version"]) == (False, "us_code v1")
+    assert f"{DRIVER} run us_code" in said["ways"][-1]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -290,7 +300,6 @@ def test_status_stale_is_silent_of_what_has_not_moved(capsys):
         ("next", "--stale"),
         ("sources", "--write", "--source=bills"),
         ("sources", "--corpus-path=x"),
-        ("next", "gao_reports", "--json"),
         ("sources", "--check", "--json"),
         ("adopt", "gao_reports"),
         ("adopt", "gao_reports", "--by=X", "--rehearse"),

@@ -264,7 +264,7 @@ def test_a_file_of_another_model_is_followed_by_what_that_model_must_read_again(
         give(version, path, spoken, "two", "model-y")
     with pytest.raises(InputNeeded, match="pairs of model-x to be read by model-y") as stopped:
         by_file(version, corpus, CHOICE).run()
-    assert "pairs of model-x to be read by model-y" in next_step(version)
+    assert "pairs of model-x to be read by model-y" in str(next_step(version))
     fresh = [path for path in batch_files(version.judging)[2:] if path not in left]
     planted = sum(row.model == "model-y" and (row.query_id, row.doc_id) in old for row in version_labels(version))
     assert f"{REGRADED - planted} pairs of model-x" in str(stopped.value)

@@ -18,7 +18,7 @@ from runner.eval_set.version import newest_version
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
 from runner.evening.next_version import open_next
-from runner.evening.stops import doubts, next_step
+from runner.evening.stops import doubts, missing_documents, next_step
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder
@@ -60,6 +60,9 @@ def test_a_trial_leaves_no_trace_in_the_version(version, tmp_path):
     with pytest.raises(InputNeeded) as stopped:
         run(trial)
     assert "a trial: nothing of it counts" in stopped.value.notes[-1]
+    ways = "\n".join(stopped.value.ways)
+    assert f"judge {trial.flags} --rehearse --max-usd" in ways
+    assert f"plan {trial.flags} --rehearse --judge" in ways
     judged(trial)
     assert version_labels(trial)
     with pytest.raises(InputNeeded, match="choose a cell"):
@@ -227,13 +230,43 @@ def test_few_documents_and_queries_without_their_document_are_said(waiting):
     assert first.startswith(f"16 documents, where the plan asks for {own.plan().sample.size}")
 
 
+def test_a_query_for_which_a_document_was_graded_does_not_lack_its_source(waiting):
+    rows = query_rows()
+    for row in rows:
+        row["source_document"] = "BILLS-118hr9999ih"
+    waiting.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    assert missing_documents(waiting)[0].startswith(f"of {len(rows)} queries, {len(rows)} came from")
+    judged(waiting)
+    answered = {label.query_id for label in version_labels(waiting) if label.grade > 0}
+    left = [row["id"] for row in rows if row["id"] not in answered]
+    notes = missing_documents(waiting)
+    assert answered
+    assert len(notes) == bool(left)
+    assert all(f" {len(left)} came from" in note for note in notes)
+
+
+def test_queries_added_to_the_version_reach_a_trial_that_waits_for_them(version, command):
+    rows = query_rows()
+    few = yaml.safe_dump({"schema_version": 1, "queries": rows[:5]}, sort_keys=False)
+    version.queries_path.write_text(few)
+    trial = tried(version)
+    with pytest.raises(InputNeeded, match="20 more queries") as stopped:
+        run(trial)
+    assert f"queries add {version.flags} FILE" in "\n".join(stopped.value.ways)
+    assert "/try" not in "\n".join(stopped.value.ways)
+    code, out, _ = command("next", "--try")
+    assert (code, "20 more queries" in out, "--try" in out) == (0, True, True)
+    version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    assert tried(version).queries_path.read_bytes() == version.queries_path.read_bytes()
+
+
 @pytest.mark.slow
 def test_a_missing_second_reading_is_said_where_labels_become_final(waiting):
     judged(waiting)
     with pytest.raises(InputNeeded, match="choose a cell") as stopped:
         run(waiting)
     assert any("labels double demo" in note for note in stopped.value.notes)
-    assert "labels double demo" in next_step(waiting)
+    assert "labels double demo" in str(next_step(waiting))
     grades = {(label.query_id, label.doc_id): label for label in version_labels(waiting)}
     pair = next(iter(grades.values()))
     other = waiting.judging / "mine.jsonl"

@@ -150,7 +150,7 @@ def _judge(
     if not batches:
         return
     n_pairs = sum(map(len, batches.values()))
-    say(f"{judge.model} judges {n_pairs} pairs, planted repeats among them (batches: {len(batches)})")
+    say(f"{judge.model} judges {n_pairs} pairs, with planted repeats (batches: {len(batches)})")
 
     importer = partial(import_rows, version, host=judge_address(options.url).host if options.url else "")
     with options.opened(judge, version.work) as model, bars("pairs") as bar:
