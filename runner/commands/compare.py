@@ -19,10 +19,9 @@ def compare(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     from dataclasses import asdict, replace
 
-    from runner.tools.compare.compare import Settings
+    from runner.tools.compare.compare import Settings, comparison_lines
     from runner.tools.compare.compare import compare as compared
     from runner.tools.compare.query_scores import read_baselines, read_scores
-    from runner.tools.compare.text import comparison_lines
 
     run = read_scores(options.run, options.measure, options.cell)
     if options.baselines is not None:

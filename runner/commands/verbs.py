@@ -80,7 +80,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "sources": Verb("sources:sources", "how far every source has come", "sources"),
         "compare": Verb("compare:compare", "one run against another, or against published means", "compare RUN.json"),
         "render": Verb("version:render", "the page again: with passages, or beside another", "render demo --passages"),
-        "export": Verb("export:export", "results as CSV or Parquet tables", "export demo --format csv --output tables"),
+        "export": Verb(
+            "version:export", "results as CSV or Parquet tables", "export demo --format csv --output tables"
+        ),
         "pooled": Verb(
             "pooled:pooled", "what the locked results of all sources say together", "pooled eval-sets/demo/v1"
         ),
@@ -103,12 +105,12 @@ GROUPS: dict[str, dict[str, Verb]] = {
         ),
         "collection": Verb("", "public collections into a folder of BEIR's layout", ""),
         "collection fetch": Verb(
-            "collection:fetch", "from BEIR's archives or Hugging Face", "collection fetch scifact --to scifact"
+            "fetch:collection_fetch", "from BEIR's archives or Hugging Face", "collection fetch scifact --to scifact"
         ),
         "collection import": Verb(
-            "collection:import_", "from a folder or a ZIP", "collection import dataset --to scifact"
+            "fetch:collection_import", "from a folder or a ZIP", "collection import dataset --to scifact"
         ),
-        "matrix": Verb("matrix:matrix", "our scores on public collections, beside published ones", "matrix --check"),
+        "matrix": Verb("tools:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "tools:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
         ),

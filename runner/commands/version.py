@@ -1,4 +1,4 @@
-"""`view`, `render` and `verify`: verbs over a version that exists."""
+"""`view`, `render`, `verify`, `corpus` and `export`: verbs over a version that exists."""
 
 import argparse
 import sys
@@ -6,12 +6,18 @@ import webbrowser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded
+from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.commands.console import answer, version_of, version_parser
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_receipt, load_results
 from runner.report.comparison.file import FORMS
+
+if TYPE_CHECKING:
+    from runner.eval_set.shapes.decision import Receipt
+    from runner.eval_set.shapes.results import Results
 
 _VIEW_EPILOG = "exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet"
 
@@ -174,3 +180,56 @@ def corpus_unpack(arguments: Sequence[str]) -> int:
     version = version_of(options)
     answer(f"{unpack(version, options.file)}: the documents of {version.name}, as corpus.jsonl has them.")
     return 0
+
+
+_EXPORT_EPILOG = """\
+Tables: cells (one row a cell), queries (query, cell, measure, value), judgments, hits; docs/results-page.md lists their
+columns. They hold ids, grades and figures, no text of documents. In CSV a text that a spreadsheet would take for a
+formula gets an apostrophe before it. exit codes: 0 done, 2 usage or input error, 4 a locked record changed, 5 disk
+"""
+
+
+def export(arguments: Sequence[str]) -> int:
+    """`export`: 0 once every table is written."""
+    parser = version_parser("export", "Writes a version's results as tables.", _EXPORT_EPILOG)
+    add = parser.add_argument
+    add("--version", type=int, metavar="N", help="of this version instead of the newest")
+    add("--rehearse", action="store_true", help="the rehearsal's results")
+    add("--format", required=True, choices=("csv", "parquet"), help="of the files")
+    add("--output", required=True, type=_folder, metavar="FOLDER", help="where they go; outside the record")
+    options = parser.parse_args(arguments)
+    from runner.eval_set.lock import verify_version
+    from runner.report.comparison.file import outside_records
+
+    version = version_asked(options)
+    verify_version(version)
+    outside_records(options.output, version.work, version.folder.parent)
+    results, receipt = _results(version)
+    from runner.base.canonical import file_sha256
+    from runner.report.export import readings, tables, write_tables
+
+    origin = {
+        "source": results.source,
+        "version": results.version,
+        "kind": results.kind,
+        "results_sha256": file_sha256(version.results_path),
+    }
+    counts = write_tables(tables(results, receipt, readings(version, results)), options.output, options.format, origin)
+    answer("\n".join(f"{display(options.output / name)}: {count:,} rows" for name, count in counts.items()))
+    return 0
+
+
+def _folder(given: str) -> Path:
+    if not given:
+        raise argparse.ArgumentTypeError("is empty; name a folder")
+    return Path(given)
+
+
+def _results(version: Version) -> "tuple[Results, Receipt | None]":
+    """What the record holds; the receipt may be missing."""
+    if not version.results_path.exists():
+        from runner.report.rerender import missing
+
+        raise InputError(missing(version, version.results_path))
+    receipt = version.record / "receipt.json"
+    return load_results(version), load_receipt(receipt) if receipt.exists() else None

@@ -15,8 +15,7 @@ from runner.base.given_files import line_of
 from runner.base.http_client import is_own, plain_address
 from runner.base.schema import problems
 from runner.eval_set.catalog import ENCODERS, EncoderSpec
-from runner.eval_set.shapes.own_encoders import HubEncoder, OwnEncoder, Pooling, ServiceEncoder
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import HubEncoder, OwnEncoder, Plan, Pooling, ServiceEncoder
 
 BLOCK = "encoders"
 

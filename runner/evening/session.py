@@ -14,8 +14,7 @@ from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, parse_cell
 from runner.decide.decide import Choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
 from runner.embed.backends import Backend, LocalBackend
-from runner.embed.cost.ledger import SPEND
-from runner.embed.cost.spend_receipt import spend_receipt
+from runner.embed.cost.ledger import SPEND, spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
 from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.plan import Plan

@@ -1,23 +1,34 @@
-"""From the last cell that was searched to the decision: pool, judge, score, look by look, decide, lock."""
+"""From the last cell that was searched to the decision: pool, judge, score, look by look, decide, lock.
+
+A decision that is recorded already is held to what made it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.base.errors import InputError
+from runner.base.canonical import file_sha256, json_bytes, write_atomic
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.git import ignored
 from runner.base.progress import say
 from runner.base.records import Run
-from runner.decide.decide import RECOMMENDED
+from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
+from runner.decide.previous_version import comparison_lines
+from runner.decide.roster import reuse_of
 from runner.eval_set.batches import Pair
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import closed, version_labels
+from runner.eval_set.lock import write_lock
 from runner.eval_set.looks import keep_look, kept_looks
 from runner.eval_set.plan import same_model
+from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_results
-from runner.evening.recorded import decide_and_lock
-from runner.evening.remake import remade_look, results_of
+from runner.eval_set.version import load_decision, load_results
+from runner.evening.remake import differing, files_of, kept_before, remade_look, results_of
 from runner.evening.session import Session
-from runner.evening.stops import judging_notes
+from runner.evening.stops import choice_stop, judging_notes
 from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
 from runner.judge.second_reading import due_regrading, second_reading_stop, unread_twice
@@ -126,3 +137,91 @@ def _provisional(session: Session, frozen: Preregistration, kept: Sequence[str])
     folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
     session.write(results_of(version, session.plan, frozen, kept), folder)
     return folder / "results.html"
+
+
+PAGE = "results.html"
+
+
+def recorded_answer(session: Session) -> str:
+    """The answer of a version that is decided, "" if it is not; a missing lock is written.
+
+    A run that was killed between decision and lock leaves none: the results are made once more, to see that
+    the decision rests on the files beside it. IntegrityError if it does not, InputError for another choice.
+    """
+    version = session.version
+    if not (version.record / "decision.json").exists():
+        return ""
+    decision = load_decision(version)
+    if not (version.record / LOCK_NAME).exists():
+        if decision.kind != "policy":  # which rests on nothing beside it
+            made = _checked_unlocked(session)
+            write_atomic(version.record / PAGE, made[PAGE])
+        write_lock(version.record)
+        say(f"{version.name}: the lock of the recorded decision was missing and is written now")
+    if session.choice and session.choice.cell not in (RECOMMENDED, decision.chosen.cell):
+        raise InputError(
+            f"{decision_sentence(decision)} That is final: a decision is not changed, the next version can decide "
+            "otherwise."
+        )
+    if session.choice and (session.choice.reason, session.choice.by) != (decision.reason, decision.decided_by):
+        say(f"recorded before, on {decision.decided_on}; nothing is changed, and no other reason or name is kept")
+    return _answer(session, decision)
+
+
+def decide_and_lock(session: Session, results: Results) -> str:
+    """The answer once the decision is recorded and locked.
+
+    NegativeVerdict if the results allow none, InputNeeded if a person has to choose.
+    """
+    version = session.version
+    if results.previous is not None:
+        say("\n".join(comparison_lines(results.previous)))
+    if results.outcome.tier == "no decision":
+        raise NegativeVerdict(
+            f"{version.name}: {results.outcome.sentence}\n{results.outcome.next_step}\n"
+            f"results: {version.record / 'results.html'}"
+        )
+    if session.choice is None and needs_choice(results):
+        raise choice_stop(version, results)
+    today = datetime.now(UTC).date().isoformat()
+    scored = file_sha256(version.results_path)
+    decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
+    write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
+    write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
+    write_lock(version.record)
+    say(f"locked. To commit, as they are: {version.record}{_but_for(ignored(version.record))}")
+    return _answer(session, decision)
+
+
+def _but_for(names: list[str]) -> str:
+    """The end of a list of files to commit, if git ignores some of them."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f", but for what .gitignore leaves out: {', '.join(names[:4])}{more}"
+
+
+def _answer(session: Session, decision: Decision) -> str:
+    place = "" if decision.kind == "policy" else f"\nresults: {session.version.record / 'results.html'}"
+    return decision_sentence(decision) + place
+
+
+def _checked_unlocked(session: Session) -> dict[str, bytes]:
+    """The record's files made again; IntegrityError unless results and decision are there byte for byte.
+
+    The page follows from them, and the run may have been killed before it was written with the decision.
+    """
+    version, record = session.version, session.version.record
+    frozen = verified_preregistration(version)
+    if missing := session.runs.missing(session.wanted(noise_floor=True)):
+        raise IntegrityError(
+            f"The decision of {version.name} is not locked yet, and runs of it are gone: "
+            f"{', '.join(each.name for each in missing)}. Restore them from git."
+        )
+    made = files_of(version, results_of(version, session.plan, frozen, kept_before(version)))
+    if wrong := [name for name in differing(version, made) if name != PAGE]:
+        raise IntegrityError(
+            f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside it "
+            f"make. Restore them from git, or delete decision.json and run {session.again} to decide again."
+        )
+    return made

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
-from runner.embed.cost.budget import Meter
-from runner.embed.cost.container_pool import IDLE_SECONDS, ContainerPool
+from runner.embed.cost.budget import IDLE_SECONDS, ContainerPool, Meter
 from runner.embed.cost.ledger import BudgetError, Ledger, all_sessions
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price, weights_price
 

@@ -21,17 +21,16 @@ from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
 from runner.embed.cost.budget import Meter
 from runner.embed.cost.estimate import Total
-from runner.embed.cost.ledger import BudgetError, write_session
+from runner.embed.cost.ledger import BudgetError, spend_receipt, write_session
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
-from runner.embed.cost.spend_receipt import spend_receipt
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Batch, Grouping
 from runner.embed.local_encoder import TransformerEncoder, encoder_for
 from runner.embed.modal import app as modal_app
 from runner.embed.modal import service as modal_service
 from runner.embed.modal.backend import ModalBackend
-from runner.embed.modal.errors import explained, without_secrets
 from runner.embed.modal.pins import image_pins, payload_pin
+from runner.embed.modal.service import explained, without_secrets
 from runner.eval_set import catalog
 from runner.tools.doctor.parity import smoked
 from tests.embed.test_estimate import session

@@ -3,8 +3,7 @@
 import pytest
 
 from runner.base.errors import InputError
-from runner.embed.cost.ledger import BudgetError, write_session
-from runner.embed.cost.spend_receipt import ATTEMPTS, Attempt, remember_attempt, spend_receipt
+from runner.embed.cost.ledger import ATTEMPTS, Attempt, BudgetError, remember_attempt, spend_receipt, write_session
 from tests.embed.test_estimate import session
 
 

@@ -9,7 +9,7 @@ from tokenizers.normalizers import Replace
 from tokenizers.pre_tokenizers import Split
 
 from runner.embed.local_encoder import encoder_for
-from runner.embed.over_http.text_clip import Clip
+from runner.embed.over_http.encoder import Clip
 from tests.support.embedding_server import MINILM, tokenizer
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (

@@ -467,7 +467,7 @@ def test_files_of_a_record_are_parsed_by_its_readers_alone():
     plain = re.compile(rf"(read_json|read_jsonl|read_yaml)\((?!held|verified)[^()]*({names})(\.json|_path)")
     files = (CHECKOUT / "runner").rglob("*.py")
     found = {path.relative_to(CHECKOUT).as_posix() for path in files if plain.search(path.read_text())}
-    assert found == {"runner/eval_set/claims.py", "runner/evening/remake.py"}
+    assert found == {"runner/eval_set/lock.py", "runner/evening/remake.py"}
 
 
 def test_compare_and_its_tool_read_no_results_that_were_edited(record, tmp_path, monkeypatch):

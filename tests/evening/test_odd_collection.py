@@ -10,7 +10,7 @@ import pytrec_eval
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
-from runner.commands.matrix import matrix
+from runner.commands.tools import matrix
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.by_query import anchor, fragment
 from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection

@@ -5,8 +5,7 @@ import pytest
 
 from runner.base.errors import InputError
 from runner.embed.cost.budget import Meter
-from runner.embed.cost.ledger import BudgetError, Ledger, all_sessions, write_session
-from runner.embed.cost.spend_receipt import spend_receipt
+from runner.embed.cost.ledger import BudgetError, Ledger, all_sessions, spend_receipt, write_session
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.api import open_model
 from runner.judge.models.client import JudgeMeter

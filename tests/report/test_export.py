@@ -10,7 +10,7 @@ from scipy import stats
 from runner.base.canonical import file_sha256, json_bytes, read_json, sha256, write_atomic
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.records import SCORE_UNIT
-from runner.commands.export import export
+from runner.commands.version import export
 from runner.eval_set.labels import append_labels, label_prefix
 from runner.eval_set.lock import write_lock
 from runner.eval_set.shapes.corpus import CollectionFacts

@@ -32,9 +32,8 @@ from runner.eval_set.version import newest_version
 from runner.evening.external import ExternalEvaluation
 from runner.gate.graded_gate import graded_gate
 from runner.retrieve.bm25 import bm25_run
-from runner.tools.case_study.case_study import Subject, neighbours_sharing, read_subject, study
+from runner.tools.case_study.case_study import Subject, hidden, neighbours_sharing, ranked, read_subject, study
 from runner.tools.case_study.page import BLOCKS, check_page, check_study, study_lines, with_blocks, write_study
-from runner.tools.case_study.rules import hidden, ranked
 from runner.tools.case_study.zoo import ZOO, zoo_of
 from runner.tools.case_study.zoo_lists import (
     nearest,

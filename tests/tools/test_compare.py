@@ -18,9 +18,8 @@ from runner.base.terminal import ASCII, Signs
 from runner.commands import main as cli
 from runner.score.bootstrap import mean_intervals
 from runner.score.mulberry32 import SEEDS, bootstrap, uniforms
-from runner.tools.compare.compare import Paired, RufloPaired, Settings, compare
+from runner.tools.compare.compare import Paired, RufloPaired, Settings, compare, comparison_lines, fixed
 from runner.tools.compare.query_scores import QueryScores, read_scores
-from runner.tools.compare.text import comparison_lines, fixed
 
 # Digits of the published generator at seed 42, as its JavaScript prints them.
 SEED_42 = [0.6011037519201636, 0.44829055899754167, 0.8524657934904099, 0.6697340414393693, 0.17481389874592423]

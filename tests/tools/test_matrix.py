@@ -17,7 +17,7 @@ from runner.base.canonical import json_bytes
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import CHECKOUT
 from runner.base.records import SCORE_UNIT, Interval
-from runner.commands.matrix import matrix
+from runner.commands.tools import matrix
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.eval_set.shapes.plan import Plan

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from chunkers.registry import limit_of
 from runner.base.progress import duration
 from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cell
-from runner.embed.cost.container_pool import IDLE_SECONDS
+from runner.embed.cost.budget import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
 from runner.embed.cost.prices import Rate, RemoteOptions, rate, shown, size, weights_price
 from runner.eval_set.catalog import NO_OWN, RERANKERS, EncoderSpec

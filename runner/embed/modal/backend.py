@@ -122,7 +122,7 @@ class ModalBackend:
         """Put this run beside the ledger, once, so that a later command can ask what was billed for it."""
         if self._remembered:
             return
-        from runner.embed.cost.spend_receipt import Attempt, remember_attempt
+        from runner.embed.cost.ledger import Attempt, remember_attempt
 
         attempt = Attempt(
             run_id=self.service.run_id,

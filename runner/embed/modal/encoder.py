@@ -13,9 +13,8 @@ from runner.base.records import PromptSide
 from runner.embed.cost.prices import CORES, CPU
 from runner.embed.encoder import Answer, Batch, Grouping, catalogue_facts
 from runner.embed.local_encoder import Dtype, encoder_class
-from runner.embed.modal.errors import described, of_the_method, without_secrets
 from runner.embed.modal.pins import model_pins
-from runner.embed.modal.service import ModalService
+from runner.embed.modal.service import ModalService, described, of_the_method, without_secrets
 from runner.embed.weights import tokenizer_folder
 from runner.eval_set.catalog import EncoderSpec
 

@@ -13,8 +13,7 @@ from runner.base.http_client import Client, Patience, Response, Service, Unusabl
 from runner.base.records import PromptSide
 from runner.embed.cost.request_meter import RequestMeter
 from runner.embed.over_http.dialects import address_at, tokens_billed
-from runner.embed.over_http.encoder import HttpEncoder, ServerInfo
-from runner.embed.over_http.text_clip import Clip, Clipped
+from runner.embed.over_http.encoder import Clip, Clipped, HttpEncoder, ServerInfo
 from runner.eval_set.catalog import EncoderSpec
 
 TIMEOUT = 300.0

@@ -10,7 +10,7 @@ from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.store import disk_errors
 from runner.base.terminal import Signs
-from runner.tools.case_study.rules import measured, refused_by, tally
+from runner.tools.case_study.case_study import measured, refused_by, tally
 from runner.tools.case_study.zoo_lists import TABLE
 from runner.tools.markdown import escaped, table
 

@@ -24,9 +24,8 @@ from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version, existing_version
 from runner.evening.dry_run import describe
-from runner.tools.compare.compare import Compared, Settings, compare
+from runner.tools.compare.compare import Compared, Settings, compare, comparison_lines
 from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
-from runner.tools.compare.text import comparison_lines
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 from runner.tools.grade.grade import TAU, TRIALS, grade_bench
