@@ -1,4 +1,4 @@
-"""Bytes that are the same wherever they are written: canonical JSON, digests, slugs, whole-file writes."""
+"""Bytes that are the same wherever they are written: canonical JSON, digests, slugs, dates, whole-file writes."""
 
 import errno
 import fcntl
@@ -10,12 +10,18 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from runner.base.errors import InputError
 
 JSON = Any  # checked by the schemas of eval_set, not by a static type
+
+
+def today() -> str:
+    """The day in UTC, as records have it."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def rounded(value: JSON) -> JSON:

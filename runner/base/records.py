@@ -246,8 +246,6 @@ OwnCell = DenseCell | BM25Cell | HybridCell | CrossCell
 WITHOUT_VECTORS = (BM25Cell, CrossCell)
 """The cells that need no encoder."""
 
-Cell = OwnCell | ImportedCell
-
 
 def bm25_in(language: str) -> str:
     """BM25 as cells name it for a language, such as bm25@de for "german"."""

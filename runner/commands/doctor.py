@@ -3,9 +3,9 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from runner.base.canonical import today
 from runner.base.checks import report, summary
 from runner.base.places import WORKPLACE
 from runner.base.terminal import signs_for
@@ -73,14 +73,14 @@ def _examine(options: argparse.Namespace) -> int:
 
 def _check_parity(options: argparse.Namespace) -> int:
     """0 if every encoder passed, else 1; a backend that does not answer at all is a BackendError."""
-    today = datetime.now(UTC).date().isoformat()
+    day = today()
     names = list(dict.fromkeys(options.encoder or encoders_here(options.parity)))
     need_weights(names)  # before anything is started that costs money
     found: list[Parity] = []
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     # What it spends is counted for the day, and in no version's ledger.
-    with backend_from(options, WORKPLACE / ".work" / "parity" / today) as backend:
-        for result in compared(backend, names, today):
+    with backend_from(options, WORKPLACE / ".work" / "parity" / day) as backend:
+        for result in compared(backend, names, day):
             found.append(result)
             if not options.json:
                 show(parity_lines(result, signs), signs)

@@ -3,7 +3,6 @@
 import argparse
 import shlex
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,11 +318,6 @@ def check_signature(options: argparse.Namespace) -> None:
     for flag, text in (("--by", options.by), ("--reason", options.reason)):
         if not text.isprintable():
             raise InputError(f"{flag}: {text!r} has a line break or a control character; write it on one line.")
-
-
-def today() -> str:
-    """The day in UTC, as records have it."""
-    return datetime.now(UTC).date().isoformat()
 
 
 def _choice(options: argparse.Namespace) -> "Choice":

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.base.canonical import today
 from runner.base.progress import say
 from runner.commands.console import answer, version_of, version_parser, whole_number
-from runner.commands.evening import add_signature, check_signature, today
+from runner.commands.evening import add_signature, check_signature
 
 
 def adopt(arguments: Sequence[str]) -> int:

@@ -2,9 +2,9 @@
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
+from runner.base.canonical import today
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import say
@@ -32,7 +32,7 @@ def import_(arguments: Sequence[str]) -> int:
     from runner.evening.stops import counting
     from runner.tools.labels import import_files
 
-    judged_on = options.judged_on or _today()
+    judged_on = options.judged_on or today()
     if not is_date(judged_on):
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
     given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
@@ -141,7 +141,7 @@ def withdraw(arguments: Sequence[str]) -> int:
     version, options = _asked(parser, arguments)
     from runner.tools.labels import withdraw_judge
 
-    n_voided = withdraw_judge(version, options.judge, reason=options.reason, today=_today())
+    n_voided = withdraw_judge(version, options.judge, reason=options.reason, today=today())
     answer(
         f"{version.name}: {n_voided} labels of {options.judge} are void; their lines stay in {version.labels_path}\n"
         f"next: {DRIVER} run {version.flags}"
@@ -154,7 +154,3 @@ def _asked(parser: Parser, arguments: Sequence[str]) -> tuple[Version, argparse.
     parser.add_argument("--rehearse", action="store_true", help="seen as the rehearsal; grades are the same")
     options = parser.parse_args(arguments)
     return version_of(options), options
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()

@@ -30,57 +30,45 @@ class Backend(Protocol):
     @property
     def name(self) -> BackendName:
         """As records have it."""
-        ...
 
     @property
     def concurrent(self) -> bool:
         """Whether its encoders embed at the same time."""
-        ...
 
     def encoder(self, name: str) -> Encoder:
         """The encoder of a catalogued name, nothing loaded yet; an InputError for an unknown or excluded name."""
-        ...
 
     def encoder_of(self, spec: EncoderSpec) -> Encoder:
         """The encoder of any row, nothing loaded yet."""
-        ...
 
     def check(self, encoders: Sequence[str]) -> None:
         """Raise BackendError if the account or the key is refused; called before the first long step."""
-        ...
 
     @property
     def rented(self) -> "RemoteOptions | None":
         """What is asked of rented machines; None if nothing is rented."""
-        ...
 
     @property
     def max_usd(self) -> float | None:
         """The ceiling of all that it may spend; None if it spends nothing."""
-        ...
 
     def account(self) -> str:
         """Whose account is charged, "" if nobody's; a BackendError if it is refused or does not answer."""
-        ...
 
     def located(self, spec: EncoderSpec) -> str:
         """Where an encoder's weights are already, "" if they have to come from the model hub; nothing is downloaded."""
-        ...
 
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Called before the first text is sent; a BackendError if the work may not begin.
 
         `judging` is what will be judged afterwards, under the same ceiling.
         """
-        ...
 
     def billed(self, run_id: str, began: datetime) -> float | None:
         """Dollars that the provider billed for a run since it began, None if nobody answers that."""
-        ...
 
     def dollars(self, encoder: str) -> float | None:
         """What this encoder cost so far, None if nothing is metered."""
-        ...
 
     def __enter__(self) -> Self: ...
 

@@ -77,22 +77,18 @@ class Encoder(Protocol):
     @property
     def spec(self) -> EncoderSpec:
         """The catalogue's row."""
-        ...
 
     @property
     def grouping(self) -> Grouping:
         """How texts are grouped."""
-        ...
 
     @property
     def tolerance(self) -> float:
         """The most by which a coordinate of one text's row may move between two sessions, or with its batch."""
-        ...
 
     @property
     def resubmissions(self) -> int:
         """How often a batch that came back wrong, or not at all, is sent again."""
-        ...
 
     def identity(self) -> dict[str, JSON]:
         """Everything that fixes the vectors; loads nothing.
@@ -100,11 +96,9 @@ class Encoder(Protocol):
         `catalogue_facts` and the method, the same on every backend; under "backend" what belongs to this one: name,
         device or address, number format, grouping, library versions.
         """
-        ...
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Tokens per text, prompt and special tokens included, before truncation."""
-        ...
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """Answers in any order; a batch may be answered twice or not at all.
@@ -112,7 +106,6 @@ class Encoder(Protocol):
         What ends the session (no connection, a wrong key, the budget) is a BackendError; what concerns one batch is its
         answer's error. Closing the generator gives up the rest.
         """
-        ...
 
 
 class InProcessEncoder(ABC):

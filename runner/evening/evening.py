@@ -5,8 +5,8 @@ It moves a version as far as it can go, then says what is outstanding and which 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
+from runner.base.canonical import today
 from runner.base.checks import need_all
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.base.git import untracked
@@ -132,7 +132,7 @@ def _need_queries(session: Session) -> None:
 def _drop_encoders(session: Session) -> None:
     """Take the encoders of `--without` out of the plan, as soon as there is one."""
     if session.without and _has_plan(session.version):
-        leave_out(session.version, session.without, datetime.now(UTC).date().isoformat())
+        leave_out(session.version, session.without, today())
 
 
 def _look_ahead(session: Session) -> None:

@@ -4,10 +4,9 @@ A decision that is recorded already is held to what made it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, json_bytes, write_atomic
+from runner.base.canonical import file_sha256, json_bytes, today, write_atomic
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.git import ignored
 from runner.base.progress import say
@@ -183,9 +182,8 @@ def decide_and_lock(session: Session, results: Results) -> str:
         )
     if session.choice is None and needs_choice(results):
         raise choice_stop(version, results)
-    today = datetime.now(UTC).date().isoformat()
     scored = file_sha256(version.results_path)
-    decision = decide(results, scored, session.choice, today=today, reuse=reuse_of(version.source))
+    decision = decide(results, scored, session.choice, today=today(), reuse=reuse_of(version.source))
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
     write_lock(version.record)

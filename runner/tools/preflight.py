@@ -5,7 +5,6 @@ The health of chunks is what a bulk embedding should be stopped by.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import numpy as np
 import yaml
 
 from chunkers.registry import limit_of
-from runner.base.canonical import JSON
+from runner.base.canonical import JSON, today
 from runner.base.checks import Check, Skipped
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.git import git_state, untracked
@@ -127,14 +126,14 @@ class Flight:
 
     def trials(self) -> Iterator[Check]:
         """Each encoder by 32 texts and each judge by one pair, in earnest: what rents or charges is paid for."""
-        today = datetime.now(UTC).date().isoformat()
+        day = today()
         for name in self._encoders:
             advice = without_advice(self.version, name)
             yield Check(
                 f"32 texts with {name}",
                 "embedded them as a run does: weights, probe, every check of rows",
                 advice or "Embed nothing there until this passes; compare the server's model, prompts and limits.",
-                partial(smoked, self.backend, name, today),
+                partial(smoked, self.backend, name, day),
             )
         yield from self._rerankers("had it score a pair, here as a run does", self._scored)
         for judge in self._judges:

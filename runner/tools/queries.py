@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from runner.base.canonical import today
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.progress import say
@@ -173,7 +173,7 @@ class Desk:
 
     def _ask(self, rows: Sequence[DraftRow], how: JudgeOptions) -> str:
         with how.opened(self._judge, self.version.work) as model:
-            asked = ask_model(rows, model, self.folder, datetime.now(UTC).date().isoformat())
+            asked = ask_model(rows, model, self.folder, today())
         if not asked.answers and asked.failed:
             raise BackendError(f"No query was drafted. {asked.failed[0]}. Run the command again; replies are kept.")
         return self._keep(asked.answers, asked.failed)

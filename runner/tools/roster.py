@@ -1,10 +1,9 @@
 """The roster of sources as lines, as data and as docs/data-status.md: how far each has come, and which is next."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.base.canonical import JSON, write_atomic
+from runner.base.canonical import JSON, today, write_atomic
 from runner.base.errors import IntegrityError
 from runner.base.places import DRIVER, WORKPLACE
 from runner.base.store import disk_errors
@@ -92,7 +91,7 @@ def write_index(standings: Sequence[Standing], given: str) -> Path:
 
     path = Path(given) if given else WORKPLACE / ".work" / "index.html"
     every = [*standings, *sources_outside(newest_version)]
-    content = index_page(every, datetime.now(UTC).date().isoformat(), path.parent)
+    content = index_page(every, today(), path.parent)
     return write_html(path, content, None, flag="--html")
 
 

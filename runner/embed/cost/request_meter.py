@@ -30,7 +30,6 @@ class Counted(Protocol):
     @property
     def tokens(self) -> int:
         """Tokens of every kind together."""
-        ...
 
 
 Answer = TypeVar("Answer")
@@ -44,15 +43,12 @@ class Tariff(Protocol[Ask, Usage]):
     @property
     def is_free(self) -> bool:
         """Whether nothing is charged."""
-        ...
 
     def worst_usd(self, ask: Ask, /) -> float:
         """Dollars that one request costs at most."""
-        ...
 
     def usd(self, usage: Usage, /) -> float:
         """Dollars of one request that was answered."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,6 @@ class Rented(Protocol):
 
     def embedder(self, spec: EncoderSpec) -> Any:  # noqa: ANN401  # Modal's handle of a class
         """The remote object that embeds with an encoder: the app running, its weights in the Volume."""
-        ...
 
 
 class ModalEncoder:

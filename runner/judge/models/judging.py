@@ -4,9 +4,8 @@ import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from runner.base.canonical import file_sha256, json_line
+from runner.base.canonical import file_sha256, json_line, today
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.places import DRIVER
 from runner.base.progress import Progress, Report, say
@@ -50,7 +49,7 @@ def judge_batches(
     importer: Importer,
     *,
     report: Report | None = None,
-    today: Callable[[], str] = lambda: datetime.now(UTC).date().isoformat(),
+    today: Callable[[], str] = today,
 ) -> Judged:
     """Have every row graded, and the answers imported in the order of the batches, whatever the order of replies.
 

@@ -63,7 +63,6 @@ class Spending(Protocol):
 
     def usd(self) -> float:
         """Dollars."""
-        ...
 
 
 class LanguageModel(Protocol):
@@ -72,16 +71,13 @@ class LanguageModel(Protocol):
     @property
     def model(self) -> str:
         """The id that is asked for."""
-        ...
 
     @property
     def meter(self) -> Spending:
         """What holds the costs of its requests."""
-        ...
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """One reply per ask, as they arrive; a BackendError if no further request would fare better."""
-        ...
 
     def __enter__(self) -> Self: ...
 

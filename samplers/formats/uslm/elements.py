@@ -40,11 +40,9 @@ class Walk(Protocol):
 
     def open(self, kind: str, level: int, separator: str) -> Part:
         """A part that begins with the next text; whoever opens it writes a PART_END."""
-        ...
 
     def children(self, element: etree._Element, depth: int, place: Place) -> None:
         """Write an element's text and children."""
-        ...
 
 
 Handler = Callable[[Walk, etree._Element, str, int, Place], None]
