@@ -105,7 +105,8 @@ def _row(name: str) -> Row:
     hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
     raise InputError(
         f"There is no chunker {name!r}{hint} Chunkers: {', '.join([*CHUNKERS, *others])}, each also with {BARE}; most "
-        "of them also cut further, such as section_aware_bills_256_v1."
+        "of them also cut further, such as section_aware_bills_256_v1. A new one is a row of chunkers/registry.py "
+        "or comes with an installed plug-in (docs/plug-ins.md)."
     )
 
 

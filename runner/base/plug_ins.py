@@ -4,8 +4,10 @@ A group is `per_source_eval.chunkers`, `.readers`, `.encoders` or `.judges`. Not
 name is asked for.
 """
 
+import os
 import re
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Group = Literal["chunkers", "readers", "encoders", "judges"]
+
+_PACKAGES = tuple(f"{Path(__file__).parents[2] / name}{os.sep}" for name in ("runner", "chunkers", "samplers"))
+"""Where this tool's own code lies."""
 
 _PREFIX = "per_source_eval"
 _OURS = "per-source-eval"
@@ -50,21 +55,23 @@ class PlugIn:
         """
         value = self._had(place or self.entry.value)
         if not isinstance(value, kind):
-            raise self._wrong(f"has no {kind.__name__} at {place or self.entry.value!r}")
+            there = f"has a {type(value).__name__} at {place or self.entry.value!r}"
+            raise self._wrong(f"{there}, where a {kind.__name__} of {kind.__module__} belongs")
         return value
 
     def subclass(self, kind: type[_T], place: str = "") -> type[_T]:
         """The class at "module:name", derived from that one; defaults and errors as `instance` has them."""
         value = self._had(place or self.entry.value)
         if not (isinstance(value, type) and issubclass(value, kind)):
-            raise self._wrong(f"has no class derived from {kind.__name__} at {place or self.entry.value!r}")
+            there = f"has no class derived from {kind.__name__} of {kind.__module__}"
+            raise self._wrong(f"{there} at {place or self.entry.value!r}")
         return value
 
     def _had(self, place: str) -> object:
         try:
             value: object = type(self.entry)(self.name, place, "").load()
         except (Exception, SystemExit) as error:
-            raise self._wrong(f"cannot be imported ({type(error).__name__}: {error})") from error
+            raise self._wrong(f"cannot be imported ({raised(error)})") from error
         return value
 
     def _wrong(self, said: str) -> InputError:
@@ -134,6 +141,17 @@ def _installed(group: Group) -> Mapping[str, PlugIn]:
         both = " and ".join(_origin(entry) for entry in entries if entry.name == twice[0])
         raise InputError(f"{both} both register {twice[0]!r} among {_PREFIX}.{group}. Uninstall one of them.")
     return {entry.name: PlugIn(group, entry) for entry in entries}
+
+
+def raised(error: BaseException) -> str:
+    """A plug-in's error in words, with the last line of code that is neither this tool's nor of Python's import."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_PACKAGES) and "importlib" not in frame.filename
+    ]
+    where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _origin(entry: "EntryPoint") -> str:

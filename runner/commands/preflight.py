@@ -43,7 +43,8 @@ def preflight(arguments: Sequence[str]) -> int:
     parser = version_parser("preflight", _DESCRIPTION, _EPILOG)
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="other documents than the version's own")
-    add("--chunkers", action="append", default=[], metavar="NAME", help="not the plan's (repeatable)")
+    not_the_plans = "look at this one's chunks, not the plan's; without a total (repeatable)"
+    add("--chunkers", action="append", default=[], metavar="NAME", help=not_the_plans)
     add("--rehearse", action="store_true", help="the rehearsal's plan")
     add("--yes", action="store_true", help="try encoders and judges in earnest, and spend the money")
     add_output_flags(parser, "one JSON object")

@@ -17,7 +17,7 @@ from runner.eval_set.shapes.results import Results
 AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
-UNATTENDED = "nobody named (choose recommended)"
+UNATTENDED = "choose recommended (unattended)"
 """Who decided if `recommended` was chosen and nobody signed."""
 
 RECOMMENDED = "recommended"

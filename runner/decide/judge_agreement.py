@@ -107,12 +107,10 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
         )
     elif second.by_cell:
         said += "; whether a judge favours one cell they cannot show, however strongly it does"
-    if any(
-        p is not None and p <= agreement.alpha for row in second.by_cell for p in (row.p_for_cell, row.p_for_baseline)
-    ):
+    if favoured := _favoured(agreement, second):
         said += (
-            ". One side looks favoured: either a judge favours it, or one judge errs much more than the other and that "
-            "side finds documents of other worth; read the pairs"
+            f". {favoured} looks favoured: either a judge favours that side, or one judge errs much more than the "
+            "other and the sides find documents of other worth; read the pairs"
         )
     if second.one_model:
         said += ". One language model read both times, and may err alike; what others would say is not known"
@@ -122,6 +120,18 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
         f"{said}. A difference says that the two judges differ, not which of them is right, and all of it holds for "
         "pairs in general only if those read twice were drawn regardless of their grades."
     )
+
+
+def _favoured(agreement: Agreement, second: SecondJudge) -> str:
+    """Whose documents the first judge grades higher beyond chance, and beside whose; "" if nobody's."""
+    found = []
+    for row in second.by_cell:
+        if row.p_for_cell is not None and row.p_for_cell <= agreement.alpha:
+            found.append(f"{row.cell} beside the baseline")
+        if row.p_for_baseline is not None and row.p_for_baseline <= agreement.alpha:
+            found.append(f"the baseline beside {row.cell}")
+    said = " and ".join(found)
+    return said[:1].upper() + said[1:] if said.startswith("the ") else said
 
 
 def zero_count_bound(agreement: Agreement, second: SecondJudge) -> str:

@@ -143,17 +143,14 @@ def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:
     found = settling_of(inputs, row)
     if found is None:
         return f"Try other cells: {row.cell} differs from the baseline alike on every query."
-    (mean, sd), prior = _believed(inputs, row), inputs.plan.prior
-    before = f"prior: {prior.mean:+g} ± {prior.sd:g}"
-    belief = f"by its own scores its true gain is believed to be {mean:+.2f} ± {sd:.2f} ({before})"
     if not found.queries:
         return (
             f"Try other cells, or keep the baseline: no number of new queries is likely to confirm {row.cell} "
-            f"({whole_percent(found.chance)} at most); {belief}."
+            f"({whole_percent(found.chance)} at most)."
         )
     return (
         f"Open a new version that names {row.cell} first, with about {found.queries:,} queries of its own: they "
-        f"confirm it with a chance of {whole_percent(found.chance)}; {belief}."
+        f"confirm it with a chance of {whole_percent(found.chance)}."
     )
 
 

@@ -71,7 +71,7 @@ def chunk_health(
         boilerplate_share=boilerplate_share(documents) if boilerplate is None else boilerplate,
         chunks_per_document_max=max(map(len, chunks_of.values())),
         lengths=lengths(sizes, limit),
-        degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty),
+        degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty, missed),
     )
 
 
@@ -91,7 +91,7 @@ _NOTHING = ChunkHealth(
 )
 
 
-def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int) -> list[str]:
+def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int, missed: int) -> list[str]:
     found = []
     if limit and high > limit:
         found.append(f"95 % of the chunks have up to {high} tokens, above the chunker's limit of {limit}")
@@ -99,6 +99,8 @@ def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int) -> 
         found.append(f"{repeats / count:.1%} of the chunks repeat an earlier one, more than {MAX_DUPLICATES:.0%}")
     if empty:
         found.append(f"{empty} chunks are empty")
+    if missed:
+        found.append(f"{missed:,} characters other than white space are in no chunk")
     return found
 
 

@@ -275,10 +275,10 @@ GRADED_V2 = (
 )
 
 GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1, "graded v2": GRADED_V2}
-LATEST = GRADED_V2
-"""The gate where no plan names one: `grade`, `doctor` and the case study."""
-
 """The nulls of each gate that a plan may name; a gate that was named once keeps its nulls."""
+
+LATEST = GRADED_V2
+"""The gate where no plan names one: `grade`, `doctor` and the case study. It is that of the default plan; move both."""
 
 BY_NAME: Mapping[str, Null] = {null.name: null for nulls in GATES.values() for null in nulls}
 

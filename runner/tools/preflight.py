@@ -92,7 +92,10 @@ class Flight:
         return Plan.model_validate(yaml.safe_load(new_plan_text(self.version, rehearsal=self.version.rehearsal)))
 
     def checks(self) -> Iterator[Check]:
-        """Every check that costs nothing; what is left is counted once the documents are read."""
+        """Every check that costs nothing; what is left is counted once the documents are read.
+
+        With other chunkers than the plan's no total is given: it would be that of the plan.
+        """
         flags = self.version.flags
         yield Check(
             "documents",
@@ -102,8 +105,8 @@ class Flight:
         )
         yield Check(
             "chunks",
-            "chunked the documents by every chunker of the plan",
-            "Take another chunker into the plan, or mend the source's reader: docs/chunking.md.",
+            "chunked the documents by every chunker asked for",
+            "Mend that chunker or the source's reader, or take another chunker into the plan: docs/chunking.md.",
             self._chunks,
         )
         yield Check(
@@ -122,7 +125,8 @@ class Flight:
         yield from self._rerankers(
             "looked where its weights are, or for its pinned revision at the model hub", self._reranker
         )
-        yield from Preflight(self.version, self.plan, self.backend, asked, self.plan.cells).checks()
+        evening = Preflight(self.version, self.plan, self.backend, asked, self.plan.cells).checks()
+        yield from (check for check in evening if check.name != "total" or not self.chunkers)
 
     def trials(self) -> Iterator[Check]:
         """Each encoder by 32 texts and each judge by one pair, in earnest: what rents or charges is paid for."""

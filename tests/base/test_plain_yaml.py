@@ -35,10 +35,18 @@ def test_what_the_safe_loader_reads_is_read_as_it_reads_it(tmp_path_factory, val
 
 
 @pytest.mark.parametrize(
-    "content", [b"cells: [", b"a: \x00", b"\xff\xfe\x00", b"a: b: c", b"a: 1\n---\na: 2", b"a: 2026-13-40"]
+    ("content", "place"),
+    [
+        (b"cells: [", "line 2, column 1"),
+        (b"a: \x00", "position 3"),
+        (b"\xff\xfe\x00", "position 2"),
+        (b"a: b: c", "line 1, column 5"),
+        (b"a: 1\n---\na: 2", "line 2, column 1"),
+        (b"a: 2026-13-40", "1..12"),
+    ],
 )
-def test_a_file_that_is_not_yaml_is_named(path, content):
-    refusal(path, content)
+def test_a_file_that_is_not_yaml_is_named_with_the_place(path, content, place):
+    assert place in refusal(path, content)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +80,7 @@ def test_an_alias_or_a_tag_is_refused_with_its_line(path, content):
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 100_000, b"[" * 5000 + b"]" * 5000])
 def test_a_file_that_nests_without_end_is_refused(path, content):
-    refusal(path, content)
+    assert "recursion" in refusal(path, content)
 
 
 def test_a_missing_file_is_named(path):

@@ -55,13 +55,21 @@ def test_nothing_is_looked_for_or_imported_while_names_are_built_in(site, monkey
 
 
 @pytest.mark.parametrize(
-    "source",
-    ["import no_such_module_at_all", "raise SystemExit(0)", "1 / 0", "x = 1", "WORDS = len", "syntax error"],
+    ("source", "said"),
+    [
+        ("\nimport no_such_module_at_all", "pse_words.py:2"),
+        ("raise SystemExit(0)", "pse_words.py:1"),
+        ("\n\n1 / 0", "pse_words.py:3"),
+        ("\nsyntax error", "pse_words.py, line 2"),
+        ("x = 1", "'WORDS'"),
+        ("WORDS = len", "Row of chunkers.registry"),
+    ],
 )
-def test_what_cannot_be_imported_or_is_something_else_is_an_error_of_its_distribution(site, source):
+def test_what_cannot_be_imported_or_is_something_else_is_an_error_of_its_distribution(site, source, said):
     site.install("pse_words", source, ENTRY)
-    with pytest.raises(InputError, match=r"words_v1 of pse_words 0\.1 "):
+    with pytest.raises(InputError, match=r"words_v1 of pse_words 0\.1 ") as refused:
         chunker("words_v1")
+    assert said in str(refused.value)
 
 
 def test_a_taken_name_is_refused(site):

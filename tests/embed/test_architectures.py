@@ -66,7 +66,7 @@ def test_no_default_plan_has_an_encoder_that_is_not_loaded_here():
     plans = [default_cells(source, rehearsal=rehearsal) for source in catalog.SOURCES.values() for rehearsal in (0, 1)]
     cells = [parse_cell(cell) for cell in chain.from_iterable(plans)]
     encoders = {cell.encoder for cell in cells if hasattr(cell, "encoder")}
-    assert encoders - set(STATIC) == set(CONFIGS)
+    assert encoders - set(STATIC) <= set(CONFIGS)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

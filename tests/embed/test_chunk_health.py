@@ -32,7 +32,10 @@ def test_health_counts_duplicates_misses_and_sizes():
         boilerplate_share=0.0,
         chunks_per_document_max=2,
         lengths=Lengths(width=1, limit=0, counts=[2, 1, *[0] * 6, 1, *[0] * 7]),
-        degenerate=["25.0% of the chunks repeat an earlier one, more than 5%"],
+        degenerate=[
+            "25.0% of the chunks repeat an earlier one, more than 5%",
+            "6 characters other than white space are in no chunk",
+        ],
     )
 
 
@@ -50,7 +53,7 @@ def test_text_that_no_section_holds_is_counted_once_however_sections_nest():
 
 
 def test_an_empty_chunk_and_one_above_the_limit_are_degenerate():
-    found = chunk_health([chunk("a", 0, 0, 3, 600), chunk("a", 1, 3, 5, 600)], [document("a", "abc  def")], 512)
+    found = chunk_health([chunk("a", 0, 0, 3, 600), chunk("a", 1, 3, 5, 600)], [document("a", "abc  ")], 512)
     assert found.empty == 1
     assert found.degenerate == [
         "95 % of the chunks have up to 600 tokens, above the chunker's limit of 512",

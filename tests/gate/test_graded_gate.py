@@ -3,12 +3,16 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import Run
+from runner.eval_set.catalog import SOURCES
+from runner.eval_set.plan import default_plan_text
+from runner.eval_set.shapes.plan import Plan
 from runner.gate.graded_gate import DOTS, GradedGate, Spread, graded_gate
-from runner.gate.nulls import GRADED_V1, Drawn
+from runner.gate.nulls import GATES, GRADED_V1, LATEST, Drawn
 from runner.score.score import score
 from tests.support.graded_sets import (
     CHUNKS,
@@ -30,6 +34,11 @@ LONGEST = sorted(DOCS, key=lambda d: (-LENGTHS[d], d))[:10]
 
 def ndcg(run, qrels):
     return list(score(run, list(qrels), qrels, 2).values["ndcg@10"])
+
+
+def test_tools_that_no_plan_binds_take_the_gate_of_the_default_plan():
+    plan = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["bills"], rehearsal=False)))
+    assert GATES[plan.null_gate.nulls] is LATEST
 
 
 def test_an_oracle_passes_every_null():

@@ -21,6 +21,9 @@ README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
 FOREIGN_FLAGS = {
+    "--files",
+    "--no-index",
+    "--no-build-isolation",
     "--index-url",
     "--strict",
     "--n",

@@ -259,6 +259,7 @@ def _alphabet(of: GradedSet) -> list[Ints]:
 
 ''',
     )
+    checkout.replace(path, "LATEST = GRADED_V2\n", "LATEST = GRADED_V3\n")
     checkout.replace(
         path,
         '"graded v2": GRADED_V2}\n',
@@ -381,7 +382,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
     checkout.insert(path, "        provenance=_provenance(", line)
     template = "templates/_why.html.j2"
     checkout.insert(template, '<th scope="col" class="num">MRR@10</th>', '<th scope="col" class="num">First three</th>')
-    cell = '<td class="num">{{ row.first_three | percent }}</td>\n'
+    cell = '<td class="num">{% if row.first_three is not none %}{{ row.first_three | percent }}{% endif %}</td>\n'
     checkout.insert(template, '<td class="num">{{ mean(row.scores["mrr@10"]) }}</td>', cell)
     results, page = checkout.evaluated(tmp_path)
     shares = {row["cell"]: row["first_three"] for row in results["cells"]}

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import RUN_DEPTH, Chunk, Hit, Span
+from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
 from runner.retrieve.engine.database import open_substrate
 from runner.retrieve.engine.search import (
     ARMS,
@@ -57,6 +57,13 @@ def brute_force(vectors=VECTORS, queries=QUERY_VECTORS, chunks=CHUNKS, query_ids
     return dense_run("dense", DenseArm(list(query_ids), queries, chunks, vectors)).run
 
 
+def same_runs(found: Run, wanted: Run) -> None:
+    """The same queries, each with the same hits but for the last step."""
+    assert found.hits.keys() == wanted.hits.keys() == QUERIES.keys()
+    for query_id, hits in wanted.hits.items():
+        same_but_for_last_step(found.hits[query_id], hits)
+
+
 def same_but_for_last_step(found: tuple[Hit, ...], wanted: tuple[Hit, ...]) -> None:
     """sqlite-vec sums in float32, so that a score may round to the neighbouring step and order may follow it."""
     assert len(found) == len(wanted)
@@ -74,16 +81,13 @@ def same_but_for_last_step(found: tuple[Hit, ...], wanted: tuple[Hit, ...]) -> N
 @pytest.mark.parametrize("metric", ["", "cosine", "l2"])
 def test_exact_search_is_brute_force_over_all_chunks(metric, tmp_path):
     found = runs(build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS, metric=metric)), search())
-    for query_id, hits in brute_force().hits.items():
-        same_but_for_last_step(found[EXACT].hits[query_id], hits)
+    same_runs(found[EXACT], brute_force())
 
 
 def test_exact_search_of_a_sample_is_brute_force_over_the_samples_chunks(path):
     rows = [row for row, chunk in enumerate(CHUNKS) if chunk.doc_id in set(SAMPLE)]
     wanted = brute_force(VECTORS[rows], chunks=[CHUNKS[row] for row in rows])
-    found = runs(path, search(SAMPLE))
-    for query_id, hits in wanted.hits.items():
-        same_but_for_last_step(found[EXACT].hits[query_id], hits)
+    same_runs(runs(path, search(SAMPLE))[EXACT], wanted)
 
 
 def test_without_restriction_documents_outside_the_eval_set_are_found_under_their_own_ids(path):

@@ -145,7 +145,6 @@ CONFIGS = {
 _NOMIC_NAMES = {"hidden_size": "n_embd", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer"} | {
     "intermediate_size": "n_inner"
 }
-_READS = {"arctic-l-v2.0": 8192, "mxbai-large-v1": 512, "nomic-v1.5": 8192, "mpnet-base-v2": 384, "minilm-l6-v2": 256}
 _SHIPS = {
     "arctic-l-v2.0": {"query": "query: "},
     "mxbai-large-v1": {"query": "Represent this sentence for searching relevant passages: ", "passage": ""},
@@ -184,7 +183,7 @@ def write_model(folder, name, *, sizes=None, seed=0):
         tensors["embeddings.position_ids"] = np.arange(config["max_position_embeddings"])[None]
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
-    width, pooled = tensors["embeddings.word_embeddings.weight"].shape[1], row.pooling
+    width, pooled = tensors["embeddings.word_embeddings.weight"].shape[1], row.pooling or "mean"
     modes = {f"pooling_mode_{mode}": mode.startswith(pooled) for mode in ("cls_token", "mean_tokens", "max_tokens")}
     normalize = [] if name in ("nomic-v1.5", "mxbai-large-v1") else [("2_Normalize", "Normalize")]
     steps = [("", "Transformer"), ("1_Pooling", "Pooling"), *normalize]
@@ -197,13 +196,13 @@ def write_model(folder, name, *, sizes=None, seed=0):
             for place, (path, step) in enumerate(steps)
         ],
         "1_Pooling/config.json": {"word_embedding_dimension": width, **modes},
-        "sentence_bert_config.json": {"max_seq_length": _READS[name], "do_lower_case": False},
+        "sentence_bert_config.json": {"max_seq_length": row.max_tokens, "do_lower_case": False},
         "config_sentence_transformers.json": {"prompts": _SHIPS.get(name, {}), "default_prompt_name": None},
         "special_tokens_map.json": special,
         "tokenizer_config.json": special
         | {
             "tokenizer_class": _CLASSES.get(config["model_type"], "BertTokenizer"),
-            "model_max_length": _READS[name],
+            "model_max_length": row.max_tokens,
             "do_lower_case": True,
         },
     }.items():

@@ -67,10 +67,11 @@ def _shown(text: str) -> str:
 def main(sources: list[str]) -> int:
     """Writes the goldens of the named sources, of all without a name."""
     for source in sources or SAMPLERS:
-        row = source_format(source)
-        for path in fixtures(source):
-            if path.suffix.lower() in row.suffixes:
-                path.with_name(path.name + GOLDEN).write_text(golden_of(source, path), encoding="utf-8")
+        suffixes = source_format(source).suffixes
+        paths = [path for path in fixtures(source) if path.suffix.lower() in suffixes]
+        for path in paths:
+            path.with_name(path.name + GOLDEN).write_text(golden_of(source, path), encoding="utf-8")
+        print(f"{source}: wrote {len(paths)} {GOLDEN} files to {DATA / source}")
     return 0
 
 

@@ -143,12 +143,22 @@ def test_documents_that_are_not_here_are_red(version):
     assert "not known before documents are sampled" in outcomes["total"].result
 
 
-def test_chunks_that_repeat_are_red(version, monkeypatch):
+@pytest.mark.parametrize("broken", [lambda chunks: 2 * chunks, lambda chunks: chunks[1:]], ids=["twice", "dropped"])
+def test_chunks_that_repeat_or_leave_text_out_are_red(version, monkeypatch, broken):
     chunked = __import__("runner.tools.preflight", fromlist=["chunk_corpus"]).chunk_corpus
-    monkeypatch.setattr("runner.tools.preflight.chunk_corpus", lambda documents, name: 2 * chunked(documents, name))
+    monkeypatch.setattr("runner.tools.preflight.chunk_corpus", lambda documents, name: broken(chunked(documents, name)))
     said = red(flight(version), "chunks")
     assert said.startswith("degenerate: fixed_token_512_50, ")
     assert "DEGENERATE" in said
+
+
+def test_of_other_chunkers_chunks_are_shown_and_no_total_of_the_plan(version):
+    found = flight(version)
+    found.chunkers = ["whole_doc"]
+    outcomes = looked(found)
+    assert [row.chunker for row in found.rows] == ["whole_doc"]
+    assert "total" not in outcomes
+    assert outcomes["disk"].state == "ok"
 
 
 def test_queries_that_are_too_few_or_missing_are_red(version):

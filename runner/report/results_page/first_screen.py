@@ -137,12 +137,15 @@ def _comparison(results: Results, one: Challenger) -> str:
     """What the cell beside the baseline scored, and whether that could be chance."""
     name, gain = short(one.cell, results), one.gain[0]
     size = gain.lstrip(f"+{MINUS}")
-    how = "as high as the baseline" if gain == size else f"{size} {'lower' if gain[0] == MINUS else 'higher'}"
-    scored = f"{name} scored {how} (interval {one.gain[1]} to {one.gain[2]})"
+    how = "as high as" if gain == size else f"{size} {'lower' if gain[0] == MINUS else 'higher'} than"
+    base = (
+        results.plan.baseline if results.kind == "external" else f"the baseline {short(results.plan.baseline, results)}"
+    )
+    scored = f"{name} scored {how} {base} (interval {one.gain[1]} to {one.gain[2]})"
     if results.kind == "external":
         row = next(row for row in results.cells if row.cell == one.cell)
         says = {"not told apart": "not told apart", "above": "above it beyond chance", "below": "below beyond chance"}
-        return f"{scored.replace(' (', f' than {results.plan.baseline} (', 1)}: {says[stand(row) or 'not told apart']}."
+        return f"{scored}: {says[stand(row) or 'not told apart']}."
     if one.could_be_chance is None:
         return f"{scored}: not preregistered, so not tested."
     if gain[0] == MINUS or gain == size:
@@ -211,12 +214,8 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if unread and unread[0] >= UNREAD:
         found.append(unread[1])
     if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
-        best = told(said.best_gain_corrected, results.plan.rule.min_gain, *interval_of(compared.test))
-        found.append(
-            Doubt(
-                "why", f"Best of {len(results.cells) - 1} cells", f": {one.gain[0]} is inflated, expect about {best}."
-            )
-        )
+        rest = f": likely to gain less than {one.gain[0]} on other queries."
+        found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", rest))
     if results.judging and not results.judging.agreement.read_twice:
         judges = len(results.labels.judges)
         who = "One judge" if judges == 1 else f"{judges} judges, no pair read twice"
@@ -240,15 +239,13 @@ def _unread(base: CellResult | None, row: CellResult | None, results: Results) -
     known = [share for share in shares if share is not None]
     if not known or max(known) < 0.01:
         return None
-    names = ["The baseline's", f"{short(row.cell, results)}'s" if row else ""]
+    names = ["the baseline's", f"{short(row.cell, results)}'s" if row else ""]
     texts = [whole_percent(share).replace(" %", "\u202f%") if share is not None else "" for share in shares]
     sides = [(share, text, name) for share, text, name in zip(shares, texts, names, strict=True) if share is not None]
     (worst, most, whose), *others = sorted(sides, key=lambda side: -side[0])
-    other = others[0][2].replace("The b", "the b") if others else ""
-    rest = f"; {other} {others[0][1]}." if others else "."
-    return worst - (others[0][0] if others else 0.0), Doubt(
-        "chunks", f"{whose} encoder never read {most} of its tokens", rest
-    )
+    rest = f"; of {others[0][2]}, {others[0][1]}." if others else "."
+    lost = Doubt("chunks", f"{most} of {whose} tokens are never embedded", rest)
+    return worst - (others[0][0] if others else 0.0), lost
 
 
 def _to_do(results: Results, decision: Decision | None, one: Challenger | None) -> tuple[str, str]:
@@ -266,6 +263,9 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
             "Read this page, then choose a cell and say why.",
             f"{COMMAND} choose {source} {shlex.quote(said.recommended)} --reason WHY --by NAME",
         )
+    if results.kind == "rehearsal":
+        ask = f"{COMMAND} preflight {shlex.quote(results.source)}"
+        return "A rehearsal decides nothing. Run the production plan; preflight says what it still needs.", ask
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (

@@ -95,7 +95,8 @@ def chunks_documents() -> str:
         health = chunk_health(chunk_corpus(documents, name), documents, limit_of(name))
         if health.count < len(documents) or health.coverage != 1:
             raise NegativeVerdict(
-                f"{name}: {health.count} chunks cover {health.coverage:.1%} of {len(documents)} bills"
+                f"{name}: {health.count} chunks hold {health.coverage:.1%} of the text of {len(documents)} made-up "
+                "bills; each bill needs a chunk, and every character that is not white space belongs in one"
             )
     return f"{len(CHUNKERS)} chunkers, every character in a chunk"
 
