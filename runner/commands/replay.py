@@ -1,26 +1,17 @@
 """`replay`: a recorded version embedded once more, and whether its numbers hold."""
 
-from collections.abc import Sequence
+import argparse
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.canonical import JSON
-from runner.base.given_files import LONGEST_LINE, printable
-from runner.base.terminal import Signs
-
-if TYPE_CHECKING:
-    from runner.tools.replay.run import CellReplay, Replay
-
-
-import argparse
-import sys
-import traceback
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError
+from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.progress import say
-from runner.base.terminal import signs_for
+from runner.base.terminal import Signs, signs_for
 from runner.commands.console import Parser, add_output_flags, answer_json, show, version_of, version_parser
 from runner.commands.flags import (
     add_backend_flags,
@@ -33,7 +24,7 @@ from runner.decide.roster import version_in_force
 from runner.eval_set.version import Version
 
 if TYPE_CHECKING:
-    from runner.tools.replay.run import Replay
+    from runner.tools.replay.run import CellReplay, Replay
 
 
 class Failure(NamedTuple):

@@ -28,7 +28,8 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     `total` has the ceiling, and what of it is spent or goes to embedding; the rest is judging and its headroom.
     """
     judges = plan.judges or default_judges()
-    costs, n_written = pair_costs(version, judges, options), _n_written(version)
+    costs = pair_costs(version, judges, options)
+    n_written = len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
     n_documents = len(load_corpus(version.corpus_path)[1]) if version.corpus_path.exists() else 0
     a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
     ours = queries_bought(version, plan, total, options)
@@ -61,10 +62,6 @@ def _taken(total: Total) -> str:
     parts = {"embedding": total.embedding, "spent before": total.spent}
     said = [f"{shown(usd)} {what}" for what, usd in parts.items() if usd]
     return f" beside {' and '.join(said)}" if said else ""
-
-
-def _n_written(version: Version) -> int:
-    return len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
 
 
 def _table(plan: Plan, sizes: Sequence[int], a_query: float, usd: float, marks: Mapping[int, str]) -> Iterator[str]:

@@ -43,7 +43,8 @@ class Evening(Session):
             try:
                 return recorded_answer(self) or self._decided()
             except InputNeeded as stop:
-                raise self._told(stop) from None
+                # Under the steps that are done, with what the operator should know before going on.
+                raise stop.at(self.version.name, steps(self.version), doubts(self.version)) from None
 
     def begin(self) -> None:
         """Plans and judge's instructions, and the sample if there are documents to draw it from."""
@@ -55,10 +56,6 @@ class Evening(Session):
             else:
                 sample(self)
                 _write_pack(self)
-
-    def _told(self, stop: InputNeeded) -> InputNeeded:
-        """The stop under the steps that are done, with what the operator should know before going on."""
-        return stop.at(self.version.name, steps(self.version), doubts(self.version))
 
     def _decided(self) -> str:
         _check_frozen(self)

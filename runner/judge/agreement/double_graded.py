@@ -11,6 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
+from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import JudgeDrift
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.kappa import left_open
@@ -50,14 +51,11 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
     several share the batches, one is given another's pairs once more.
     """
     rows = tuple(labels)
-    scored: dict[tuple[str, str], Label] = {}
-    for label in rows:
-        if label.round == 1:
-            scored.setdefault((label.query_id, label.doc_id), label)
+    earliest = scored(rows)
     return tuple(
         Double(query_id, doc_id, first.grade, label.grade, first.judge, judge, first.model, label.model)
         for (query_id, doc_id, judge), label in sorted(_first_readings(rows).items())
-        if (first := scored.get((query_id, doc_id))) and first.judge != judge
+        if (first := earliest.get((query_id, doc_id))) and first.judge != judge
     )
 
 
