@@ -55,6 +55,11 @@ def _check_schema_version(model: type[FrozenModel], value: object, where: str | 
     )
 
 
+def shaped(shape: type[Model], record: object) -> Model:
+    """The record as the shape that has its fields, and so every record inside it."""
+    return shape.model_validate(record, from_attributes=True)
+
+
 def problems(error: ValidationError) -> list[str]:
     """One line a wrong field: its place, what is wrong, what was found."""
     rows = []

@@ -1,16 +1,17 @@
 """The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from runner.base.records import Qrels, Reading, Run
-from runner.decide.as_results import by_cell, test_of
+from runner.base.schema import Model
 from runner.decide.scale import scale_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
 from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.lists import RecallCurve
-from runner.eval_set.shapes.paired import Difference, MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.pool import CellPool, Sensitivity, TenTimes
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
@@ -199,3 +200,25 @@ def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[f
 def _provenance(facts: CellFile) -> Provenance:
     """The cell's file without its backend, which decides nothing, and without what only gate and explorations read."""
     return Provenance.model_validate(facts.model_dump(include=set(Provenance.model_fields)))
+
+
+def by_cell(
+    cells: Iterable[str], found: Callable[[str], Sequence[Model]], measures: tuple[str, ...]
+) -> dict[str, dict[str, Model]]:
+    """What `found` says of all cells by each measure, in their order, as a row per cell."""
+    rows = {measure: found(measure) for measure in measures}
+    return {cell: {measure: records[place] for measure, records in rows.items()} for place, cell in enumerate(cells)}
+
+
+def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
+    """A challenger's test, without what is adjusted over the tested family if the cell is outside of it."""
+    test = asdict(comparison.tests[cell])
+    del test["mean"]  # differences have it
+    for name in ("interval", "simultaneous", "left_out"):
+        test[name] = list(test[name].values())
+    if cell not in comparison.registered:
+        test |= dict.fromkeys(("p_adjusted", "simultaneous"))
+    if (gain := comparison.gain_tests.get(cell)) is not None and gain.p_step != gain.p:
+        test["p_step"] = gain.p_step
+    test |= {"p_gain": gain and gain.p, "e_value": comparison.e_values.get(cell)}
+    return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})

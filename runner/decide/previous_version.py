@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
-from runner.base.schema import problems
-from runner.decide.as_results import shaped
+from runner.base.schema import problems, shaped
 from runner.eval_set.history import earlier
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Qrels, Run
-from runner.decide.as_results import shaped
+from runner.base.schema import shaped
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label

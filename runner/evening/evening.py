@@ -3,34 +3,17 @@
 It moves a version as far as it can go, then says what is outstanding and which command brings it.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
-from runner.base.canonical import today
-from runner.base.checks import need_all
-from runner.base.errors import BackendError, InputError, InputNeeded
-from runner.base.git import untracked
+from runner.base.errors import InputNeeded
 from runner.base.progress import say
-from runner.decide.decide import decision_sentence
-from runner.embed.chunk_corpus import stored_chunk_tokens
-from runner.embed.cost.estimate import Total
-from runner.embed.cost.prices import MAX_USD
-from runner.eval_set.corpus import keep_sample, need_corpus, sample_of, sample_to_draw
-from runner.eval_set.labels import closed
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.preregistration import check_preregistration, check_sample, preregister, verified_preregistration
-from runner.eval_set.version import Version, alone, load_decision, load_queries
-from runner.evening.costs import Asked
-from runner.evening.leave_out import leave_out, without_advice
+from runner.eval_set.preregistration import check_preregistration, preregister
+from runner.eval_set.version import alone
 from runner.evening.next_version import begin_version
-from runner.evening.preflight import Preflight
 from runner.evening.session import Session
-from runner.evening.stops import doubts, missing_documents, steps
+from runner.evening.stages import check_frozen, drop_encoders, look_ahead, make_runs, need_queries, sample, write_pack
+from runner.evening.stops import doubts, steps
 from runner.evening.verdict import recorded_answer, verdict
 from runner.judge.carried_labels import carry_labels
-from runner.queries.reading_pack import queries_stop, write_reading_pack
-from runner.retrieve.make_runs import Wanted
 
 
 class Evening(Session):
@@ -50,138 +33,27 @@ class Evening(Session):
         """Plans and judge's instructions, and the sample if there are documents to draw it from."""
         with alone(self.version):
             verify_version(self.version)
-            _check_frozen(self)
+            check_frozen(self)
             if self.corpus_place is None:
                 begin_version(self.version)
             else:
                 sample(self)
-                _write_pack(self)
+                write_pack(self)
 
     def _decided(self) -> str:
-        _check_frozen(self)
-        _drop_encoders(self)
-        _look_ahead(self)
+        check_frozen(self)
+        drop_encoders(self)
+        look_ahead(self)
         with self.timed("corpus"):
             sample(self)
-        _drop_encoders(self)
-        _need_queries(self)
+        drop_encoders(self)
+        need_queries(self)
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
 
-        _make_runs(self)
+        make_runs(self)
         self.remember_times()
 
         frozen = preregister(self.version)
         if said := carry_labels(self.version).sentence:
             say(said)
         return verdict(self, frozen)
-
-
-def _check_frozen(session: Session) -> None:
-    """Check what is frozen already, and refuse to rehearse a version whose baseline was adopted by policy."""
-    version = session.version
-    if version.preregistration_path.exists():
-        verified_preregistration(version)  # what changed since is said before a plan's criteria are
-    if version.rehearsal and (version.folder / "decision.json").exists():
-        decision = load_decision(replace(version, record=version.folder, rehearsal=False))
-        if decision.kind == "policy":
-            raise InputError(
-                f"{decision_sentence(decision)} There is nothing to rehearse in that version; give a rehearsal a "
-                "folder of its own with --eval-set-path."
-            )
-
-
-def sample(session: Session) -> None:
-    """Draw the plan's sample, unless the version has one; afterwards the version has plans, prompt and corpus."""
-    version, place = session.version, session.corpus_path
-    if place and not place.exists():
-        raise InputError(f"--corpus-path: {place} does not exist.")
-    drawn = None
-    if not version.corpus_path.exists() and session.corpus_place is not None:
-        say(f"reading and sampling {session.corpus_place}")
-        drawn = sample_of(version.source, sample_to_draw(version), session.corpus_place)
-    begin_version(version)  # once there are documents: a mistyped path opens no version
-    if drawn is not None:
-        keep_sample(version, drawn)
-    need_corpus(version)
-    check_sample(version)
-
-
-def _write_pack(session: Session) -> None:
-    """The reading pack to write queries from, if the version has none."""
-    if not session.version.queries_path.exists():
-        write_reading_pack(session.version, session.documents, session.version.plan(rehearsal=False).sample.seed)
-
-
-def _need_queries(session: Session) -> None:
-    """Raise InputNeeded, with a reading pack to write queries from, unless the version has enough queries."""
-    version = session.version
-    if not version.queries_path.exists():
-        _write_pack(session)
-        raise queries_stop(version, session.again)
-    if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
-        raise queries_stop(version, session.again, count)
-    for note in missing_documents(version):
-        say(f"warning: {note}")
-    for path in untracked([version.queries_path, version.labels_path]):
-        say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
-
-
-def _drop_encoders(session: Session) -> None:
-    """Take the encoders of `--without` out of the plan, as soon as there is one."""
-    if session.without and _has_plan(session.version):
-        leave_out(session.version, session.without, today())
-
-
-def _look_ahead(session: Session) -> None:
-    """Check, before documents are sampled, what all cells of the plan need; nothing if there is no plan yet."""
-    if not session.version.corpus_path.exists() and _has_plan(session.version):
-        _need(session, session.plan.cells)
-
-
-def _make_runs(session: Session) -> None:
-    """Chunk, embed and search for every cell that lacks a run; what cannot be had is said before anything long."""
-    with session.timed("runs"):
-        runs = session.runs
-        missing = runs.announced(session.wanted(noise_floor=True))
-        unmade = runs.unmade(missing)
-        left = _need(session, [str(each.cell) for each in unmade])
-        _have_rerankers(session, unmade)
-        runs.chunk(missing)
-        try:
-            runs.embed(missing, left)
-        except BackendError as error:
-            if not runs.vectors.failed:
-                raise
-            raise _advised(session.version, error, runs.vectors.failed) from error
-        runs.retrieve(missing)
-
-
-def _has_plan(version: Version) -> bool:
-    return version.plan_path(rehearsal=version.rehearsal).exists()
-
-
-def _need(session: Session, cells: Sequence[str]) -> Total:
-    """Raise what keeps these cells or their judging from being had; returns what judging costs.
-
-    What an earlier attempt embedded is known once chunks are made: the backend then counts both together.
-    """
-    judge = None if closed(session.version) else session.judge
-    ceiling = session.backend.max_usd or (judge.max_usd if judge else MAX_USD)
-    where = "" if session.backend.name == "local" else f"{session.backend.name}, counted once chunks are made"
-    asked = Asked(None, where, judge, ceiling, stored_chunk_tokens)
-    preflight = Preflight(session.version, session.plan, session.backend, asked, cells)
-    need_all(preflight.checks())
-    return preflight.left.total
-
-
-def _have_rerankers(session: Session, unmade: Sequence[Wanted]) -> None:
-    for model in session.runs.rerankers(unmade):
-        try:
-            session.runs.reranker(model).check()
-        except BackendError as error:
-            raise _advised(session.version, error, [model]) from error
-
-
-def _advised(version: Version, error: BackendError, failed: Iterable[str]) -> BackendError:
-    advice = [without_advice(version, model) for model in failed]
-    return type(error)("\n".join([str(error), *filter(None, advice)]))

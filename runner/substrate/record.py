@@ -19,8 +19,7 @@ from runner.base.records import (
     Run,
     parse_cell,
 )
-from runner.decide.as_results import by_cell, test_of
-from runner.decide.cell_results import bounds_of, holes_of
+from runner.decide.cell_results import bounds_of, by_cell, holes_of, test_of
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents

@@ -16,7 +16,8 @@ from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
-from runner.evening.evening import Evening, sample
+from runner.evening.evening import Evening
+from runner.evening.stages import sample
 from runner.judge.answers import Importer
 from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY
 from runner.judge.models.prompt import asks_of, instructions
