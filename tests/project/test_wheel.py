@@ -1,5 +1,7 @@
 """The built wheel in an environment of its own and an empty folder: the command does what it does in the checkout."""
 
+import ast
+import doctest
 import importlib.util
 import json
 import os
@@ -117,6 +119,25 @@ def test_a_source_is_begun_and_the_tools_work_in_an_empty_folder(installed: Inst
     installed("playground", "--output", "playground.html")
     assert (installed.folder / "playground.html").stat().st_size > 10_000
     assert installed.files() == before
+
+
+def test_a_retriever_is_evaluated_in_ten_lines_of_python_with_nothing_but_the_wheel(installed: Installed) -> None:
+    documented = (CHECKOUT / "docs" / "library.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
+    lines = (
+        doctest.script_from_examples(documented)
+        + """
+import runner
+print(runner.__file__)
+print(dict(results.table()[["cell", "gate"]].values))
+results.html("page.html")
+"""
+    )
+    python = [str(installed.environment / "bin" / "python"), "-I", "-c", lines]
+    done = subprocess.run(python, cwd=installed.folder, capture_output=True, text=True, check=True, env={})
+    place, gates = done.stdout.splitlines()
+    assert Path(place).is_relative_to(installed.environment)
+    assert ast.literal_eval(gates) == {"bm25 x whole_doc": "pass", "trec:mine": "pass", "trec:stuck": "fail"}
+    assert b"trec:mine" in (installed.folder / "page.html").read_bytes()
 
 
 def test_bash_completes_by_the_file_that_the_wheel_brings(installed: Installed) -> None:
