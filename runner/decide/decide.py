@@ -7,6 +7,7 @@ from runner.base.errors import InputError
 from runner.base.figures import gain_text, whole_percent
 from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_cell
 from runner.decide.judge_noise.model_change import change_sentence
+from runner.decide.outcome import CHOSEN
 from runner.decide.pooled_gains import PooledGains
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
@@ -36,7 +37,7 @@ class Choice:
 
 def needs_choice(results: Results) -> bool:
     """Whether a person must choose before a decision can be recorded."""
-    return results.outcome.tier in ("confirmed", "candidate")
+    return results.outcome.tier in CHOSEN
 
 
 def decide(

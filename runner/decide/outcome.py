@@ -23,6 +23,9 @@ from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor, Outcome, Tier
 
+CHOSEN: tuple[Tier, ...] = ("confirmed", "candidate")
+"""Tiers in which a person chooses."""
+
 _OPEN: tuple[Tier, ...] = ("candidate", "inconclusive")
 
 
@@ -46,8 +49,10 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         tier, sentences = "inconclusive", _inconclusive(inputs, max(inputs.cells, key=regret_of_keeping))
     else:
         tier, sentences = "baseline kept", _kept(inputs)
+    found, not_shown, following = sentences
     told = cell_in_question(inputs.cells)
-    corrected, settled = inputs.best_gain_corrected, settling_of(inputs, told) if told and tier in _OPEN else None
+    corrected = inputs.best_gain_corrected
+    settled = settling_of(inputs, told) if told is not None and tier in _OPEN else None
     recommended, why = recommendation(inputs.cells, inputs.plan)
     if tier == "no decision":
         recommended = inputs.plan.baseline
@@ -56,9 +61,9 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         candidates=[row.cell for row in candidates],
         confirmed=[row.cell for row in confirmed],
         recommended=recommended,
-        sentence=sentences[0],
-        not_shown=sentences[1],
-        next_step=f"Recommended: {recommended} ({why}). {sentences[2]}" if tier in CHOSEN else sentences[2],
+        sentence=found,
+        not_shown=not_shown,
+        next_step=f"Recommended: {recommended} ({why}). {following}" if tier in CHOSEN else following,
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
         own_false_alarm=None if told is None else inputs.own_false_alarm(told.cell),
@@ -69,9 +74,6 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
     )
 
-
-CHOSEN = ("confirmed", "candidate")
-"""Tiers in which a person chooses."""
 
 Sentences = tuple[str, str, str]
 """What was found, what it does not show, what to do next."""

@@ -86,7 +86,9 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
 def _beyond_chance(p: float | None, alpha: float) -> Criterion:
     if p is None:
         return Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
-    return Criterion("chance", round4(p) <= alpha, round4(p), alpha, f"may be chance (p {p_beside_alpha(p, alpha)})")
+    return Criterion(
+        "chance", round4(p) <= alpha, round4(p), alpha, f"is not told from chance (p {p_beside_alpha(p, alpha)})"
+    )
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:

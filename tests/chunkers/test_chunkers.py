@@ -145,7 +145,9 @@ def check(source: Document, name: str, chunks: list[Chunk]) -> None:
         assert chunk.context == " ".join(chunk.context.split())
     assert not "".join(source.text[i] for i in np.flatnonzero(~covered)).strip()
     if uncut(name) not in MAY_OVERLAP:
-        assert all(a.span.end <= b.span.start for a, b in pairwise(chunks))
+        assert all(a.span.end <= b.span.start for a, b in pairwise(chunks)), (
+            f"chunks of {name} share text; see MAY_OVERLAP"
+        )
     if uncut(name) in BY_SECTION:
         check_containers(source, chunks, BY_SECTION[uncut(name)])
 

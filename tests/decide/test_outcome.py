@@ -75,7 +75,7 @@ def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_la
     assert "(simultaneous 95 % interval +0.04 to +0.14)" in found.sentence
     assert (found.own_false_alarm, found.false_alarm) == (0.13, 0.61)
     assert found.sentence.index("flag it in 13 %") < found.sentence.index("all 3 cells in 61 %")
-    assert "it may be chance (p 0.50)." in found.not_shown
+    assert "it is not told from chance (p 0.50)." in found.not_shown
     assert "the best of 3 is likely to gain less there" in found.not_shown
     alone = found_by(row(BETTER, 0.03), row(BASELINE))
     assert alone.sentence.startswith(f"Candidate: {BETTER}")
@@ -97,7 +97,9 @@ def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_d
     assert found.candidates == [SPARSE, BETTER, HYBRID]
     assert found.sentence.startswith(f"2 cells are confirmed; the best, {BETTER}, gains +0.10 ")
     assert "over the baseline on 25 queries, p 0.0040, and passes the null gate." in found.sentence
-    assert f"What {SPARSE} is worth: it gains +0.20 but is not confirmed, as it may be chance" in found.not_shown
+    assert (
+        f"What {SPARSE} is worth: it gains +0.20 but is not confirmed, as it is not told from chance" in found.not_shown
+    )
     assert "the best of" not in found.not_shown
 
 

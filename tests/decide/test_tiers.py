@@ -74,7 +74,7 @@ def test_a_cell_that_meets_every_condition_falls_short_of_nothing():
     ("change", "said"),
     [
         ({"gain": 0.0199}, "gains less than 0.02"),
-        ({"p_gain": 0.0501}, "may be chance (p 0.0501)"),
+        ({"p_gain": 0.0501}, "is not told from chance (p 0.0501)"),
         ({"p_gain": None}, "was not preregistered"),
         ({"recall": -0.0201}, "loses more than 0.02 Recall@10"),
         ({"gate": "fail"}, "does not pass the null gate (fail)"),

@@ -153,7 +153,7 @@ def _cell(
         further = {
             "test": made.test.model_copy(update={**test, **ends}),
             "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
-            "short_of": ["may be chance (p 0.1911)"],
+            "short_of": ["is not told from chance (p 0.1911)"],
         }
     return made.model_copy(
         update={
@@ -330,7 +330,7 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         sentence=f"Candidate: {best}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to +0.0804, "
         f"{n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
         confirmed=[],
-        not_shown="It is not confirmed: it may be chance (p 0.1911).",
+        not_shown="It is not confirmed: it is not told from chance (p 0.1911).",
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
         baseline_gate="pass",
         false_alarm=0.6134,

@@ -57,6 +57,8 @@ def open_model(
         return found(spec.model, meter, way)
     if is_chat:
         return OpenAIChat(spec.model, meter, way)
+    if spec.api != "anthropic":
+        raise InputError(f"{spec.model}: no client speaks api: {spec.api}; nothing else is asked in its place.")
     if how == "batches":
         return AnthropicBatches(spec.model, meter, replace(way, timeout=BATCH_TIMEOUT), folder / RECORDS)
     return AnthropicMessages(spec.model, meter, way)

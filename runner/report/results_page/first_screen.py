@@ -252,7 +252,12 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     """What to do next, and the command for it."""
     source = f"{shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
     said = results.outcome
-    if results.kind in ("external", "exploration"):
+    if results.kind == "exploration":
+        return (
+            "An exploration decides nothing. To test a cell, name it in the plan of a new version.",
+            f"{COMMAND} version new {source} --reason WHY --by NAME",
+        )
+    if results.kind == "external":
         return said.next_step, ""
     if results.provisional:
         return "Have the remaining pairs judged, then run the evaluation again.", f"{COMMAND} run {source}"
