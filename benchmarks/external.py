@@ -110,7 +110,7 @@ def engine(
 
 def cell_file(cell: str, documents: Sequence[str]) -> CellFile:
     return CellFile(
-        schema_version=4,
+        schema_version=5,
         backend=None,
         cell=cell,
         queries_sha256="0" * 64,
@@ -124,7 +124,7 @@ def cell_file(cell: str, documents: Sequence[str]) -> CellFile:
         bm25=None,
         method="made up",
         chunkers_sha256=None,
-        chunks_per_document=dict.fromkeys(documents, 1),
+        chunks_per_document=[1] * len(documents),
         index_bytes=None,
         imported=None,
     )

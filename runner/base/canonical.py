@@ -41,9 +41,33 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 
 
 def json_bytes(value: JSON) -> bytes:
-    """Indented JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file."""
-    text = json.dumps(rounded(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
+    """JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file.
+
+    What fits in a line of `LINE` characters stands on one, as does every list without lists and objects; all else has
+    an item a line, indented by one space.
+    """
+    return (_laid_out(json.loads(json_line(value)), "") + "\n").encode()
+
+
+LINE = 160
+
+
+def _laid_out(value: JSON, margin: str) -> str:
+    """The JSON of a value that was parsed; `margin` stands before the lines that follow the first."""
+    if not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner = margin + " "
+    if isinstance(value, dict):
+        brackets, held = "{}", list(value.values())
+        items = [f"{json.dumps(key, ensure_ascii=False)}: {_laid_out(item, inner)}" for key, item in value.items()]
+    else:
+        brackets, held = "[]", value
+        items = [_laid_out(item, inner) for item in value]
+    whole = ", ".join(items)
+    is_plain = isinstance(value, list) and not any(isinstance(item, dict | list) for item in held)
+    if is_plain or (len(whole) <= LINE and "\n" not in whole):
+        return f"{brackets[0]}{whole}{brackets[1]}"
+    return f"{brackets[0]}\n{inner}" + f",\n{inner}".join(items) + f"\n{margin}{brackets[1]}"
 
 
 def json_line(value: JSON) -> str:

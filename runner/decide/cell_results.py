@@ -52,7 +52,7 @@ def cell_results(
     rows = [
         _row(
             comparison,
-            gate.judge(comparison.runs[cell], comparison.facts[cell].chunks_per_document),
+            gate.judge(comparison.runs[cell], comparison.document_chunks(cell)),
             cell,
             blockers,
             pools.get(cell),

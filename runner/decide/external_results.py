@@ -53,7 +53,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, comparison.qrels, facts.judged_by or PUBLISHED)
     return Results(
-        schema_version=8,
+        schema_version=9,
         source=version.source.name,
         version=version.number,
         kind="external",

@@ -72,7 +72,7 @@ def make_results(
     said = outcome(inputs)
     at_look = None if kind == "exploration" else look_result(inputs, said, comparison.look, kept)
     results = Results(
-        schema_version=8,
+        schema_version=9,
         source=version.source.name,
         version=version.number,
         kind=kind,
@@ -136,7 +136,7 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
 
 def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
-    return controls(gate, comparison.facts[comparison.plan.baseline].chunks_per_document)
+    return controls(gate, comparison.document_chunks(comparison.plan.baseline))
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:

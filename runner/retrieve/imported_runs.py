@@ -155,7 +155,7 @@ def _remarks(facts: ImportedRun) -> list[str]:
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
     return CellFile(
-        schema_version=4,
+        schema_version=5,
         backend=None,
         cell=run.cell,
         queries_sha256=ground.queries_sha256,
@@ -165,7 +165,7 @@ def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
         chunks=None,
         chunkers_sha256=None,
         index_bytes=None,
-        chunks_per_document=dict.fromkeys(sorted(ground.documents), 1),
+        chunks_per_document=[1] * len(ground.documents),
         encoder=None,
         probe=None,
         truncation=None,

@@ -336,10 +336,11 @@ class CellRuns:
         self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str, index_bytes: int
     ) -> CellFile:
         chunks = self.vectors.chunks(cell.chunker)
+        n_chunks = Counter(chunk.doc_id for chunk in chunks)
         encoder = None if isinstance(cell, WITHOUT_VECTORS) else self.vectors.encoder(cell.encoder)
         identity = self._identity(cell)
         return CellFile(
-            schema_version=4,
+            schema_version=5,
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
@@ -348,7 +349,7 @@ class CellRuns:
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=index_bytes,
-            chunks_per_document=dict(Counter(chunk.doc_id for chunk in chunks)),
+            chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from runner.base.errors import IntegrityError
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
@@ -152,6 +153,16 @@ class Comparison:
         if self.beliefs is None:
             return {}
         return dict(zip(self.challengers, expected_losses(self.beliefs, self.plan), strict=True))
+
+    def document_chunks(self, cell: str) -> dict[str, int]:
+        """How many chunks the cell cut each document into; an IntegrityError if its file counts another corpus."""
+        counts = self.facts[cell].chunks_per_document
+        if len(counts) != len(self.document_lengths):
+            raise IntegrityError(
+                f"The file of {cell} counts the chunks of {len(counts)} documents, and corpus.jsonl has "
+                f"{len(self.document_lengths)}. Restore both from git, or run the cell again."
+            )
+        return dict(zip(self.document_lengths, counts, strict=True))
 
     def false_alarms(self) -> FalseAlarms:
         """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""

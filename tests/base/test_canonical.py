@@ -80,8 +80,23 @@ def test_floats_are_kept_to_nine_places():
     assert json_line(0.1 + 0.2) == "0.3"
 
 
-def test_committed_files_end_with_a_newline_and_are_read_by_people():
-    assert json_bytes({"b": "é", "a": [1]}) == '{\n "a": [\n  1\n ],\n "b": "é"\n}\n'.encode()
+LONG = ["x" * 50] * 4
+
+
+@pytest.mark.parametrize(
+    ("value", "laid_out"),
+    [
+        ({"b": "é", "a": [1]}, '{"a": [1], "b": "é"}'),
+        ({}, "{}"),
+        ({2: [], 10: {}}, '{"2": [], "10": {}}'),
+        ((1, (2,)), "[1, [2]]"),
+        (LONG, json.dumps(LONG)),
+        ({"a": LONG, "b": [[1], [2]]}, '{\n "a": ' + json.dumps(LONG) + ',\n "b": [[1], [2]]\n}'),
+        ([{"a": LONG}], '[\n {\n  "a": ' + json.dumps(LONG) + "\n }\n]"),
+    ],
+)
+def test_committed_files_end_with_a_newline_and_are_read_by_people(value, laid_out):
+    assert json_bytes(value) == f"{laid_out}\n".encode()
 
 
 def test_line_separators_inside_a_string_do_not_break_a_row(tmp_path):

@@ -394,7 +394,7 @@ def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, comman
             marks=pytest.mark.slow,
         ),
         ("results.html", f"page template {TEMPLATE_VERSION}".encode(), b"page template 1", True),
-        ("results.json", b'"schema_version": 8', b'"schema_version": 7', False),
+        ("results.json", b'"schema_version": 9', b'"schema_version": 8', False),
     ],
     ids=["release", "page", "schema"],
 )

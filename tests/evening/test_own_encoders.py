@@ -4,6 +4,7 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from runner.base.checks import examine
@@ -16,7 +17,7 @@ from runner.embed.cost.estimate import HEADROOM, Total
 from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
 from runner.embed.plan_backend import PlanBackend
 from runner.eval_set.catalog import Service
-from runner.eval_set.version import load_cell_file, load_decision, load_receipt, load_results, numbered
+from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_receipt, load_results, numbered
 from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
@@ -95,6 +96,9 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)
     assert facts.probe["refuses_above"] == 400
     assert facts.truncation.lost == 0
+    documents = load_corpus(version.corpus_path)[1]
+    assert sum(facts.chunks_per_document) == facts.chunks.count
+    assert np.corrcoef(facts.chunks_per_document, [row.n_chars for row in documents])[0, 1] > 0.9
     assert moved_on(Standing(version.source, version, "decided", decision, "", ())) == []
     page = (version.record / "results.html").read_text()
     assert f"<code>own</code>: <bdi>{MODEL}" in page

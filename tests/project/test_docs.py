@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -98,6 +99,16 @@ def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
         for name, value in rows_of(path):
             problem = jsonschema.exceptions.best_match(validators[name].iter_errors(value))
             assert problem is None, f"{path} as {name}: {problem.json_path} {problem.message}"
+
+
+def test_a_source_takes_at_most_seven_megabytes() -> None:
+    sizes: Counter[str] = Counter()
+    for path in tracked_files():
+        room, name, *_ = (*path.relative_to(CHECKOUT).parts, "")
+        if room == "eval-sets":
+            sizes[name] += path.stat().st_size
+    assert len(sizes) > 12
+    assert {name: size for name, size in sizes.items() if size > 7_000_000} == {}
 
 
 def test_a_value_that_breaks_its_schema_is_told() -> None:

@@ -142,7 +142,7 @@ def row(
         scale=None,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
-            schema_version=4,
+            schema_version=5,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
@@ -198,7 +198,7 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_a
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
-        schema_version=8,
+        schema_version=9,
         source="demo",
         version=1,
         kind=kind,

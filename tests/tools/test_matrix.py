@@ -76,7 +76,7 @@ def results(name: str = "alpha", lifts: dict[str, float] | None = None, **more: 
     """A results.json of an external collection, as far as the matrix reads it, and some of what it must not."""
     queries = [{"id": f"q{number}", "text": f"SECRET question {number}"} for number in range(len(HARD))]
     return {
-        "schema_version": 8,
+        "schema_version": 9,
         "kind": "external",
         "plan": {"relevant_grade": 1, "baseline": BM25},
         "collection": {
@@ -477,7 +477,7 @@ BAD_RESULTS: list[tuple[str, Any, str]] = [
     ("cells", [cell(BM25, 0.9)], "less than or equal to 1000000000"),
     ("cells", [cell(DENSE, 0.0) | {"scores": {}}], "no ndcg@10 of every query"),
     ("cells", [cell(DENSE, 0.0) | {"provenance": {"encoder": {"dim": float("nan")}}}], "cells.0.provenance.encoder"),
-    ("schema_version", 4, "is of schema version 4, and this release reads 8"),
+    ("schema_version", 4, "is of schema version 4, and this release reads 9"),
 ]
 
 

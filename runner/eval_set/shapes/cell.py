@@ -74,7 +74,7 @@ class Provenance(Sparse):
     `imported` in their place. `plug_ins` are the pins of plug-ins that cut or embedded, by their names.
     """
 
-    schema_version: Literal[4]
+    schema_version: Literal[5]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256
@@ -107,10 +107,10 @@ class CellFile(Provenance):
 
     `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as they
     are stored (float32 for a plain cell), 8 a posting of BM25, an engine's own pages; null for an imported run, which
-    counts one chunk a document.
+    counts one chunk a document. `chunks_per_document` has a count per document, in the order of corpus.jsonl.
     """
 
     backend: BackendRecord | None
     chunkers_sha256: Sha256 | None
     index_bytes: Count | None
-    chunks_per_document: dict[str, Count]
+    chunks_per_document: list[Count]

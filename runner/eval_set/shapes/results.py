@@ -190,7 +190,7 @@ class Results(Sparse):
     first one. `look` is null unless looks are planned: `queries` and all figures are of those that it judges.
     """
 
-    schema_version: Literal[8]
+    schema_version: Literal[9]
     source: str
     version: int
     kind: Kind

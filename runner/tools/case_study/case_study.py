@@ -180,7 +180,7 @@ def read_subject(folder: Path) -> Subject:
         document_texts={d.doc_id: _reading(d) for d in corpus_documents(version, None)},
         document_lengths=lengths,
         engines={cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells},
-        chunks={cell: found.chunks_per_document for cell, found in facts.items()},
+        chunks={cell: dict(zip(lengths, found.chunks_per_document, strict=True)) for cell, found in facts.items()},
         dense=next((cell for cell, found in facts.items() if found.encoder and not found.bm25), ""),
     )
 

@@ -90,7 +90,7 @@ class _Cell(Loose):
 
 
 class _Results(Loose):
-    schema_version: Literal[8]
+    schema_version: Literal[9]
     plan: _Plan
     collection: CollectionFacts
     corpus: _Corpus
