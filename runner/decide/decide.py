@@ -53,7 +53,7 @@ def decide(
         raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")
     if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
         raise InputError(
-            f"No cell met criterion 5, so by criterion 6 the baseline {results.plan.baseline} is recorded; "
+            f"No cell is a candidate, so the baseline {results.plan.baseline} is recorded; "
             f"{choice.cell!r} cannot be chosen. `run` records it."
         )
     baseline = results.plan.baseline

@@ -168,7 +168,7 @@ def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Senten
 def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
     best, others = candidates[0], len(inputs.cells) - 1
     own = whole_percent(inputs.own_false_alarm(best.cell))
-    alarm = f"If it equalled the baseline, criterion 5 would still flag it in {own} of such evaluations"
+    alarm = f"If it equalled the baseline, it would still be a candidate in {own} of such evaluations"
     if others > 1:
         alarm += f", and one or more of all {others} cells in {whole_percent(inputs.false_alarm or 0.0)} if all did"
     named = f"Candidate: {best.cell}"
@@ -182,7 +182,7 @@ def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sente
 def _inconclusive(inputs: OutcomeInputs, best: CellResult) -> Sentences:
     plan = inputs.plan
     found = (
-        f"Inconclusive: no cell meets criterion 5 on {inputs.n_queries} queries, so by criterion 6 the baseline "
+        f"Inconclusive: no cell is a candidate on {inputs.n_queries} queries, so the baseline "
         f"{plan.baseline} is recorded. But one may be worth a switch, {best.cell} most of all: {_worth(inputs)}, more "
         f"than the {plan.switching_cost:g} that it costs."
     )
@@ -200,7 +200,7 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
     if not others:
         return f"Baseline kept: no cell stands beside {plan.baseline}.", not_shown, "Name other cells in the plan."
     found = (
-        f"Baseline kept: no cell meets criterion 5 on {inputs.n_queries} queries, and none is worth a switch from "
+        f"Baseline kept: no cell is a candidate on {inputs.n_queries} queries, and none is worth a switch from "
         f"{plan.baseline}: {_worth(inputs)}, within the {plan.switching_cost:g} that it costs."
     )
     reaching = [row for row in others if reaches_gain(row, plan.rule)]
@@ -252,4 +252,5 @@ def _optimism(inputs: OutcomeInputs, row: CellResult) -> str:
     """That the best of several cells looks better than it is; "" for a cell that is not the best."""
     if len(inputs.cells) < 3 or row != inputs.best:
         return ""
-    return f"That it gains as much on other queries: the best of {len(inputs.cells) - 1} is likely to gain less there."
+    others = len(inputs.cells) - 1
+    return f"That it gains as much on other queries: picking the best of {others} cells flatters its gain."

@@ -192,7 +192,9 @@ def interval_of(test: PairedTestResult) -> Sequence[float]:
 
 def recall_words(bound: RecallBound, n_queries: int, rule: Rule) -> str:
     """What is known of a fall of Recall@10, to stand after it."""
-    lost = f"{bound.losses} of {n_queries} queries lose" if bound.losses else f"no loss seen in {n_queries} queries"
+    lost = (
+        f"it falls in {bound.losses} of {n_queries} queries" if bound.losses else f"no loss seen in {n_queries} queries"
+    )
     if bound.state == "open":
         return f"{lost}; a mean loss up to {-bound.low:.2f} cannot be excluded"
     return f"{lost}; {bound.state} by more than {rule.max_recall_loss:g}"

@@ -183,7 +183,7 @@ def _stability(noise: NoiseResult | None) -> list[str]:
     if noise.stability is None or noise.stability_queries_only is None:
         return [f"What the judge's errors leave of the choice is not known: {noise.unknown}."]
     return [
-        f"By point estimates criterion 5 chooses {noise.chosen}; with other queries, and with grades drawn as "
+        f"By point estimates the rule chooses {noise.chosen}; with other queries, and with grades drawn as "
         f"{noise.judge} would give them, it does so in {whole_percent(noise.stability)} of {noise.draws:,} draws "
         f"({whole_percent(noise.stability_queries_only)} with other queries alone)."
     ]

@@ -187,7 +187,7 @@ def decide_and_lock(session: Session, results: Results) -> str:
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
     write_lock(version.record)
-    say(f"locked. To commit, as they are: {version.record}{_but_for(ignored(version.record))}")
+    say(f"locked. Commit {version.record}{_but_for(ignored(version.record))}")
     return _answer(session, decision)
 
 
@@ -196,7 +196,7 @@ def _but_for(names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f", but for what .gitignore leaves out: {', '.join(names[:4])}{more}"
+    return f", without the files that .gitignore names: {', '.join(names[:4])}{more}"
 
 
 def _answer(session: Session, decision: Decision) -> str:

@@ -38,7 +38,7 @@ def run_summary(results: Results, *, is_said: bool = False, decided: bool = Fals
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
     """The cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
-    head = ("nDCG@10", "difference", "p", "Recall@10", "queries lost", "gate")
+    head = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
     lines = table(("cell", *head), named, width)
@@ -46,8 +46,6 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     note = f"[ ] holds the differences of all cells at once ({share})"
     if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
         note += "; * that of this cell alone"
-    if any(row.test is not None and row.test.p_step is not None for row in results.cells):
-        note += "; ( ) beside p: that of the cell's own step"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
@@ -64,8 +62,6 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
     p = row.test.p_gain
     claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
-    if row.test.p_step is not None:
-        claimed += f" ({p_beside_alpha(row.test.p_step, plan.significance.alpha)})"
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
 

@@ -79,7 +79,7 @@ def test_a_candidate_can_be_chosen_and_the_decision_names_retrieval_model_and_ch
 
 def test_without_a_candidate_only_the_baseline_can_be_chosen():
     made = results(row(BETTER, 0.01), row(BASELINE))
-    with pytest.raises(InputError, match="by criterion 6 the baseline"):
+    with pytest.raises(InputError, match="No cell is a candidate"):
         decide(made, SHA, Choice(BETTER, "cheaper", "me"), today="2026-01-31")
     assert decide(made, SHA, Choice(BASELINE, "r", "me"), today="2026-01-31").chosen.cell == BASELINE
 

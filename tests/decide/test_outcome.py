@@ -74,7 +74,7 @@ def test_candidates_come_best_first_with_the_rules_false_alarms_and_what_they_la
     assert found.sentence.startswith("2 candidates; the best, bm25 x whole_doc, gains +0.09 nDCG@10")
     assert "(simultaneous 95 % interval +0.04 to +0.14)" in found.sentence
     assert (found.own_false_alarm, found.false_alarm) == (0.13, 0.61)
-    assert found.sentence.index("flag it in 13 %") < found.sentence.index("all 3 cells in 61 %")
+    assert found.sentence.index("a candidate in 13 %") < found.sentence.index("all 3 cells in 61 %")
     assert "it is not told from chance (p 0.50)." in found.not_shown
     assert "the best of 3 is likely to gain less there" in found.not_shown
     alone = found_by(row(BETTER, 0.03), row(BASELINE))

@@ -160,7 +160,7 @@ def test_a_kappa_that_is_not_defined_or_has_no_interval_is_not_made_up(estimate,
 
 
 def test_the_share_of_draws_that_choose_the_same_cell_is_declared_or_said_to_be_unknown():
-    assert f"criterion 5 chooses {BETTER}; with other queries" in said_of(row(BASELINE), panel=PANEL)
+    assert f"the rule chooses {BETTER}; with other queries" in said_of(row(BASELINE), panel=PANEL)
     assert "it does so in 74 % of 2,000 draws (more than 99 % with other queries alone)." in said_of(
         row(BASELINE), panel=PANEL
     )

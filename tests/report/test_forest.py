@@ -230,7 +230,10 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, gate)
             {"state": "shown not to fall", "losses": 0},
             "no loss seen in 30 queries; shown not to fall by more than 0.02",
         ),
-        ({"state": "open", "losses": 2, "low": -0.131}, "2 of 30 queries lose; a mean loss up to 0.13 cannot be"),
+        (
+            {"state": "open", "losses": 2, "low": -0.131},
+            "it falls in 2 of 30 queries; a mean loss up to 0.13 cannot be",
+        ),
     ],
 )
 def test_the_price_is_what_is_known_of_recall(found, price: str):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.base.figures import fitting, places, whole_percent
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
-from runner.decide.decide import UNATTENDED
+from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
@@ -127,6 +127,8 @@ def _lead(results: Results, decision: Decision | None, one: Challenger | None) -
         own = results.collection is not None and results.collection.judged_by
         judged = f"Judged by {own}; nothing is decided." if own else ""
         parts.append(judged or "Published judgments; nothing is decided about any source.")
+    elif decision is not None and decision.decided_by == AUTOMATIC:
+        parts.append(f"Decided {decision.decided_on} by the rule: no cell is a candidate, so the baseline is kept.")
     elif decision is not None:
         by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
         parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")
@@ -214,7 +216,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if unread and unread[0] >= UNREAD:
         found.append(unread[1])
     if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
-        rest = f": likely to gain less than {one.gain[0]} on other queries."
+        rest = f": picking the best of them flatters its {one.gain[0]}."
         found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", rest))
     if results.judging and not results.judging.agreement.read_twice:
         judges = len(results.labels.judges)
