@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.base.canonical import JSON, digest, file_sha256, json_bytes, remove_stale, write_atomic
+from runner.base.canonical import JSON, digest, file_sha256, json_bytes, json_line, remove_stale, write_atomic
 from runner.base.errors import BackendError
 
 MANIFEST = "manifest.json"
@@ -155,10 +155,10 @@ def _trouble(folder: Path, stage: str, inputs: JSON) -> str:
     if missing:
         return f"{missing[0]} is missing"
     manifest = _manifest(stage, inputs, folder, names)
-    if json_bytes(manifest) == stored:
+    recorded = json.loads(stored)
+    if json.loads(json_line(manifest)) == recorded:
         return ""
-    recorded = json.loads(stored)["files"]
-    changed = [name for name in names if manifest["files"][name] != recorded[name]]
+    changed = [name for name in names if manifest["files"][name] != recorded["files"][name]]
     return f"{(changed or [MANIFEST])[0]} is not what was written"
 
 

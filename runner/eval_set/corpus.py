@@ -231,12 +231,17 @@ def write_archive(path: Path, documents: Iterable[Document]) -> str:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for document in documents:
-            content = json_bytes(_fields(document))
+            content = _archived(document)
             member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     _compress(path, buffer.getvalue())
     return sha256(buffer.getvalue())
+
+
+def _archived(document: Document) -> bytes:
+    """A document in the archive: laid out in this way for good, since corpus.jsonl has the digest of these bytes."""
+    return (json.dumps(_fields(document), sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def pack(version: Version, corpus_path: Path | None, to: Path) -> CorpusHeader:
