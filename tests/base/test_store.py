@@ -47,6 +47,14 @@ def test_an_artefact_is_built_once_and_found_again(store):
     assert set(tree(first)) == {"a.bin", "sub/b.txt", MANIFEST}
 
 
+def test_a_manifest_that_is_laid_out_otherwise_holds(store):
+    build = Builder()
+    manifest = store.ensure("stage", {"x": [1, 0.5]}, build) / MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes()), indent=4))
+    store.ensure("stage", {"x": [1, 0.5]}, build)
+    assert build.calls == 1
+
+
 def test_other_inputs_or_stages_are_other_artefacts(store):
     build = Builder()
     folders = {store.ensure(stage, {"x": x}, build) for stage in ("one", "two") for x in (1, 2)}

@@ -12,8 +12,8 @@ import zstandard
 
 from runner.base.canonical import file_sha256, sha256
 from runner.base.errors import InputError, InputNeeded, IntegrityError
-from runner.base.records import Document
-from runner.eval_set.corpus import archive_path, corpus_documents, pack, texts_to_show, unpack
+from runner.base.records import Document, Section, Span
+from runner.eval_set.corpus import archive_path, corpus_documents, pack, texts_to_show, unpack, write_archive
 from runner.eval_set.version import Version, load_corpus, newest_version
 from samplers.corpus.parse import read_corpus
 from tests.support.small_set import draw, make_version, write_corpus, write_plans
@@ -240,6 +240,13 @@ HOSTILE = {
     "a compressed tar": lambda whole: gzip.compress(tarred(whole)),
     "no tar": lambda _: b"words",
 }
+
+
+def test_an_archive_keeps_its_bytes_from_release_to_release(tmp_path):
+    """corpus.jsonl of every version names the digest of such an archive."""
+    sections = (Section(Span(0, 4), 1, "section", "Sec. 1"),)
+    found = [Document("d1", "wörds", "A title", "house/119", "d", "https://example.org/d1", sections, "short")]
+    assert write_archive(tmp_path / "archive", found) == "38f7291456f2c00777575cce00827908d1a2c6c8ca7e4b30d39c7d7880abb196"
 
 
 @pytest.mark.parametrize("made", HOSTILE)
