@@ -96,8 +96,8 @@ def writable_folders(folders: Sequence[Path], needed_gb: float = 0.0) -> str:
     for folder in folders:
         place = next(path for path in (folder, *folder.parents) if path.exists())
         try:
-            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=place) as scratch:
-                (Path(scratch) / "file").write_bytes(b"written")
+            with tempfile.TemporaryFile(dir=place) as scratch:  # without a name, so that a kill leaves none
+                scratch.write(b"written")
         except OSError as error:
             raise BackendError(f"{place} cannot be written ({error.strerror})") from error
         free = shutil.disk_usage(place).free / 1e9

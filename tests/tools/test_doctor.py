@@ -4,6 +4,8 @@ import dataclasses
 import importlib
 import io
 import json
+import resource
+import signal
 import sys
 
 import numpy as np
@@ -18,6 +20,7 @@ from runner.tools.doctor import parts as doctor_parts
 from runner.tools.doctor.doctor import all_checks
 from runner.tools.tripwire.tripwire import Diff
 from tests.support.fake_encoder import FakeEncoder
+from tests.support.forked import processes
 
 FOLDER_LOCK = "runner.tools.folder_lock.folder_lock"
 CHEATERS = [f"planted: {name}" for name in ("constant", "popularity", "random", "marginal-matched", "source-prior")]
@@ -270,6 +273,20 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
     writable_folders([tmp_path / "a" / "b"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def killed_while_writing(folder):
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    writable_folders([folder])
+
+
+def test_a_kill_while_a_folder_is_tried_leaves_nothing_in_it(tmp_path):
+    process = processes.Process(target=killed_while_writing, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGXFSZ
     assert list(tmp_path.iterdir()) == []
 
 
