@@ -102,7 +102,7 @@ def _row(
         test=test,
         recall_bound=recall_bound,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
-        confirmed=eligible and not unmet,
+        confirmed=eligible and test is not None and not unmet,
         short_of=unmet,
         gate=gate,
         diagnosis=diagnosis(run, gate),

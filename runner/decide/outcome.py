@@ -12,8 +12,8 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.sample_size import detectable_of, settling_of, to_confirm
 from runner.decide.tiers import (
     cell_in_question,
-    could_be_chosen,
     interval_of,
+    not_ruled_out,
     reaches_gain,
     recall_words,
     recommendation,
@@ -204,9 +204,9 @@ def _kept(inputs: OutcomeInputs) -> Sentences:
         f"{plan.baseline}: {_worth(inputs)}, within the {plan.switching_cost:g} that it costs."
     )
     reaching = [row for row in others if reaches_gain(row, plan.rule)]
-    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in reaching if not could_be_chosen(row)]:
+    if ruled_out := [f"{row.cell} {_bar(row, plan)}" for row in reaching if not not_ruled_out(row)]:
         found += f" Ruled out: {'; '.join(ruled_out)}."
-    if left := sum(map(could_be_chosen, reaching)):
+    if left := sum(map(not_ruled_out, reaching)):
         which = "the other cell" if len(others) == 1 else f"{left} of {len(others)} other cells"
         not_shown = f"That none gains {plan.rule.min_gain:g} nDCG@10: the interval of {which} reaches it. {not_shown}"
     return found, not_shown, "Try other cells: more queries on these are expected to be worth less than a switch."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.base.figures import round4
-from runner.decide.tiers import could_be_chosen
+from runner.decide.tiers import not_ruled_out
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
@@ -51,7 +51,7 @@ class OutcomeInputs:
         Of the cells that could be chosen; 0 if there are none, or nothing is believed of them.
         """
         places = {cell: place for place, cell in enumerate(self.challengers)}
-        left = [places[row.cell] for row in self.cells if row.cell in places and could_be_chosen(row)]
+        left = [places[row.cell] for row in self.cells if row.cell in places and not_ruled_out(row)]
         return round4(self.beliefs.best(sorted(left))) if self.beliefs is not None else 0.0
 
     @property

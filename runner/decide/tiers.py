@@ -101,15 +101,15 @@ def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
     return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
 
 
-def could_be_chosen(row: CellResult) -> bool:
+def not_ruled_out(row: CellResult) -> bool:
     """Whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
     bound = row.recall_bound
     return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
 
 
 def regret_of_keeping(row: CellResult) -> float:
-    """What keeping the baseline instead of the cell is expected to lose, at four places; 0 if it cannot be chosen."""
-    return round4(row.loss.keeping) if row.loss is not None and could_be_chosen(row) else 0.0
+    """What keeping the baseline instead of the cell is expected to lose, at four places; 0 if it is ruled out."""
+    return round4(row.loss.keeping) if row.loss is not None and not_ruled_out(row) else 0.0
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:

@@ -57,7 +57,7 @@ class GradedGate:
     rankings have nothing to do with the query passes "permuted qrels", and so the whole, with a probability of at most
     alpha.
 
-    Unjudged documents count 0. Controls are made from `graded`.
+    Unjudged documents count 0. Controls are made from `graded`; without its texts, nulls `by_texts` are left out.
     """
 
     def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = LATEST) -> None:
