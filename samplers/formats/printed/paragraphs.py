@@ -23,6 +23,9 @@ first line that broke because it was full.
 HANGING = 4
 """Most columns by which a paragraph's first line is indented."""
 
+SEARCHES = 20
+"""Words for which a text is searched; from there on it takes longer than to list all that it has."""
+
 TITLE_LENGTH = 50
 """A line at the margin after a full one that ended a sentence is a heading if it is shorter and ends no sentence."""
 
@@ -31,6 +34,17 @@ _FLOWING = re.compile(rf"\n(?=[a-z])(?<=[^\n]{{{FULL}}}\n)(?<![-/]\n)(?<!—\n)(
 
 _WAS_BREAK = "\x02"
 """Stands for such a break until the line's place is known; no page that was read holds the character."""
+
+_BLOCK = re.compile(r"\n(?=[ \n])")
+"""The break before a line that is blank or set in; what it parts is such a line with those at the margin after it."""
+
+_WRAPPED = r"(?<![-—/])(?<!:\])\n"
+_RUNNING = re.compile(
+    rf"(?= {{0,{HANGING}}}[^ \n])(?=[^\n]{{0,40}}?[a-z]{{3}})"
+    rf"(?:[^\n]{{59,}}+{_WRAPPED}|[^\n]{{55,58}}+{_WRAPPED}(?=[^ \n]{{5}})|[^\n]{{51,54}}+{_WRAPPED}(?=[^ \n]{{9}}))++"
+    r"[^\n]++(?<!-)\Z"
+)
+"""Such lines that begin in small letters; all but the last break because they are FULL, and at no hyphen."""
 
 _LEADER = re.compile(r" ?(?:\.{5,}|(?: \.){5,})[ .]*")
 _GAP = re.compile(r" {3,}")
@@ -64,8 +78,8 @@ def paragraphs(text: str, indent: int) -> list[Paragraph]:
     """
     unwrapping = _Unwrapping(text, indent)
     for stretch in stretches(text):
-        for line in _FLOWING.sub(_WAS_BREAK, stretch).split("\n"):
-            unwrapping.add(line)
+        for block in _BLOCK.split(stretch):
+            unwrapping.add_block(block)
     unwrapping.flush()
     return unwrapping.found
 
@@ -76,6 +90,7 @@ class _Unwrapping:
     def __init__(self, source: str, indent: int) -> None:
         self.source = source
         self.indent = indent
+        self.asked: dict[str, bool] = {}
         self.found: list[Paragraph] = []
         self.pieces: list[str] = []
         self.first = 0
@@ -84,6 +99,34 @@ class _Unwrapping:
         self.is_apart = True
         self.is_row = False
         self.is_heading = False
+
+    def add_block(self, block: str) -> None:
+        """Add a line and the lines at the margin after it: at once if they are a paragraph of running text."""
+        if block[:1] == "\n":
+            self.add("")
+            block = block[1:]
+        if "\n" not in block:
+            self.add(block)
+        elif self.is_running(block):
+            self.flush()
+            body = block.lstrip(" ")
+            self.pieces.append(body.replace("\n", " "))
+            self.first, self.rest, self.last_length = len(block) - len(body), 0, len(block) - block.rfind("\n") - 1
+            self.is_row = self.is_heading = False
+        else:
+            for line in _FLOWING.sub(_WAS_BREAK, block).split("\n"):
+                self.add(line)
+
+    def is_running(self, block: str) -> bool:
+        """Whether a block is a paragraph of its own in small letters, to which all its lines belong."""
+        if not _RUNNING.match(block) or not self.indent:
+            return False
+        body = block.lstrip(" ")
+        if "   " in body or "....." in body:
+            return False
+        if self.pieces and self.may_join(len(block) - len(body), body[: body.find("\n")]):
+            return False
+        return body[-1] in _ENDS or not is_title(*body.rsplit("\n", 2)[-2:])
 
     def add(self, line: str) -> None:
         body = line.lstrip(" ")
@@ -96,8 +139,7 @@ class _Unwrapping:
             length -= line.rfind(_WAS_BREAK) + 1
             body = body.replace(_WAS_BREAK, " ")
         is_row = "   " in body or "....." in body
-        may_go_on = self.is_heading or self.rest in (-1, column)
-        if self.pieces and may_go_on and not is_row and self.goes_on(column, body):
+        if self.pieces and not is_row and self.may_join(column, body):
             self.join(body)
             self.rest = column
             self.is_heading = self.is_heading and in_capitals(body)
@@ -119,6 +161,9 @@ class _Unwrapping:
             self.is_apart = False
         self.pieces = []
 
+    def may_join(self, column: int, body: str) -> bool:
+        return (self.is_heading or self.rest in (-1, column)) and self.goes_on(column, body)
+
     def goes_on(self, column: int, body: str) -> bool:
         """Whether a line continues the paragraph, whose second line, if there is one, begins at the same column."""
         if self.is_row:
@@ -133,8 +178,7 @@ class _Unwrapping:
             return False
         if last[-1] not in "-—" and not self.is_full(body):
             return False
-        is_title = last[-1] in _STOPS and len(body) < TITLE_LENGTH and body[-1] not in _ENDS and not body[0].islower()
-        return not (is_title and column == 0)
+        return not (column == 0 and is_title(last, body))
 
     def may_be_rest(self, column: int) -> bool:
         """Whether a second line may begin here: up to HANGING before the first, or below it in a flush paragraph.
@@ -168,15 +212,36 @@ class _Unwrapping:
         if not before or not after:
             return False
         whole, parts = before[0] + after[0], f"{before[0]}-{after[0]}"
-        return whole.lower().encode() in self.words and parts.lower().encode() not in self.words
+        return self.has(whole.lower()) and not self.has(parts.lower())
+
+    def has(self, word: str) -> bool:
+        """Whether the text has a word of small letters: it is searched for the first ones, then taken apart."""
+        if word not in self.asked:
+            sought = word.encode()
+            if len(self.asked) >= SEARCHES:
+                self.asked[word] = sought in self.words
+            else:  # A search for what ends in a blank takes a third longer.
+                self.asked[word] = b" " + sought in self.letters and b" %b " % sought in self.letters
+        return self.asked[word]
+
+    @cached_property
+    def letters(self) -> bytes:
+        """The words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
+        parts = (stretch.encode("ascii", "replace").translate(_WORD_BYTES) for stretch in stretches(self.source))
+        return b" ".join((b"", *parts, b""))
 
     @cached_property
     def words(self) -> set[bytes]:
-        """The words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
+        """The same, each once."""
         words: set[bytes] = set()
         for stretch in stretches(self.source):
             words.update(stretch.encode("ascii", "replace").translate(_WORD_BYTES).split())
         return words
+
+
+def is_title(last: str, body: str) -> bool:
+    """Whether a line at the margin is a heading although the line before was full."""
+    return last[-1] in _STOPS and len(body) < TITLE_LENGTH and body[-1] not in _ENDS and not body[0].islower()
 
 
 def in_capitals(text: str) -> bool:

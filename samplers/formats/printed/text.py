@@ -17,14 +17,14 @@ from samplers.formats.text_writer import INVISIBLE, visible
 STRETCH = 16_384
 
 GRAPHIC = re.compile(
-    r"\n *(?:[<\[]GRAPHIC(?:S|\(S\))? NOT AVAILABLE[^\]>\n]{0,60}[\]>]|\[GRAPHIC\] ?\[TIFF OMITTED\][^\n]{0,40})(?=\n)"
+    r"\n *+(?:[<\[]GRAPHIC(?:S|\(S\))? NOT AVAILABLE[^\]>\n]{0,60}[\]>]|\[GRAPHIC\] ?\[TIFF OMITTED\][^\n]{0,40})(?=\n)"
 )
 """A line that stands for a scanned page."""
 
-RULE = re.compile(r"\n *(?:[-_=*][-_=* ]{3,}|[-_])(?=\n)")
+RULE = re.compile(r"\n *+(?:[-_=*][-_=* ]{3,}|[-_])(?=\n)")
 """A line that is only a rule, or what is left of one."""
 
-END_MARK = re.compile(r"\n *\[all\](?=\n)")
+END_MARK = re.compile(r"\n *+\[all\](?=\n)")
 """The end of a publication; elsewhere it is `<all>`, which `read_page` leaves out."""
 
 _TAG = re.compile(
@@ -183,7 +183,8 @@ def _beside(match: re.Match[str]) -> str:
 
 def _without_controls(text: str, odd: str, left_out: dict[str, int]) -> str:
     """The text with the control characters, of which `odd` has each, as the glyphs they stand for, or as spaces."""
-    text = text.replace("\r\n", "\n")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
     for character in sorted(set(odd)):
         if _CONTROL.match(character):
             glyph = _GLYPHS.get(character, " ")

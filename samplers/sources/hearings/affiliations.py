@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from samplers.formats.headings import cut
 from samplers.formats.printed.paragraphs import Paragraph
-from samplers.sources.hearings.facts import recased
+from samplers.sources.hearings.facts import Words, recased
 from samplers.sources.hearings.front import STATEMENT, is_heading
 from samplers.sources.hearings.speakers import last_name
 
@@ -29,19 +29,20 @@ _NAMED = re.compile(
 )
 
 
-def affiliated(found: Sequence[Paragraph], speakers: Collection[str], text: str) -> Mapping[str, str]:
+def affiliated(found: Sequence[Paragraph], speakers: Collection[str], words: Words) -> Mapping[str, str]:
     """The speakers whose affiliation a heading states, each as "Ms. Heath, Director, Bureau of Lamps".
 
     A last name that two headings give to different people is left as it is, and so is "Mr. Hill of Montana", a
-    member whose name a witness has. `text` spells words in small letters.
+    member whose name a witness has. `words` are those of the text, which spells them in small letters.
     """
     stated: dict[str, set[str]] = {}
-    places = [i for i, p in enumerate(found) if STATEMENT.match(p.text.upper()) and is_heading(p)]
+    places = [i for i, p in enumerate(found) if is_heading(p) and STATEMENT.match(p.text.upper())]
     for place in places[:N_STATEMENTS]:
         for name, affiliation in _people(_heading(found, place)):
             stated.setdefault(name, set()).add(affiliation.upper())
-    whole = {name: recased(next(iter(one)), text) for name, one in stated.items() if len(one) == 1}
-    stated_of = ((speaker, whole.get(last_name(speaker), "")) for speaker in speakers if not _SHARED.search(speaker))
+    whole = {name: next(iter(one)) for name, one in stated.items() if len(one) == 1}
+    named = ((speaker, whole.get(last_name(speaker), "")) for speaker in speakers if not _SHARED.search(speaker))
+    stated_of = ((speaker, recased(affiliation, words)) for speaker, affiliation in named)
     return {
         speaker: f"{speaker}, {cut(affiliation, AFFILIATION_LENGTH)}"
         for speaker, affiliation in stated_of

@@ -57,13 +57,13 @@ class Facts:
         """The official page; "" if the id is not govinfo's."""
         return f"https://www.govinfo.gov/app/details/{self.doc_id}" if _NAMED.fullmatch(self.doc_id) else ""
 
-    def title(self, text: str) -> str:
-        """What every chunk carries: congress, chamber and committee, then the title in the words of `text`."""
-        chamber, committee = self.chamber.capitalize(), recased(self.committee, text)
+    def title(self, words: "Words") -> str:
+        """What every chunk carries: congress, chamber and committee, then the title as `words` are spelt."""
+        chamber, committee = self.chamber.capitalize(), recased(self.committee, words)
         where = committee if committee.startswith(chamber) else " ".join(filter(None, (chamber, committee)))
         held = ", ".join(filter(None, (f"{ordinal(self.congress)} Congress" if self.congress else "", where)))
         head = f"Hearing ({held})" if held else "Hearing"
-        return cut(unicodedata.normalize("NFC", f"{head}: {recased(self.headline, text)}" if self.headline else head))
+        return cut(unicodedata.normalize("NFC", f"{head}: {recased(self.headline, words)}" if self.headline else head))
 
 
 def facts_of(title: str, opening: str, name: str, cover: Sequence[str]) -> Facts:
@@ -89,27 +89,40 @@ def facts_of(title: str, opening: str, name: str, cover: Sequence[str]) -> Facts
     )
 
 
-def recased(title: str, text: str) -> str:
-    """A title in capitals as one would write it: words that `text` spells in small letters get them.
+class Words:
+    """The words of a text, each looked for once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        """Whether the text has a word, with no letter directly before or after it."""
+        if word not in self._known:
+            self._known[word] = _has(self._text, word)
+        return self._known[word]
+
+
+def recased(title: str, words: Words) -> str:
+    """A title in capitals as one would write it: words that a text spells in small letters get them.
 
     A word of up to ABBREVIATION letters that occurs nowhere in small letters stays in capitals.
     """
     if any(any(map(str.islower, word)) for word in title.split() if word not in _SMALL_WORDS):
         return title
-    return _WORD.sub(lambda match: _recased_word(match, text), title)
+    return _WORD.sub(lambda match: _recased_word(match, words), title)
 
 
-def _recased_word(match: re.Match[str], text: str) -> str:
+def _recased_word(match: re.Match[str], words: Words) -> str:
     word, lower, before = match[0], match[0].lower(), match.string[: match.start()]
     is_small = lower in _SMALL_WORDS and before.endswith((" ", "("))
     if match["possessive"] or is_small or before[-1:].isdigit():
         return lower
     spellings = (word.capitalize(), lower, lower.removesuffix("s"))
-    return word.capitalize() if len(word) > ABBREVIATION or any(_has(text, one) for one in spellings) else word
+    return word.capitalize() if len(word) > ABBREVIATION or any(one in words for one in spellings) else word
 
 
 def _has(text: str, word: str) -> bool:
-    """Whether a text has a word, with no letter directly before or after it."""
     at = text.find(word)
     while at >= 0:
         if not text[at - 1 : at].isalpha() and not text[at + len(word) : at + len(word) + 1].isalpha():

@@ -64,10 +64,10 @@ def is_heading(paragraph: Paragraph) -> bool:
     One that begins where running text does stands apart, in capitals, and is as long as a centred line there is.
     """
     indent, is_apart, text = paragraph
-    if "\t" in text or len(text) >= HEADING_LENGTH:
+    if (indent == RUNNING and not is_apart) or "\t" in text or len(text) >= HEADING_LENGTH:
         return False
     if indent == RUNNING:
-        return is_apart and len(text) >= CENTRED_LENGTH and in_capitals(text)
+        return len(text) >= CENTRED_LENGTH and in_capitals(text)
     return indent > RUNNING or in_capitals(text)
 
 
@@ -79,8 +79,8 @@ def contents_at(found: Sequence[Paragraph]) -> int:
 
 def announced(found: Sequence[Paragraph], contents: int) -> set[str]:
     """First and last names, in small letters, from the headings over statements and from a list "Last, First"."""
-    headings = (p for p in found if p.indent != RUNNING or is_heading(p))
-    names = [match["whom"] for p in headings if (match := STATEMENT.match(p.text))]
+    matches = [(p, match) for p in found if (match := STATEMENT.match(p.text))]
+    names = [match["whom"] for p, match in matches if p.indent != RUNNING or is_heading(p)]
     if contents >= 0:
         listed = (_LISTED.match(p.text) for p in found[contents : contents + N_LISTED])
         names += [match[0] for match in listed if match]

@@ -137,7 +137,7 @@ def _oral(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, 
             yield from _closed(found, part, begin, heading, turns)
             part = _inserted(found, begin, announced["what"]) if announced else Part(i, i, 2, "closing", "")
             heading = None
-        elif i > part.first and part.kind not in _OUTSIDE and (kind := _inserted_kind(found[i])):
+        elif found[i].is_apart and i > part.first and part.kind not in _OUTSIDE and (kind := _inserted_kind(found[i])):
             yield from _closed(found, part, i, heading, turns)
             part, heading = Part(i, i, 2, kind, _heading_label(found, i)), None
     yield from _closed(found, part, end, heading, turns)
@@ -160,8 +160,8 @@ def _begin(found: Sequence[Paragraph], turn: int, before: Part) -> int:
 
 
 def _inserted_kind(paragraph: Paragraph) -> str:
-    """The kind of what a heading inserts between turns without a bracket before it; "" for any other paragraph."""
-    kind = _item_kind(paragraph) if paragraph.is_apart else ""
+    """The kind of what a heading that stands apart inserts between turns without a bracket; "" for what is none."""
+    kind = _item_kind(paragraph)
     if kind == "questions for the record":
         return "material"
     return kind if kind == "prepared statement" and paragraph.text[:8].upper() == "PREPARED" else ""

@@ -2,18 +2,18 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
+from samplers.formats.printed.layout import n_marks
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
 from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.hearings.affiliations import affiliated
-from samplers.sources.hearings.facts import COVER_LENGTH, Facts, facts_of
+from samplers.sources.hearings.facts import COVER_LENGTH, Facts, Words, facts_of
 from samplers.sources.hearings.front import RUNNING, Front, announced, contents_at, front
 from samplers.sources.hearings.parts import PARTING, Part, parts, titles_at_end
 from samplers.sources.hearings.speakers import speakers
@@ -52,13 +52,15 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], dict[st
     page = read_page(data, name)
     title, opening, text, left_out = page.title, page.text[:COVER_LENGTH], page.text, page.left_out
     del page  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
-    text = removed(GRAPHIC, text, left_out, "places of scanned pages")
-    text = removed(END_MARK, text, left_out, "end marks")
+    if "GRAPHIC" in text:
+        text = removed(GRAPHIC, text, left_out, "places of scanned pages")
+    if "[all]" in text:
+        text = removed(END_MARK, text, left_out, "end marks")
     text = removed(RULE, text, left_out, "rules", _rule)
     text = without_page_marks(text, left_out)
     found = paragraphs(text, RUNNING)
-    kept = _visible("\n".join(paragraph.text for paragraph in found))
-    _count(left_out, "leaders and hyphens at line ends", _visible(text) - kept)
+    kept = n_marks("\n".join([paragraph.text for paragraph in found]))
+    _count(left_out, "leaders and hyphens at line ends", n_marks(text) - kept)
     for i, (indent, is_apart, words) in enumerate(found):
         if "--" in words or "``" in words or "''" in words:
             found[i] = Paragraph(indent, is_apart, typographic(words, left_out))
@@ -78,44 +80,46 @@ def _document(facts: Facts, found: Sequence[Paragraph], before: Front, turns: Ma
         Part(before.contents, before.start, 2, "contents", "Contents"),
         *parts(found, before.start, turns),
     ]
-    text, sections = _composed(found, before.left_out.keys(), outline)
-    named = affiliated(found[before.start :], set(turns.values()), text)
-    sections = tuple(replace(one, label=named.get(one.label, one.label)) for one in sections)
+    kept = [i for i, p in enumerate(found) if i not in before.left_out and p.text != PARTING]
+    text, ends = _composed(found, kept, outline)
+    words = Words(text)
+    named = affiliated(found[before.start :], set(turns.values()), words)
     if not text:
         raise DocumentError(facts.name, "a hearing without text")
     length, n_turns = bucket(len(text), LENGTH_BUCKETS, "long"), bucket(len(turns), TURN_BUCKETS, "many-turns")
     return Document(
         doc_id=facts.doc_id,
         text=text,
-        title=facts.title(text),
+        title=facts.title(words),
         stratum=f"{facts.congress or 'unknown'}/{facts.chamber or 'unknown'}/{length}/{n_turns}",
         family=facts.doc_id,
         url=facts.url,
-        sections=sections,
+        sections=tuple(_sections(outline, kept, ends, named)),
         status="" if turns else "no speech",
     )
 
 
-def _composed(
-    found: Sequence[Paragraph], left_out: Collection[int], outline: Sequence[Part]
-) -> tuple[str, tuple[Section, ...]]:
-    """The text of the paragraphs that are kept, and its sections.
+def _composed(found: Sequence[Paragraph], kept: Sequence[int], outline: Sequence[Part]) -> tuple[str, list[int]]:
+    """The text of the paragraphs that are kept, and where each and the break before it ends, in turn.
 
     A blank line stands before a section and where one is printed, a line break before other paragraphs.
     """
-    kept = [i for i, p in enumerate(found) if i not in left_out and p.text != PARTING]
     begins = {kept[at] for at in (bisect_left(kept, part.first) for part in outline) if at < len(kept)}
     pieces: list[str] = []
     for i in kept:
-        pieces += ("\n\n" if found[i].is_apart or i in begins else "\n", found[i].text)
+        _, is_apart, text = found[i]
+        pieces += ("\n\n" if is_apart or i in begins else "\n", text)
     pieces[:1] = [""] * len(pieces[:1])
-    ends = list(accumulate(map(len, pieces)))
-    sections = []
-    for part in outline:
-        first, end = bisect_left(kept, part.first), bisect_left(kept, part.end)
+    return "".join(pieces), list(accumulate(map(len, pieces)))
+
+
+def _sections(
+    outline: Sequence[Part], kept: Sequence[int], ends: Sequence[int], named: Mapping[str, str]
+) -> Iterator[Section]:
+    for start, stop, level, kind, label in outline:
+        first, end = bisect_left(kept, start), bisect_left(kept, stop)
         if first < end:
-            sections.append(Section(Span(ends[2 * first], ends[2 * end - 1]), part.level, part.kind, part.label))
-    return "".join(pieces), tuple(sections)
+            yield Section(Span(ends[2 * first], ends[2 * end - 1]), level, kind, named.get(label, label))
 
 
 def _rule(match: re.Match[str]) -> str:
