@@ -17,17 +17,19 @@ _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})")
 _ITEM = re.compile(r"[-*+]\s+(?=\S)|(?=\(?\d{1,3}[.)]\s)")
 _SEPARATOR_ROW = re.compile(r"\|\s*+:?+-++(?::?+\s*+(?:\|\s*+)?+:?+-++)*+:?+\s*+\|?+")
 
-_BALANCED = r"\((?:[^()\s]|\((?:[^()\s]|\([^()\s]*+\))*+\))*+(?:\s\"[^\"\n]*+\")?\)"
+_INNER = r"\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+\)"
+_BALANCED = rf"\([^()\s]*+(?:{_INNER}[^()\s]*+)*+(?:\s\"[^\"\n]*+\")?\)"
 # Addresses that end in a stretch of the page's text ("#:~:text=…Section 7(j") have a parenthesis that never closes.
 _TARGET = rf"(?:{_BALANCED}|\([^()\s]*+\([^()\s]*+\))"
 _IMAGE = re.compile(rf"!\[[^\[\]]*+\]{_TARGET}")
-_LINK = re.compile(rf"\[((?:[^\[\]]|\[[^\[\]]*+\])*+)\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\[\]]*+(?:\[[^\[\]]*+\][^\[\]]*+)*+)\]{_TARGET}")
 _NOTE = re.compile(r"\[[\d*†‡]{1,4}\]\([^()\s]*#_?(?:fn|ftn|ifn|footnote)[^()\s]*\)")
 _OPEN, _SHUT = "\x02", "\x03"
 _BEFORE_LINK = re.compile(rf"(?<=[a-z]){_OPEN}(?=\w)")
 _AFTER_LINK = re.compile(rf"(?<=\S){_SHUT}(?={_OPEN}?[\w(])(?!(?:[b-z]|es|ed|ing|ly)\b)")
-_STARRED = re.compile(r"(?<![\w*])\*(?=[^\W\d_])([^*\n]{1,300}+)(?<=\S)\*(?![\w*])")
-_MARK = re.compile(r"\\[^A-Za-z0-9\s]|(?:https?:/|www\.)\S*[^\s_*]|(?:\*\*|\*(?=_)|_)[*_]*")
+_STARRED = re.compile(r"\*(?<![\w*]\*)(?=[^\W\d_])([^*\n]{1,300}+)(?<=\S)\*(?![\w*])")
+_MARK = re.compile(r"\\[^A-Za-z0-9\s]|https?:/\S*[^\s_*]|www\.\S*[^\s_*]|\*\*[*_]*|\*(?=_)[*_]*|_[*_]*")
+"""Each begins with a character of its own, which is searched for ten times as fast as what a group begins with."""
 _OPENING = frozenset("([“‘$")
 
 

@@ -17,14 +17,18 @@ INVISIBLE = str.maketrans("", "", _INVISIBLE)
 _PART = 65_536
 """Characters of a text that are split into words at once."""
 
+_ASCII = bytes(range(128))
 _ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
+_NOT_PRINTED = _ASCII_BLANKS + bytes(range(128, 256))
 
 
 def visible(text: str) -> int:
     """How many characters of a text in NFC are not white space: every count of an account is one of NFC."""
     if text.isascii():
         return len(text.encode().translate(None, _ASCII_BLANKS))
-    return sum(len("".join(part.split())) for part in _parts(unicodedata.normalize("NFC", text)))
+    data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
+    odd = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    return len(data.translate(None, _NOT_PRINTED)) + len(odd) - sum(map(str.isspace, odd))
 
 
 def on_one_line(text: str) -> str:
