@@ -6,9 +6,8 @@ between two words, and whole paragraphs on one line. CommonMark reads none of th
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["heading", "rule", "item", "row", "paragraph", "continued", "boxed"]
 
@@ -33,8 +32,7 @@ _MARK = re.compile(r"\\[^A-Za-z0-9\s]|https?:/\S*[^\s_*]|www\.\S*[^\s_*]|\*\*[*_
 _OPENING = frozenset("([“‘$")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A line of the file as part of a block; `cells` are its texts without marks, one but for a row of a table.
 
     A "continued" line belongs to the line above, a "boxed" one to the frame of one column whose first row stands
@@ -52,7 +50,7 @@ class Block:
     @property
     def text(self) -> str:
         """The cells as one text."""
-        return " ".join(self.cells)
+        return self.cells[0] if len(self.cells) == 1 else " ".join(self.cells)
 
 
 def blocks(lines: list[str]) -> Iterator[Block]:
@@ -79,7 +77,7 @@ def _block(body: str, above: Block | None, place: tuple[bool, bool, bool]) -> Bl
         return Block("rule", (), 0, *place)
     if body[0] == "|":
         cells = body.strip("|").split(" | " if " | " in body else "|")
-        return Block("row", tuple(map(plain, cells)), 0, *place)
+        return Block("row", tuple(map(plain if _has_marks(body) else str.strip, cells)), 0, *place)
     if found := _ITEM.match(body):
         return Block("item", (plain(body[found.end() :]),), 0, *place)
     if above and (above.kind == "boxed" or (above.kind == "row" and len(above.cells) == 1)):
@@ -95,6 +93,8 @@ def plain(text: str) -> str:
     A blank that a mark swallowed comes back: around a link that touches another word by more than an ending such as
     the s of a plural, where a pair of marks holds nothing, and where a capital follows a small letter.
     """
+    if not _has_marks(text):
+        return text.strip()
     if "](" in text:
         text = _IMAGE.sub("", text) if "![" in text else text
         text = _NOTE.sub("", text) if "#" in text else text
@@ -103,6 +103,10 @@ def plain(text: str) -> str:
     if "*" in text or "_" in text or "\\" in text:
         text = _without_emphasis(_STARRED.sub(r"\1", text))
     return text.strip()
+
+
+def _has_marks(text: str) -> bool:
+    return "](" in text or "*" in text or "_" in text or "\\" in text
 
 
 def _without_emphasis(text: str) -> str:

@@ -33,6 +33,8 @@ def visible(text: str) -> int:
 
 def on_one_line(text: str) -> str:
     """The words of a text with one space between them."""
+    if "  " not in text and text.isprintable():  # No white space but the space can be printed.
+        return text.strip(" ")
     if len(text) <= _PART:
         return " ".join(text.split())
     return " ".join(filter(None, (" ".join(part.split()) for part in _parts(text))))

@@ -15,11 +15,11 @@ _NOTE = re.compile(r"(?:Sources?|Notes?)\s*:|(?:Sources?|Notes?) and |[a-z]{1,2}
 _NO_HEADING = re.compile(
     r"[a-z(*$=]|According to |CRS (?:Reports?|In Focus|Insights?|Legal Sidebars?|Infographics?|Video)\b|https?:"
 )
-_SENTENCES = re.compile(r"(?<!Appendix)(?<=[a-z]{3})[.!] [A-Z]")
+_SENTENCES = re.compile(r"[.!](?<=[a-z]{3}.)(?<!Appendix.) [A-Z]")
 _BEFORE_MORE = re.compile(
     r" (?:that|includes?|including|to|as|an?|the|of|and|or|by|for|with|noted|said|stated|announced|remarked|following)$"
 )
-_SENTENCE_END = re.compile(r"[.;:,\"”=]$")
+_SENTENCE_ENDS = tuple('.;:,"”=')
 
 
 def is_caption(block: Block) -> bool:
@@ -46,7 +46,7 @@ def is_heading(block: Block, below: Block | None, entries: Collection[str]) -> b
         return True
     if below is None or below.kind in ("row", "rule") or len(text) > LONGEST or not text:
         return False
-    is_text = _BEFORE_MORE.search(text) or _SENTENCE_END.search(text) or _SENTENCES.search(text)
+    is_text = text.endswith(_SENTENCE_ENDS) or _BEFORE_MORE.search(text) or _SENTENCES.search(text)
     if is_text or _NO_HEADING.match(text) or " = " in text:
         return False
     return text.endswith("?") or is_title(text) or (len(text.split()) <= 4 and below.kind == "paragraph")

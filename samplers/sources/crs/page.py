@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from samplers.formats.markdown_text import plain
 from samplers.formats.stated import ordinal
-from samplers.formats.text_writer import visible
+from samplers.formats.text_writer import on_one_line, visible
 
 FURNITURE = "page furniture"
 CONTENTS = "contents lists"
@@ -28,23 +28,30 @@ _PDF = re.compile(r"crs_external_products/[^()\s]{1,60}?\.(?P<version>[0-9]{1,3}
 _NAMED = re.compile(rf"(?P<number>{_NUMBER.pattern})(?:v(?P<version>[0-9]{{1,3}}))?(?=[-_.]|$)")
 _DATED = re.compile(r"[A-Z][a-z]{2,8} \d{1,2}, \d{4}\s*\(([^()\s]{3,12})\)\s*$")
 _LISTS = re.compile(r"#\s+(Contents|Figures|Tables|Appendix(?:es)?)\s*")
-_LINKS = re.compile(r"\[(?:Jump to Main Text|Citation|Download PDF|PDF Version|Listen|Hide Overview|Show Overview)")
-_AUTHORS = re.compile(r"Author (?:Contact )?Information\s*")
+_LINKS = (
+    *("[Jump to Main Text", "[Citation", "[Download PDF", "[PDF Version", "[Listen"),
+    *("[Hide Overview", "[Show Overview"),
+)
+_AUTHORS = ("Author Information", "Author Contact Information")
 _NUMBERED = r"(?:Congress|[Cc]entury|[Aa]nniversary|[Ss]ession|Amendment|Circuit)\b(?!\.gov)"
 _SECOND = r"(-| and | or | to | through )(\d{1,3})(?= (?:Congresses|[Cc]enturies)\b)"
 _ORDINAL = re.compile(
-    r"\d(?:(?<![\w$§.,/%#-]\d)(?<!Section \d)(?<!Article \d)(?<!Title \d)(?<!Part \d)(?<!Rule \d)(?!(?<=1) (?!Congress))"
+    r"\d(?=\d{0,2}[ -])(?:(?<![\w$§.,/%#-]\d)(?<!Section \d)(?<!Article \d)(?<!Title \d)(?<!Part \d)(?<!Rule \d)"
+    r"(?!(?<=1) (?!Congress))"
     rf"(\d{{0,2}})(?:(?= {_NUMBERED})|{_SECOND})|{_SECOND})"
 )
 """A number that was an ordinal, or the second of two: what counts one Congress or century is in the plural, or 1.
 
 It begins with a digit, which is searched for ten times as fast as what stands before it.
 """
+_COUNTED = (" Congress", "entur", "nniversary", "ession", " Amendment", " Circuit")
+"""Parts of the words that count one, of which a line with an ordinal has at least one."""
+
 _CHART = re.compile(r"Created with Highcharts \d")
-_CHART_NOTE = re.compile(r"Figure is interactive in the HTML version")
+_CHART_NOTE = "Figure is interactive in the HTML version"
 _AFTER_CHART = re.compile(r"[-\s]*|End of interactive chart\.?\s*")
 """The buttons of a chart, which are empty items, and its end as a screen reader announces it."""
-_DISCLAIMER = re.compile(r"\s*Disclaimer:\s*")
+_DISCLAIMER = "Disclaimer:"
 
 HEAD_LINES = 200
 """Lines among which the page's own head ends; the longest real one, with 53 versions, has 79."""
@@ -93,8 +100,12 @@ def read_page(text: str, stem: str) -> Page | None:
 
 def with_ordinals(text: str) -> tuple[str, int]:
     """The text with "119th Congress" where the saved page lost the raised letters, and how many it supplies."""
-    whole = _ORDINAL.sub(_as_ordinals, text)
+    whole = "\n".join([_with_ordinals(line) for line in text.split("\n")])
     return whole, len(whole) - len(text)
+
+
+def _with_ordinals(line: str) -> str:
+    return _ORDINAL.sub(_as_ordinals, line) if any(map(line.__contains__, _COUNTED)) else line
 
 
 def _as_ordinals(found: re.Match[str]) -> str:
@@ -127,24 +138,25 @@ def _body_start(lines: list[str], number: str, after_facts: int) -> int:
 
 
 def _body(lines: list[str], left_out: Counter[str]) -> tuple[list[str], tuple[str, ...]]:
-    end = next((place for place, line in enumerate(lines) if _DISCLAIMER.fullmatch(line)), len(lines))
+    end = next((place for place, line in enumerate(lines) if line.strip() == _DISCLAIMER), len(lines))
     left_out[FURNITURE] += n_visible(lines[end:])
     body: list[str] = []
     entries: list[str] = []
     in_list = ""
     in_chart = False
     for line in lines[:end]:
-        in_chart = _CHART.search(line) is not None or (in_chart and _AFTER_CHART.fullmatch(line) is not None)
-        if found := _LISTS.fullmatch(line):
+        is_chart = "Created" in line and _CHART.search(line) is not None
+        in_chart = is_chart or (in_chart and _AFTER_CHART.fullmatch(line) is not None)
+        if line[:1] == "#" and (found := _LISTS.fullmatch(line)):
             in_list = found[1]
             left_out[CONTENTS] += n_visible([line])
         elif in_list and line.startswith("- ["):
             if in_list not in ("Figures", "Tables"):
                 entries.append(" ".join(plain(line[2:]).split()))
             left_out[CONTENTS] += n_visible([line])
-        elif in_chart or _CHART_NOTE.match(line):
+        elif in_chart or line.startswith(_CHART_NOTE):
             left_out[CHARTS] += n_visible([line])
-        elif _LINKS.match(line) or _AUTHORS.fullmatch(line):
+        elif line.startswith(_LINKS) or line.rstrip() in _AUTHORS:
             left_out[FURNITURE] += n_visible([line])
         else:
             in_list = "" if line.strip() else in_list
@@ -154,15 +166,16 @@ def _body(lines: list[str], left_out: Counter[str]) -> tuple[list[str], tuple[st
 
 def _unbroken(lines: list[str], entries: frozenset[str]) -> list[str]:
     """The lines with a heading of the contents list on one line, where the page has it on two."""
+    has_rows = any("|" in entry for entry in entries)
     result: list[str] = []
-    for line in lines:
+    for line in lines if entries else ():
         above = result[-1] if result and line.strip() else ""
-        is_near = above.strip() and len(above) + len(line) < 300
-        if is_near and " ".join(f"{plain(above)} {plain(line)}".split()) in entries:
+        is_near = above.strip() and len(above) + len(line) < 300 and (has_rows or line.lstrip()[0] != "|")
+        if is_near and on_one_line(f"{plain(above)} {plain(line)}") in entries:
             result[-1] = f"{above.strip()} {line.strip()}"
         else:
             result.append(line)
-    return result
+    return result if entries else lines
 
 
 def n_visible(lines: list[str]) -> int:

@@ -32,11 +32,13 @@ _SERIES = {"Reports": "Report"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters of control but for tab and line feed: a saved page has no use for them."""
 
+_PRINTABLE = bytes((9, 10, *range(32, 127)))
+
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     stem = name.rpartition("/")[2].removesuffix(".md")
     text = _decoded(data, name)
-    control = _CONTROL.findall(text)
+    control = _CONTROL.findall(text.encode("utf-8").translate(None, _PRINTABLE).decode("utf-8"))
     text, supplied = with_ordinals(_CONTROL.sub("", text) if control else text)
     page = read_page(text, stem)
     if page is None:
