@@ -24,8 +24,8 @@ _IMAGE = re.compile(rf"!\[[^\[\]]*+\]{_TARGET}")
 _LINK = re.compile(rf"\[([^\[\]]*+(?:\[[^\[\]]*+\][^\[\]]*+)*+)\]{_TARGET}")
 _NOTE = re.compile(r"\[[\d*†‡]{1,4}\]\([^()\s]*#_?(?:fn|ftn|ifn|footnote)[^()\s]*\)")
 _OPEN, _SHUT = "\x02", "\x03"
-_BEFORE_LINK = re.compile(rf"(?<=[a-z]){_OPEN}(?=\w)")
-_AFTER_LINK = re.compile(rf"(?<=\S){_SHUT}(?={_OPEN}?[\w(])(?!(?:[b-z]|es|ed|ing|ly)\b)")
+_BEFORE_LINK = re.compile(rf"{_OPEN}(?<=[a-z].)(?=\w)")
+_AFTER_LINK = re.compile(rf"{_SHUT}(?<=\S.)(?={_OPEN}?[\w(])(?!(?:[b-z]|es|ed|ing|ly)\b)")
 _STARRED = re.compile(r"\*(?<![\w*]\*)(?=[^\W\d_])([^*\n]{1,300}+)(?<=\S)\*(?![\w*])")
 _MARK = re.compile(r"\\[^A-Za-z0-9\s]|https?:/\S*[^\s_*]|www\.\S*[^\s_*]|\*\*[*_]*|\*(?=_)[*_]*|_[*_]*")
 """Each begins with a character of its own, which is searched for ten times as fast as what a group begins with."""
