@@ -101,32 +101,30 @@ class _Unwrapping:
         self.is_heading = False
 
     def add_block(self, block: str) -> None:
-        """Add a line and the lines at the margin after it: at once if they are a paragraph of running text."""
+        """Add a line and the lines at the margin after it."""
         if block[:1] == "\n":
             self.add("")
             block = block[1:]
         if "\n" not in block:
             self.add(block)
-        elif self.is_running(block):
-            self.flush()
-            body = block.lstrip(" ")
-            self.pieces.append(body.replace("\n", " "))
-            self.first, self.rest, self.last_length = len(block) - len(body), 0, len(block) - block.rfind("\n") - 1
-            self.is_row = self.is_heading = False
-        else:
+        elif not (_RUNNING.match(block) and self.add_running(block, block.lstrip(" "))):
             for line in _FLOWING.sub(_WAS_BREAK, block).split("\n"):
                 self.add(line)
 
-    def is_running(self, block: str) -> bool:
-        """Whether a block is a paragraph of its own in small letters, to which all its lines belong."""
-        if not _RUNNING.match(block) or not self.indent:
+    def add_running(self, block: str, body: str) -> bool:
+        """Whether a block is a paragraph of its own in small letters, to which all its lines belong: it is added."""
+        column = len(block) - len(body)
+        if "   " in body or "....." in body or not self.indent:
             return False
-        body = block.lstrip(" ")
-        if "   " in body or "....." in body:
+        if self.pieces and self.may_join(column, body[: body.find("\n")]):
             return False
-        if self.pieces and self.may_join(len(block) - len(body), body[: body.find("\n")]):
+        if body[-1] not in _ENDS and is_title(*body.rsplit("\n", 2)[-2:]):
             return False
-        return body[-1] in _ENDS or not is_title(*body.rsplit("\n", 2)[-2:])
+        self.flush()
+        self.pieces.append(body.replace("\n", " "))
+        self.first, self.rest, self.last_length = column, 0, len(block) - block.rfind("\n") - 1
+        self.is_row = self.is_heading = False
+        return True
 
     def add(self, line: str) -> None:
         body = line.lstrip(" ")

@@ -41,7 +41,7 @@ _PRINTABLE = bytes((10, *range(32, 127)))
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\xa0\xad\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
 _GLYPHS = {"\x01": "•", "\x06": "§"} | dict.fromkeys(map(chr, INVISIBLE), "")
 _PAGE_MARK = re.compile(r"\[\[Page [^\[\]\n]{1,16}\]\]\n+( *)")
-_DASH = re.compile(r"--+")
+_DASH = re.compile(r"--(?!-)(?<!---)")
 _SENTENCE_ENDS = tuple(".?!:”\"'")
 _CENTRED = 9
 
@@ -75,7 +75,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     title = " ".join(_CONTROL.sub(" ", _unmarked("".join(_TITLE.findall(source, 0, start)[:1]))).split())
     around = visible(_unmarked(source[:start])) + visible(_unmarked(source[end:]))
     left_out = {"outside the page": around} if around else {}
-    has_entities = _ENTITY.search(source) is not None
+    has_entities = "&" in source and _ENTITY.search(source) is not None
     source = source[start:end]
     text = _unmarked(source)
     del source  # One copy less while the lines are stripped: the peak is 6 times the file, not 8.
@@ -150,8 +150,13 @@ def without_page_marks(text: str, left_out: dict[str, int]) -> str:
 
 def typographic(text: str, left_out: dict[str, int]) -> str:
     """The text with ``…'' as “…” and two hyphens as a dash; longer runs of hyphens stay."""
-    quoted = text.replace("``", "“").replace("'''", "'”").replace("''", "”")
-    result = _DASH.sub(lambda match: "—" if match.end() - match.start() == 2 else match[0], quoted)
+    result = text
+    if "`" in text:
+        result = result.replace("``", "“")
+    if "''" in text:
+        result = result.replace("'''", "'”").replace("''", "”")
+    if "--" in text:
+        result = _DASH.sub("—", result)
     _add(left_out, "second halves of doubled marks", len(text) - len(result))
     return result
 
@@ -195,4 +200,5 @@ def _without_controls(text: str, odd: str, left_out: dict[str, int]) -> str:
 
 def _unmarked(source: str) -> str:
     """Without tags, entities decoded once; a name that html does not know stays."""
-    return _ENTITY.sub(lambda match: html.unescape(match[0]), _TAG.sub("", source))
+    text = _TAG.sub("", source)
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text

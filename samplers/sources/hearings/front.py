@@ -99,7 +99,7 @@ def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
     roster = sales[-1] + 1 if sales else end
     left_out = dict.fromkeys(range(contents, start), "contents") if contents >= 0 and first_turn < len(found) else {}
     left_out |= dict.fromkeys(sales, "notice of sale") | dict.fromkeys(headers, "header")
-    numbered = (i for i, p in enumerate(found) if len(p.text) <= PAGE_NUMBER and _PAGE_NUMBER.fullmatch(p.text))
+    numbered = (i for i, (_, _, text) in enumerate(found) if len(text) <= PAGE_NUMBER and _PAGE_NUMBER.fullmatch(text))
     return Front(roster, end, start, left_out | dict.fromkeys(numbered, "page numbers"))
 
 

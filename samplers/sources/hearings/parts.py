@@ -186,7 +186,7 @@ def _closed(
     asked = [Part(*one) for one in questions(found, part.first, end, turns)] if part.kind not in _SAID else []
     if part.kind == "material" and any(one.kind == "answer" for one in asked):
         part = part._replace(kind="questions for the record")
-    yield part._replace(end=end)
+    yield Part(part.first, end, part.level, part.kind, part.label)
     if heading:
         yield heading
     if part.kind == "questions for the record":

@@ -62,7 +62,7 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], dict[st
     kept = n_marks("\n".join([paragraph.text for paragraph in found]))
     _count(left_out, "leaders and hyphens at line ends", n_marks(text) - kept)
     for i, (indent, is_apart, words) in enumerate(found):
-        if "--" in words or "``" in words or "''" in words:
+        if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
             found[i] = Paragraph(indent, is_apart, typographic(words, left_out))
         elif indent > RUNNING and _SPACED.fullmatch(words):
             found[i] = Paragraph(indent, is_apart, words.replace(" ", ""))

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Set
+from functools import lru_cache
 
 _SURE = (
     "Mr|Ms|Mrs|Miss|Mx|Dr|Hon|Prof|Professor|Rev|Reverend|Chairman|Chairwoman|Chairperson|Chair|Cochairman|Senator"
@@ -42,6 +43,13 @@ _LABEL = re.compile(
     rf"(?P<others>(?:(?:,| and|, and) {_TITLE}\.? {_NAME}){{0,3}}))"
     r"(?: ?\[[^\[\]]{1,40}\]| ?\([^()]{1,40}\))?(?:\.|(?<=\.\]))(?:\\\d{1,3}\\)? ?(?=\S)"
 )
+_BEGINNINGS = frozenset(
+    word[:2]
+    for word in f"{_SURE}|{_DOUBTFUL}|{_QUALIFIERS}|The|A |An|Unidentified|Audience|Unknown|Voice|Interpreter"
+    "|Translator|Participant|Moderator".split("|")
+)
+"""The first two letters of all that _LABEL matches; half of all paragraphs begin otherwise."""
+
 _SURE_TITLE = re.compile(rf"(?:(?:{_QUALIFIERS})\.?[ -]){{0,3}}(?:{_SURE})$|[A-Z][a-z]{{1,4}}\. ")
 _UNTITLED = re.compile(rf"(?P<label>(?:(?P<first>[A-Z][\w'’-]{{1,20}}\.?) )?(?P<last>{_WORD}))\. (?=\S)")
 _ABBREVIATED = frozenset(("Mr", "Ms", "Mrs", "Dr", "Hon", "Prof", "Rev", "Gov", "Adm", "Col", "Sgt", "Lt", "Gen"))
@@ -54,6 +62,9 @@ _NOT_NAMES = frozenset(
 
 LABEL_LENGTH = 80
 """Characters within which a full stop follows the first word of a speaker's name."""
+
+NAMES = 2_000
+"""Names of which is remembered what they come to: each opens many turns."""
 
 LONGEST_TITLE = 4
 """Characters of an abbreviated title, its full stop included."""
@@ -71,10 +82,10 @@ def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
     name count, and one of them that opens two paragraphs; so does a speaker's name after a title that is misspelt.
     """
     near = {key: text for key, text in openings.items() if text.find(".", 0, LABEL_LENGTH) > 0}
-    matches = {key: match for key, text in near.items() if (match := _LABEL.match(text))}
-    labels = {key: _normal(match) for key, match in matches.items()}
+    matches = {key: match for key, text in near.items() if text[:2] in _BEGINNINGS and (match := _LABEL.match(text))}
+    labels = {key: _normal(*match.group("office", "title", "name", "others")) for key, match in matches.items()}
     counts = Counter(labels.values())
-    sure = {key for key, match in matches.items() if match["office"] or _SURE_TITLE.match(match["title"])}
+    sure = {key for key, match in matches.items() if match["office"] or _is_sure(match["title"])}
     known = names | {last_name(matches[key]["name"]) for key in sure if matches[key]["name"]}
     for key in matches.keys() - sure:
         label = labels[key]
@@ -100,15 +111,21 @@ def _is_speaker(match: re.Match[str], names: Set[str], known: Set[str], counts: 
     return first in names or (first.endswith(".") and len(first) <= LONGEST_TITLE)
 
 
-def _normal(match: re.Match[str]) -> str:
-    if match["office"]:
-        return match["office"]
-    title = match["title"]
+@lru_cache(maxsize=NAMES)
+def _normal(office: str | None, title: str, name: str, others: str) -> str:
+    if office:
+        return office
     stop = "." if title.rpartition(" ")[2] in _ABBREVIATED else ""
-    label = f"{title}{stop} {match['name']}{match['others']}"
+    label = f"{title}{stop} {name}{others}"
     return f"{label}." if label.endswith((" Jr", " Sr")) else label
 
 
+@lru_cache(maxsize=NAMES)
+def _is_sure(title: str) -> bool:
+    return _SURE_TITLE.match(title) is not None
+
+
+@lru_cache(maxsize=NAMES)
 def last_name(name: str) -> str:
     """The last name in small letters, without the state behind it."""
     words = name.partition(" of ")[0].partition(",")[0].lower().split()
