@@ -47,7 +47,7 @@ _RUNNING = re.compile(
 """Such lines that begin in small letters; all but the last break because they are FULL, and at no hyphen."""
 
 _LEADER = re.compile(r" ?(?:\.{5,}|(?: \.){5,})[ .]*")
-_GAP = re.compile(r" {3,}")
+_GAP = re.compile(r"   +")
 _CAPITALS = re.compile(r"[A-Z]{2}")
 _SMALL = re.compile(r"[a-z]{3}")
 _STOPS = frozenset(".?!:;)]'\"”")
@@ -153,14 +153,16 @@ class _Unwrapping:
             return
         text = "".join(self.pieces)
         if self.is_row:
-            text = _GAP.sub("\t", _LEADER.sub("\t", text)).strip("\t")
+            if "....." in text or " . . . . ." in text:
+                text = _LEADER.sub("\t", text)
+            text = _GAP.sub("\t", text).strip("\t")
         if text := text.replace("  ", " "):
             self.found.append(Paragraph(self.first, self.is_apart, text))
             self.is_apart = False
         self.pieces = []
 
     def may_join(self, column: int, body: str) -> bool:
-        return (self.is_heading or self.rest in (-1, column)) and self.goes_on(column, body)
+        return (self.is_heading or self.rest == column or self.rest < 0) and self.goes_on(column, body)
 
     def goes_on(self, column: int, body: str) -> bool:
         """Whether a line continues the paragraph, whose second line, if there is one, begins at the same column."""
@@ -174,7 +176,7 @@ class _Unwrapping:
         last = self.pieces[-1]
         if last.endswith(":]"):  # "[The letter follows:]" announces what stands below it
             return False
-        if last[-1] not in "-—" and not self.is_full(body):
+        if self.last_length < FULL - 1 and last[-1] not in "-—" and not self.is_full(body):
             return False
         return not (column == 0 and is_title(last, body))
 

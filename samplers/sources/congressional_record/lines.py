@@ -104,8 +104,8 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
     indent, is_apart, text = paragraph
     if text == _PARTING:
         return Line("rule", "", indent, is_apart)
-    is_held = text.startswith(_HELD)
-    text = text.removeprefix(_HELD)
+    is_held = text[:1] == _HELD
+    text = text[is_held:]
     if indent <= _SPOKEN and (stated := speaker(text.removeprefix(BULLET).lstrip())):
         return Line("turn", text, indent, is_apart, stated)
     if _MEMBER.fullmatch(text):

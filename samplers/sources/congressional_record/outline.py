@@ -29,6 +29,9 @@ _AMENDMENT = re.compile(
     r"SA\.? (?P<number>\d{1,5})\. (?P<member>M[a-z]{1,3}\. [A-Z][\w' -]{1,40}?)(?= \(| submitted| proposed)"
 )
 _PERMISSION = re.compile(r"\(M[a-z]{1,3}\. [^()]{3,80} asked and was given permission ")
+_QUOTE_LENGTH = 14
+"""Characters in which a quotation's end stands: its mark, and up to three of what may follow."""
+
 _QUOTE_ENDS = re.compile(r"”(?:[.;,]| and| or){0,3}$")
 
 
@@ -99,11 +102,12 @@ class Outline:
 
     def other(self, line: Line) -> None:
         """Add a turn's beginning or a paragraph."""
-        text = line.text.removeprefix(BULLET)
-        is_statement = text != line.text
-        if is_over := text.endswith(BULLET):
+        text, is_statement, is_over = line.text, False, False
+        if BULLET in text:
+            text = text.removeprefix(BULLET)
+            is_statement, is_over = text != line.text, text.endswith(BULLET)
             text = text.removesuffix(BULLET)
-        self.n_bullets += is_statement + is_over
+            self.n_bullets += is_statement + is_over
         text = text.strip()
         if not text:
             pass
@@ -129,7 +133,7 @@ class Outline:
 
     @property
     def _speaks(self) -> bool:
-        return any(part.level == _TURN and part.label for part in self._open)
+        return any([part.level == _TURN and part.label for part in self._open])
 
     @property
     def _amends(self) -> bool:
@@ -152,7 +156,7 @@ class Outline:
             heading = (section["heading"] or "").rstrip(".")
             self._begin("section", level, ". ".join(filter(None, (section["number"], heading))), line, "")
         self._write(line, text)
-        if _QUOTE_ENDS.search(text):
+        if "”" in text[-_QUOTE_LENGTH:] and _QUOTE_ENDS.search(text):
             self.close(_QUOTED)
 
     def _begin(self, kind: str, level: int, label: str, line: Line, text: str) -> None:

@@ -16,6 +16,7 @@ _TURN = re.compile(
     rf"(?P<speaker>{_MEMBER}|{_OFFICER})(?: \([^()]{{1,60}}\)| \[[^\[\]]{{1,60}}\])?(?:\.(?= |$)|[,;:]?(?= {_ADDRESS}))"
 )
 """A full stop ends the name, or what was printed for it before "Mr. Speaker"."""
+_INITIALS = tuple("MDSRT")
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 
 
@@ -26,7 +27,7 @@ def speaker(paragraph: str) -> str:
     first may be followed by small letters (McCAIN); what is said of a member in small letters ("Mr. Lewis of Kentucky
     asked") begins nothing. An aside such as "(during the reading)" is no part of the name.
     """
-    found = _TURN.match(paragraph)
+    found = _TURN.match(paragraph) if paragraph[:1] in _INITIALS else None
     if not found or (found["name"] and not _CAPITALS.search(found["name"].rpartition(" ")[2])):
         return ""
     return found["speaker"]
