@@ -1,7 +1,6 @@
 """Typeset lines as paragraphs: wrapped lines joined, broken words mended, rows of a table kept apart."""
 
 import re
-from functools import cached_property
 from typing import NamedTuple
 
 from samplers.formats.printed.text import stretches
@@ -23,8 +22,8 @@ first line that broke because it was full.
 HANGING = 4
 """Most columns by which a paragraph's first line is indented."""
 
-SEARCHES = 20
-"""Words for which a text is searched; from there on it takes longer than to list all that it has."""
+SEARCHES = 24
+"""Words for which a text is searched; for more of them it takes longer than to take it apart."""
 
 TITLE_LENGTH = 50
 """A line at the margin after a full one that ended a sentence is a heading if it is shorter and ends no sentence."""
@@ -38,13 +37,16 @@ _WAS_BREAK = "\x02"
 _BLOCK = re.compile(r"\n(?=[ \n])")
 """The break before a line that is blank or set in; what it parts is such a line with those at the margin after it."""
 
-_WRAPPED = r"(?<![-—/])(?<!:\])\n"
+_WRAPPED = r"(?<![-—/ ])(?<!:\])\n"
 _RUNNING = re.compile(
     rf"(?= {{0,{HANGING}}}[^ \n])(?=[^\n]{{0,40}}?[a-z]{{3}})"
     rf"(?:[^\n]{{59,}}+{_WRAPPED}|[^\n]{{55,58}}+{_WRAPPED}(?=[^ \n]{{5}})|[^\n]{{51,54}}+{_WRAPPED}(?=[^ \n]{{9}}))++"
     r"[^\n]++(?<!-)\Z"
 )
 """Such lines that begin in small letters; all but the last break because they are FULL, and at no hyphen."""
+
+_HYPHEN = "\x03"
+"""Stands for the hyphen of a broken word until the whole text is known; no page that was read holds it either."""
 
 _LEADER = re.compile(r" ?(?:\.{5,}|(?: \.){5,})[ .]*")
 _GAP = re.compile(r"   +")
@@ -81,6 +83,7 @@ def paragraphs(text: str, indent: int) -> list[Paragraph]:
         for block in _BLOCK.split(stretch):
             unwrapping.add_block(block)
     unwrapping.flush()
+    unwrapping.mend()
     return unwrapping.found
 
 
@@ -90,7 +93,7 @@ class _Unwrapping:
     def __init__(self, source: str, indent: int) -> None:
         self.source = source
         self.indent = indent
-        self.asked: dict[str, bool] = {}
+        self.broken: list[tuple[int, bytes, bytes]] = []
         self.found: list[Paragraph] = []
         self.pieces: list[str] = []
         self.first = 0
@@ -202,41 +205,36 @@ class _Unwrapping:
         elif _SUSPENDED.match(body):
             self.pieces += (" ", body)
         else:
-            if self.is_one_word(last, body):
-                self.pieces[-1] = last[:-1]
+            if words := _broken(last, body):
+                self.broken.append((len(self.found), *words))
+                self.pieces[-1:] = last[:-1], _HYPHEN
             self.pieces.append(body)
 
-    def is_one_word(self, last: str, body: str) -> bool:
-        """Whether the hyphen between a line and the next only breaks a word."""
-        before, after = _LAST_LETTERS.search(last, max(0, len(last) - 41)), _FIRST_LETTERS.match(body)
-        if not before or not after:
-            return False
-        whole, parts = before[0] + after[0], f"{before[0]}-{after[0]}"
-        return self.has(whole.lower()) and not self.has(parts.lower())
+    def mend(self) -> None:
+        """Put a hyphen, or nothing, where a line broke inside a word."""
+        known = self.known({word for _, *words in self.broken for word in words})
+        hyphens = iter(["" if whole in known and parts not in known else "-" for _, whole, parts in self.broken])
+        for place in dict.fromkeys(place for place, *_ in self.broken):
+            indent, is_apart, text = self.found[place]
+            self.found[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
 
-    def has(self, word: str) -> bool:
-        """Whether the text has a word of small letters: it is searched for the first ones, then taken apart."""
-        if word not in self.asked:
-            sought = word.encode()
-            if len(self.asked) >= SEARCHES:
-                self.asked[word] = sought in self.words
-            else:  # A search for what ends in a blank takes a third longer.
-                self.asked[word] = b" " + sought in self.letters and b" %b " % sought in self.letters
-        return self.asked[word]
-
-    @cached_property
-    def letters(self) -> bytes:
-        """The words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
+    def known(self, words: set[bytes]) -> set[bytes]:
+        """Those of some words in small letters that stand in the text, where other characters than ASCII end a word."""
         parts = (stretch.encode("ascii", "replace").translate(_WORD_BYTES) for stretch in stretches(self.source))
-        return b" ".join((b"", *parts, b""))
+        if len(words) > SEARCHES:
+            return {word for part in parts for word in words.intersection(part.split())}
+        text = b" ".join((b"", *parts, b"")) if words else b""
+        # A search for what ends in a blank takes a third longer.
+        return {word for word in words if b" " + word in text and b" %b " % word in text}
 
-    @cached_property
-    def words(self) -> set[bytes]:
-        """The same, each once."""
-        words: set[bytes] = set()
-        for stretch in stretches(self.source):
-            words.update(stretch.encode("ascii", "replace").translate(_WORD_BYTES).split())
-        return words
+
+def _broken(last: str, body: str) -> tuple[bytes, bytes] | None:
+    """The word that breaks at a hyphen between two lines, whole and with the hyphen, in small letters."""
+    before, after = _LAST_LETTERS.search(last, max(0, len(last) - 41)), _FIRST_LETTERS.match(body)
+    if not before or not after:
+        return None
+    start, end = before[0].lower().encode(), after[0].encode()
+    return start + end, b"%b-%b" % (start, end)
 
 
 def is_title(last: str, body: str) -> bool:

@@ -133,7 +133,7 @@ class Outline:
 
     @property
     def _speaks(self) -> bool:
-        return any([part.level == _TURN and part.label for part in self._open])
+        return any(part.level == _TURN and part.label for part in self._open)
 
     @property
     def _amends(self) -> bool:
