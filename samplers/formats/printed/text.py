@@ -150,9 +150,9 @@ def without_page_marks(text: str, left_out: dict[str, int]) -> str:
 
 def typographic(text: str, left_out: dict[str, int]) -> str:
     """The text with ``…'' as “…” and two hyphens as a dash; longer runs of hyphens stay."""
-    result = "“".join(text.split("``")) if "`" in text else text
+    result = text.replace("``", "“") if "`" in text else text
     if "''" in text:
-        result = "”".join((result.replace("'''", "'”") if "'''" in text else result).split("''"))
+        result = result.replace("'''", "'”").replace("''", "”")
     if "--" in text:
         result = _DASH.sub("—", result)
     _add(left_out, "second halves of doubled marks", len(text) - len(result))

@@ -170,7 +170,7 @@ def _title_start(text: str, position: int, start: int, end: int) -> int:
 
 
 def _has_leader(line: str) -> bool:
-    return _LEADER in line or _SHORT_LEADER.search(line.rstrip(" ")) is not None
+    return ".." in line and (_LEADER in line or _SHORT_LEADER.search(line.rstrip(" ")) is not None)
 
 
 def _split(lines: str) -> list[str]:

@@ -39,8 +39,9 @@ CONVENED = re.compile(r"The [\w ,]{3,80} (?:met|convened|reconvened)\b", re.I)
 _CONTENTS = re.compile(r"(?:TABLE OF )?CONTENTS", re.I)
 _ENDS_IN_PAGE = re.compile(r"\t *(?:\d{1,4}|[ivxl]{1,6})$")
 _SALE = re.compile(
+    r"(?=[GWFSBMDI\d])(?:"
     r"\bGOVERNMENT (?:PRINTING|PUBLISHING) OFFICE\b|WASHINGTON ?: ?\d{4}|For sale by|Superintendent of Documents"
-    r"|bookstore\.gpo|Fax: |Mail: Stop|gpo@|GPO Customer|DC 20402|^\d{2,3}-\d{3}\b|\bISBN ",
+    r"|bookstore\.gpo|Fax: |Mail: Stop|gpo@|GPO Customer|DC 20402|^\d{2,3}-\d{3}\b|\bISBN )",
     re.I,
 )
 _HEADER = re.compile(r"\[(?:House|Senate|Joint)\b[^\[\]]{1,80}\](?: \[From the .*)?$|\[From the U\.S\. Government P")
@@ -79,7 +80,8 @@ def contents_at(found: Sequence[Paragraph]) -> int:
 
 def announced(found: Sequence[Paragraph], contents: int) -> set[str]:
     """First and last names, in small letters, from the headings over statements and from a list "Last, First"."""
-    matches = [(p, match) for p in found if (match := STATEMENT.match(p.text))]
+    apart = [p for p in found if p.indent != RUNNING or p.is_apart]
+    matches = [(p, match) for p in apart if (match := STATEMENT.match(p.text))]
     names = [match["whom"] for p, match in matches if p.indent != RUNNING or is_heading(p)]
     if contents >= 0:
         listed = (_LISTED.match(p.text) for p in found[contents : contents + N_LISTED])
