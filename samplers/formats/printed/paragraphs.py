@@ -233,8 +233,9 @@ class _Unwrapping:
 
     def mend(self) -> None:
         """Put a hyphen, or nothing, where a line broke inside a word."""
-        known = self.known({word for _, *words in self.broken for word in words})
-        hyphens = iter(["" if whole in known and parts not in known else "-" for _, whole, parts in self.broken])
+        wholes = self.known({whole for _, whole, _ in self.broken})
+        known = self.known({parts for _, whole, parts in self.broken if whole in wholes})
+        hyphens = iter(["" if whole in wholes and parts not in known else "-" for _, whole, parts in self.broken])
         for place in dict.fromkeys(place for place, *_ in self.broken):
             indent, is_apart, text = self.found[place]
             self.found[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
