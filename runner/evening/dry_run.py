@@ -14,6 +14,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
+from runner.decide.outcome import CHOSEN
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
@@ -205,9 +206,19 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if missing:
         return f"{which}{len(missing)} of {len(pooled)} pairs are not judged yet"
     if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
-        # Without its first words, which are also those of a line that determiners search for.
-        return which + results.outcome.sentence.removeprefix("No decision: ")
+        return which + _unsettled(results)
     return f"{which}everything is there; `run` scores it"
+
+
+def _unsettled(results: Results) -> str:
+    """What keeps complete results from a decision."""
+    said = results.outcome
+    if said.tier in CHOSEN:
+        flagged = said.confirmed or said.candidates
+        cells = flagged[0] if len(flagged) == 1 else f"{len(flagged)} cells"
+        return f"nobody has chosen yet between the baseline and {cells}; `choose` records it"
+    # Without its first words, which are also those of a line that determiners search for.
+    return said.sentence.removeprefix("No decision: ")
 
 
 def _is_of(results: Results, look: Look | None) -> bool:
@@ -228,9 +239,11 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
-        lines.append(f"kept: what was embedded so far, in {kept}; a run goes on from there")
+        lines.append(f"kept: vectors of earlier runs, in {kept}; no text is embedded twice")
     if version.labels_path.exists():
-        lines.append(f"labels: {len(version_labels(version))}")
+        labels = version_labels(version)
+        pairs = {(label.query_id, label.doc_id) for label in labels}
+        lines.append(f"labels: {len(labels):,} grades of {len(pairs):,} pairs")
     return lines
 
 
