@@ -18,6 +18,7 @@ from runner.decide.outcome import CHOSEN
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
+from runner.eval_set.corpus import sample_to_draw
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
@@ -92,7 +93,7 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked, budget:
     if not (version.record / "decision.json").exists():
         lines += _budget_lines(version, planned, left, budget, asked.judge)
     if corpus_path is not None:
-        lines.append(_corpus_line(version.source, corpus_path))
+        lines.append(_corpus_line(version, corpus_path))
     if not (version.record / "decision.json").exists():
         return lines, _missing(version, plan)
     if not (version.record / LOCK_NAME).exists():
@@ -167,8 +168,9 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     return [*lines, f"note: {source.note}"] if source.note else lines
 
 
-def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
+def _corpus_line(version: Version, corpus_path: Path) -> str:
     """How many files the reader would be given; none of them is opened."""
+    source, most = version.source, sample_to_draw(version).size
     if source.policy == "external" or not corpus_path.is_dir():
         return f"corpus path: {display(corpus_path)}" + ("" if corpus_path.exists() else ", which does not exist")
     from samplers.registry import source_format
@@ -178,7 +180,7 @@ def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
         path.stat().st_size for path in corpus_path.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
     ]
     held = f"{len(sizes)} {' or '.join(suffixes)} files, {sum(sizes) / 1e6:.1f} MB"
-    return f"corpus path: {display(corpus_path)}: {held}, of which at most {source.sample_size} documents are sampled"
+    return f"corpus path: {display(corpus_path)}: {held}, of which at most {most} documents are sampled"
 
 
 def _missing(version: Version, plan: Plan | None) -> str:
