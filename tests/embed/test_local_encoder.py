@@ -97,6 +97,7 @@ def test_the_static_encoder_gives_the_rows_of_sentence_transformers():
     assert np.abs(static.encode(TEXTS, "document") - expected).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_rows_do_not_depend_on_the_number_of_threads(minilm, monkeypatch):
     one = minilm.encode(TEXTS, "document")

@@ -206,6 +206,7 @@ print(limit_of("one_line_256_v1"), max(chunk.n_tokens for chunk in chunks) <= 25
     assert checkout.changed == {"chunkers/one_line.py", path} <= steps("A chunker")
 
 
+@pytest.mark.slow
 def test_an_encoder_is_a_row(checkout):
     checkout.insert(
         "runner/eval_set/catalog.py",
