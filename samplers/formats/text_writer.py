@@ -18,6 +18,7 @@ _PART = 65_536
 """Characters of a text that are split into words at once."""
 
 _ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
+_ASCII_BREAKS = _ASCII_BLANKS.replace(b" ", b"")
 
 
 def visible(text: str) -> int:
@@ -27,8 +28,21 @@ def visible(text: str) -> int:
     return sum(len("".join(part.split())) for part in _parts(unicodedata.normalize("NFC", text)))
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text has no white space but single spaces, no character that cannot be seen and no noncharacter.
+
+    False tells nothing: it may be any other that Python does not print. It takes a quarter of the time of splitting.
+    """
+    if text.isascii():
+        return "  " not in text and len(text.encode().translate(None, _ASCII_BREAKS)) == len(text)
+    return text.isprintable() and "  " not in text
+
+
 def on_one_line(text: str) -> str:
     """The words of a text with one space between them."""
+    text = text.strip()
+    if is_plain(text):
+        return text
     if len(text) <= _PART:
         return " ".join(text.split())
     return " ".join(filter(None, (" ".join(part.split()) for part in _parts(text))))

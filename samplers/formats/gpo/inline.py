@@ -25,13 +25,14 @@ number.
 """
 
 import re
+import unicodedata
 from collections import Counter
 
 from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, entity_text, plain_text
-from samplers.formats.text_writer import visible
+from samplers.formats.text_writer import is_plain, on_one_line, visible
 
 _JOINT = "\ufdd0"
 """A noncharacter, so that no text holds it; a letter after it says what begins or ends."""
@@ -72,7 +73,7 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
     if _has_joint(root):
         raise DocumentError(name, "holds U+FDD0, which is no character")
     marks = list(root.iter(etree.Entity, *_INLINE))
-    if any(count > MAX_MARKS for count in Counter(map(_block_of, marks)).values()):
+    if len(marks) > MAX_MARKS and max(Counter(map(_block_of, marks)).values()) > MAX_MARKS:
         raise DocumentError(name, f"more than {MAX_MARKS} marks in one paragraph")
     for element in marks:
         if element.tag is etree.Entity:
@@ -95,9 +96,20 @@ def text_of(raw: str | None) -> str:
         return ""
     if _JOINT not in raw:
         return raw
-    line = " ".join(raw.split())
-    text = _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
-    return f"{' ' if raw[0].isspace() else ''}{text}{' ' if raw[-1].isspace() else ''}"
+    return f"{' ' if raw[0].isspace() else ''}{_joined_line(raw)}{' ' if raw[-1].isspace() else ''}"
+
+
+def one_line(raw: str | None) -> str:
+    """A string of a settled file without its joints, on one line without white space at its ends."""
+    if not raw:
+        return ""
+    return on_one_line(raw) if _JOINT not in raw else _joined_line(raw).strip()
+
+
+def _joined_line(raw: str) -> str:
+    """Text on one line, where a space that a joint asks for is the only one that may stand at an end."""
+    line = raw.strip() if is_plain(raw.replace(_JOINT, "")) else " ".join(raw.split())
+    return _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
 
 
 def runs_of(raw: str | None) -> list[str]:
@@ -107,13 +119,15 @@ def runs_of(raw: str | None) -> list[str]:
 
 def line_of(element: etree._Element) -> str:
     """All text inside an element of a settled file, on one line without white space at its ends."""
-    raw = plain_text(element) if len(element) else element.text
-    return " ".join(text_of(raw).split())
+    return one_line(plain_text(element) if len(element) else element.text)
 
 
 def n_visible(element: etree._Element) -> int:
     """Characters inside an element that are not white space, joints not counted."""
-    return sum(visible(text) - len(_WORD) * text.count(_JOINT) for text in map(str, element.itertext()))
+    text = "".join(map(str, element.itertext()))
+    # Parts are counted one by one where a character might compose with one of the next part.
+    parts = (text,) if text.isascii() or unicodedata.is_normalized("NFC", text) else map(str, element.itertext())
+    return sum(map(visible, parts)) - len(_WORD) * text.count(_JOINT)
 
 
 def take_out(node: etree._Element) -> None:

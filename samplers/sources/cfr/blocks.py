@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from samplers.formats.gpo.inline import line_of, n_visible, text_of
-from samplers.formats.text_writer import INVISIBLE
+from samplers.formats.gpo.inline import line_of, n_visible, one_line
+from samplers.formats.text_writer import INVISIBLE, on_one_line
 from samplers.sources.cfr.designators import ITALIC, ROMAN, Lead, lead
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
@@ -53,7 +53,7 @@ _SET_AS_HEADING = re.compile(r"(?:\d{1,4}(?:\(\w{1,5}\))+ )?\x01[^\x01\x02]{1,20
 _INVISIBLE = re.compile("[" + "".join(map(chr, INVISIBLE)) + "]")
 _RANK = re.compile(r"[1-6]")
 _NOTE_NUMBER = re.compile(r"(?:\d{1,4}|[a-z]|[*†‡§]{1,3})(?= )")
-_string = etree.XPath("string()")
+_string = etree.XPath("string()", smart_strings=False)
 
 
 class Block(NamedTuple):
@@ -82,20 +82,25 @@ def _marked_beginning(paragraph: etree._Element) -> str:
     for child in islice(paragraph, _LEAD_CHILDREN):
         tag = child.tag
         if tag == "I" or (tag == "E" and child.get("T") == _ITALIC_FACE):
-            pieces += (ITALIC, str(_string(child)), ROMAN)
+            pieces += (ITALIC, _inside(child), ROMAN)
         elif tag in _NESTED:
             break
         elif isinstance(tag, str):
-            pieces.append(str(_string(child)))
+            pieces.append(_inside(child))
         pieces.append(child.tail or "")
-    return visible(" ".join("".join(pieces).split())) if ITALIC in pieces else ""
+    return visible(on_one_line("".join(pieces))) if ITALIC in pieces else ""
+
+
+def _inside(element: etree._Element) -> str:
+    """All text inside an element as the file has it."""
+    return (str(_string(element)) if len(element) else element.text) or ""
 
 
 def visible(line: str) -> str:
     """A line in NFC without what cannot be seen."""
     if line.isascii():
         return line
-    if _INVISIBLE.search(line):
+    if not line.isprintable() and _INVISIBLE.search(line):
         line = " ".join(line.translate(INVISIBLE).split())
     return unicodedata.normalize("NFC", line)
 
@@ -135,12 +140,14 @@ class BlockReader:
 
     def line(self, element: etree._Element) -> str:
         """All text inside an element on one line."""
-        return self.clean(str(_string(element)) if len(element) else element.text)
+        return self.clean(_inside(element))
 
     def clean(self, raw: str | None) -> str:
         """A string of the file on one line, NFC, without what cannot be seen."""
-        line = " ".join(text_of(raw).split())
-        if not line.isascii() and (hidden := len(_INVISIBLE.findall(line))):
+        line = one_line(raw)
+        if line.isascii():
+            return line
+        if not line.isprintable() and (hidden := len(_INVISIBLE.findall(line))):
             self.left_out["soft hyphens and zero-width characters"] += hidden
         return visible(line)
 
@@ -168,7 +175,7 @@ class BlockReader:
         pieces = [element.text or ""]
         for child in element:
             if child.tag not in _NESTED:
-                pieces.append(str(_string(child)))
+                pieces.append(_inside(child))
             elif child.tag == "FTNT":
                 self._block(child, is_appendix, notes)
             else:
