@@ -117,25 +117,29 @@ class BlockReader:
         self.left_out: Counter[str] = Counter()
         self._beginnings = beginnings
 
-    def title(self, unit: etree._Element) -> list[str]:
-        """What names a unit: its number and subject, or else its first heading."""
-        lines = [self.line(child) for child in unit if child.tag in TITLES]
-        if not any(lines):
-            lines = [self.line(child) for child in unit if child.tag in HEADINGS][:1]
-        return [line for line in lines if line]
+    def read(self, unit: etree._Element) -> tuple[list[str], list[Block]]:
+        """The lines that name a unit, its number and subject or else its first heading, and everything after them."""
+        lines = [line for line in map(self.line, unit.iterchildren(*TITLES)) if line]
+        has_title = bool(lines)
+        if not has_title:
+            lines = list(filter(None, [self.line(child) for child in unit.iterchildren(*HEADINGS)][:1]))
+        return lines, self._blocks(unit, has_title)
 
-    def blocks(self, unit: etree._Element) -> list[Block]:
-        """Everything after a unit's title, in order."""
+    def _blocks(self, unit: etree._Element, has_title: bool) -> list[Block]:
+        """Everything in a unit but its titles, in order; without one, its first heading is left out."""
         found: list[Block] = []
         is_appendix = unit.tag in ("APPENDIX", "DIV9")
-        has_title = any(label_of(child) for child in unit if child.tag in TITLES)
         self._plain(unit.text, found)
         for child in unit:
-            if child.tag in HEADINGS and not has_title:
+            tag = child.tag
+            if tag in _PARAGRAPHS:
+                self._paragraph(child, is_appendix, found)
+            elif tag in HEADINGS and not has_title:
                 has_title = True
-            elif child.tag not in TITLES:
+            elif tag not in TITLES:
                 self._block(child, is_appendix, found)
-            self._plain(child.tail, found)
+            if (tail := child.tail) and not tail.isspace():
+                self._plain(tail, found)
         return found
 
     def line(self, element: etree._Element) -> str:
@@ -195,7 +199,7 @@ class BlockReader:
             found.append(Block("paragraph", text, lead(marked or text, full_stops)))
 
     def _plain(self, raw: str | None, found: list[Block]) -> None:
-        if raw and not raw.isspace() and (text := self.clean(raw)):
+        if text := self.clean(raw):
             found.append(Block("", text))
 
     def _lines(self, element: etree._Element) -> list[str]:
