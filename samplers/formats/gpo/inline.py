@@ -49,8 +49,20 @@ _INLINE = ("E", "I", "B", "SU", "FR", "LI", "PRTPAGE", "FTREF")
 MAX_MARKS = 5_000
 """Inline elements of one paragraph. Real ones have up to 30; lxml takes the square of their number to join the text."""
 
-_FACES = frozenset(f"0{n}" for n in range(10))
 _SUPERIORS = frozenset(("51", "8145"))
+_FIGURE = (_INDEX, _FIGURE_END)
+_FACES = {
+    **dict.fromkeys((f"0{n}" for n in range(10)), (_WORD, _WORD)),
+    **dict.fromkeys(_SUPERIORS, (_MARK, _WORD)),
+}
+"""What begins and ends at an E, by its T; index figures have any other."""
+_ENDS = {
+    **dict.fromkeys("IB", (_WORD, _WORD)),
+    "SU": (_MARK, _WORD),
+    "FR": (_FRACTION, _FIGURE_END),
+    "LI": (" ", " "),
+}
+"""The same by tag, for other elements."""
 _TRADE_MARKS = frozenset(("TM", "SM"))
 _NOTE_MARK = "FTMARK"
 
@@ -81,6 +93,8 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
             take_out(element)
         elif element.tag == "FTREF":
             _mark_note_marks(element)
+        elif element.tag == "PRTPAGE":
+            _settle_page_mark(element)
         else:
             _settle_inline(element)
     note_marks = (mark for mark in root.iter(_NOTE_MARK) if next(mark.iterancestors(_NOTE_MARK), None) is None)
@@ -108,7 +122,9 @@ def one_line(raw: str | None) -> str:
 
 def _joined_line(raw: str) -> str:
     """Text on one line, where a space that a joint asks for is the only one that may stand at an end."""
-    line = raw.strip() if is_plain(raw.replace(_JOINT, "")) else " ".join(raw.split())
+    line = raw.strip()
+    if not is_plain(line.replace(_JOINT, "")):
+        line = " ".join(line.split())
     return _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
 
 
@@ -155,23 +171,10 @@ def _block_of(element: etree._Element) -> etree._Element:
 
 def _settle_inline(element: etree._Element) -> None:
     """Note at an element's ends what begins and ends there."""
-    tail = element.tail or ""
-    match element.tag:
-        case "PRTPAGE":
-            _settle_page_mark(element)
-            return
-        case "LI":
-            begin, end = " ", " "
-        case "FR":
-            begin, end = _FRACTION, _FIGURE_END
-        case "SU" | "E" if _is_superior(element):
-            begin, end = _MARK, _WORD
-        case "E" if element.get("T", "03") not in _FACES:
-            begin, end = _INDEX, _FIGURE_END
-        case _:
-            begin, end = _WORD, _WORD
+    tag, tail = element.tag, element.tail or ""
+    begin, end = _FACES.get(element.get("T", "03"), _FIGURE) if tag == "E" else _ENDS[tag]
     element.text = begin + (element.text or "")
-    element.tail = end + (tail.lstrip() if _is_dash_on_next_line(tail) else tail)
+    element.tail = end + (tail.lstrip() if "—" in tail and _is_dash_on_next_line(tail) else tail)
 
 
 def _is_superior(element: etree._Element) -> bool:
