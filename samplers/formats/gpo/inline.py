@@ -117,7 +117,11 @@ def one_line(raw: str | None) -> str:
     """A string of a settled file without its joints, on one line without white space at its ends."""
     if not raw:
         return ""
-    return on_one_line(raw) if _JOINT not in raw else _joined_line(raw).strip()
+    line = raw.strip()
+    # Most lines end here, and XML has no other white space in ASCII.
+    if line.isascii() and not ("  " in line or "\n" in line or "\t" in line or "\r" in line):
+        return line
+    return on_one_line(line) if _JOINT not in line else _joined_line(line).strip()
 
 
 def _joined_line(raw: str) -> str:

@@ -8,14 +8,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
 from lxml import etree
 
 from samplers.formats.gpo.inline import line_of, n_visible, one_line
 from samplers.formats.text_writer import INVISIBLE, on_one_line
-from samplers.sources.cfr.designators import ITALIC, ROMAN, Lead, lead
+from samplers.sources.cfr.designators import ITALIC, NO_LEAD, ROMAN, Lead, lead
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
 TITLES = frozenset(("SECTNO", "SUBJECT", "HEAD", "RESERVED"))
@@ -56,7 +56,8 @@ _NOTE_NUMBER = re.compile(r"(?:\d{1,4}|[a-z]|[*†‡§]{1,3})(?= )")
 _string = etree.XPath("string()", smart_strings=False)
 
 
-class Block(NamedTuple):
+@dataclass(slots=True)
+class Block:
     """A paragraph, heading, table or group of lines, NFC and without white space at its ends.
 
     `kind` is "" for text that is no section of its own, "paragraph" for what may begin with designators, "hd1" and so
@@ -65,7 +66,7 @@ class Block(NamedTuple):
 
     kind: str
     text: str
-    lead: Lead = Lead()
+    lead: Lead = NO_LEAD
     label: str = ""
 
 

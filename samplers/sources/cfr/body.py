@@ -55,7 +55,9 @@ class _Writer:
         self.begin(kind, label, 0, -1)
 
     def begin(self, kind: str, label: str, start: int, depth: int, rank: int = 0) -> None:
-        section = _Open(kind, cut(label, LABEL_LENGTH), start, depth, rank, 0, len(self.open) + 1)
+        if len(label) > LABEL_LENGTH:
+            label = cut(label, LABEL_LENGTH)
+        section = _Open(kind, label, start, depth, rank, 0, len(self.open) + 1)
         self.open.append(section)
         self.sections.append(section)
 
@@ -95,11 +97,11 @@ class _Writer:
         """Write a block inside that many levels of paragraphs, and begin the sections that it begins."""
         self.close(inside + 1)
         start = self.write(block.text, "\n" if inside else "\n\n")
-        if block.kind not in ("", "paragraph"):
+        if place.levels:
+            self.paragraphs(block, place, start)
+        elif block.kind not in ("", "paragraph"):
             self.begin(block.kind, block.label, start, inside + 1)
             self.close(inside + 1)
-        elif place.levels:
-            self.paragraphs(block, place, start)
 
     def paragraphs(self, block: Block, place: Place, start: int) -> None:
         """Begin a section at a term and at each designator; those after the first begin inside the line."""
@@ -119,8 +121,8 @@ class _Writer:
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         while self.open:
             self.open.pop().end = self.length
-        sections = tuple(Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections)
-        return "".join(self.pieces), sections
+        sections = [Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections]
+        return "".join(self.pieces), tuple(sections)
 
 
 def _label(words: str) -> str:
@@ -130,8 +132,7 @@ def _label(words: str) -> str:
 def _places(blocks: Sequence[Block]) -> list[Place]:
     items: list[Item] = []
     for block in blocks:
-        kind, text, lead, _ = block
-        is_text = kind in ("", "paragraph")
+        text, is_text = block.text, block.kind in ("", "paragraph")
         introduces = text.endswith(_INTRODUCES) if is_text else bool(items) and items[-1].introduces
-        items.append(Item(lead, introduces, text.endswith(_GOES_ON), is_text))
+        items.append(Item(block.lead, introduces, text.endswith(_GOES_ON), is_text))
     return places(items)

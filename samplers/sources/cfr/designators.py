@@ -42,7 +42,7 @@ class Lead(NamedTuple):
     term: str = ""
 
 
-_NONE = Lead()
+NO_LEAD = Lead()
 _WORD = r"[a-z]{1,6}(?:-\d{1,2})?|[A-Z]{1,6}(?:-\d{1,2})?|\d{1,3}(?:-\d{1,2})?"
 _ONE = rf"(?:\( ?(\x01?) ?({_WORD}) ?\x02? ?\)|(\x01)\(({_WORD})\)\x02)"
 _IN_PARENTHESES = re.compile(rf" ?(?:(?:—|–|-) ?)?{_ONE}(?: ?(?:-|–|—|through|to|and|,) ?{_ONE}(?= ?\[))?")
@@ -66,10 +66,10 @@ def lead(marked: str, full_stops: bool) -> Lead:
     term = ""
     if run:
         if not marked[run.end() :].strip():
-            return _NONE
+            return NO_LEAD
         term, found = _plain(run[1]), _next(marked, run.end(), full_stops)
     if not found:
-        return Lead(term=term) if term else _NONE
+        return Lead(term=term) if term else NO_LEAD
     designators: list[Designator] = []
     headings: list[str] = []
     while found and len(designators) < MOST:
@@ -105,7 +105,7 @@ def _next(marked: str, position: int, full_stops: bool) -> tuple[Designator, int
 def _lone(token: str) -> Lead:
     """What a paragraph begins with that has one designator; nothing if the token is none."""
     designator = _in_parentheses(token, is_italic=False, last=None, is_last_italic=False)
-    return Lead((designator,), ("",)) if designator.readings else _NONE
+    return Lead((designator,), ("",)) if designator.readings else NO_LEAD
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple
 
 from samplers.sources.cfr.designators import Designator, Lead
 
@@ -67,7 +66,8 @@ class Item:
     is_text: bool = True
 
 
-class Place(NamedTuple):
+@dataclass(slots=True)
+class Place:
     """Where a paragraph stands: how many levels enclose it, and the levels of its term and designators, 1 outermost.
 
     `levels` is () for a paragraph that only continues, and for one whose designators fit no sequence ("(2) of the
@@ -224,7 +224,7 @@ def _placed(last: _State, items: Sequence[Item]) -> list[Place]:
         chain.append(last)
         last = last.before
     chain.reverse()
-    differences = [_difference(state) if state.levels else 0 for state in chain]
+    differences = [_difference(state.before.open, state) if state.levels and state.before else 0 for state in chain]
     least = _least_depths(chain, differences)
     result: list[Place] = []
     is_sentence: list[bool] = []  # of each open level's list, outermost first
@@ -255,10 +255,9 @@ def _least_depths(chain: Sequence[_State], differences: Sequence[float]) -> list
     return result[::-1]
 
 
-def _difference(state: _State) -> float:
+def _difference(before: _Levels, state: _State) -> float:
     """How far a paragraph's first designator is after the one that was open on its level; 1 if none was."""
     inside = state.levels[0] - 1
-    before = state.before.open if state.before else ()
     if len(before) <= inside:
         return 1
     (style, last), (open_style, place) = before[inside], state.open[inside]
