@@ -91,9 +91,11 @@ class TextWriter:
 
     def write(self, raw: str) -> None:
         """Append text; white space at its ends separates it from its neighbours."""
+        visible = raw
         # Translating takes as long as all the rest, and few texts hold such a character.
-        visible = raw if raw.isascii() or not any(map(raw.__contains__, _INVISIBLE)) else raw.translate(INVISIBLE)
-        self.n_invisible += len(raw) - len(visible)
+        if not (raw.isascii() or raw.isprintable()) and any(map(raw.__contains__, _INVISIBLE)):
+            visible = raw.translate(INVISIBLE)
+            self.n_invisible += len(raw) - len(visible)
         words = on_one_line(visible)
         if not words:
             if visible:

@@ -126,7 +126,7 @@ def one_line(raw: str | None) -> str:
 
 def _joined_line(raw: str) -> str:
     """Text on one line, where a space that a joint asks for is the only one that may stand at an end."""
-    line = raw.strip()
+    line = raw.strip().replace("\n", " ")
     if not is_plain(line.replace(_JOINT, "")):
         line = " ".join(line.split())
     return _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
@@ -223,6 +223,8 @@ def _joined(joints: re.Match[str]) -> str:
     """What stands at a joint: a space or nothing."""
     text, marks, start, end = joints.string, joints[0], joints.start(), joints.end()
     left, right = text[start - 1 : start], text[end : end + 2]
+    if marks == _WORD and left.isalpha() and right[:1].isalnum():
+        return " "
     blank = " " if " " in marks else ""
     if not left or not right:
         return blank
